@@ -1,0 +1,37 @@
+# make demo | test | lint | clean. For another interpreter than python3:
+# make clean, then make PYTHON=python3.10 test.
+PYTHON ?= python3
+# Relative throughout: the path of the checkout may hold spaces.
+VENV := .venv/bin/python
+STAMP := .venv/installed
+SOURCES := $(wildcard setup.py csv_plugin configs tools tests)
+
+.PHONY: demo test lint clean
+
+demo: $(STAMP)
+	$(VENV) -m csv_plugin.demo
+
+test: $(STAMP)
+	$(VENV) -m pytest --cov=csv_plugin/core --cov=csv_plugin/io \
+	    --cov-branch --cov-fail-under=95
+
+lint: $(STAMP)
+	$(VENV) -m yapf --diff --recursive $(SOURCES)
+	$(VENV) -m isort --check-only --diff $(SOURCES)
+	$(VENV) -m flake8 $(SOURCES)
+	$(VENV) -m mypy
+
+clean:
+	rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache
+	rm -rf *.egg-info
+	find $(SOURCES) -name __pycache__ -prune -exec rm -rf {} +
+
+# Without a stamp .venv is new, foreign or half installed: start from nothing.
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	@"$(PYTHON)" -c 'import sys; (3, 10) <= sys.version_info < (3, 13) or \
+	    sys.exit("Python 3.10, 3.11 or 3.12 is needed, $(PYTHON) is " \
+	    + sys.version.split()[0] + "; try: make PYTHON=python3.11")'
+	test -e $@ || "$(PYTHON)" -m venv --clear .venv
+	rm -f $@
+	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,test,style]'
+	touch $@

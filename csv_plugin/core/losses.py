@@ -1,0 +1,223 @@
+"""Token losses: of one model on one text, and of many on all texts."""
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.mapping import LossMap, loss_array
+from csv_plugin.core.spans import TokenSpans
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLosses:
+    """Losses of one model on the tokens of one text.
+
+    Scored: every token whose loss is not NaN. NaN stands for a token that
+    the model did not score, such as the first one when no BOS precedes it.
+
+    Args:
+        text_id (str): Which text.
+        losses (NDArray): `-log p` of each token, nats. Shape `(n,)`.
+        spans (TokenSpans): Where the n tokens lie.
+        n_chars (int): Characters (code points) of the raw text.
+
+    Raises:
+        InputError: There is not one loss per token, a loss is infinite, or
+            no text has that many characters in that many bytes.
+    """
+    text_id: str
+    losses: NDArray[np.float64]
+    spans: TokenSpans
+    n_chars: int
+
+    def __post_init__(self) -> None:
+        where = f'losses on text {self.text_id!r}'
+        losses = loss_array(where, self.losses)
+        _check_shape(where, losses, (len(self.spans), ))
+        object.__setattr__(self, 'losses', losses)
+        _check_lengths([self.text_id], np.array([self.n_chars]),
+                       np.array([self.n_bytes]))
+
+    @property
+    def n_bytes(self) -> int:
+        """UTF-8 bytes of the text."""
+        return self.spans.n_bytes
+
+    @property
+    def n_scored(self) -> int:
+        """Number of scored tokens."""
+        return int(np.count_nonzero(~np.isnan(self.losses)))
+
+
+@dataclass(frozen=True, eq=False)
+class LossTable:
+    """Losses of M models on one tokenization of S texts, T tokens in all.
+
+    Scored: every loss that is not NaN; which tokens those are may differ
+    from model to model, `scored` marks the common ones.
+
+    Args:
+        models (tuple[str, ...]): Names, unique. Shape `(M,)`.
+        text_ids (tuple[str, ...]): Names, unique. Shape `(S,)`.
+        losses (NDArray): `-log p`, nats. Shape `(M, T)`.
+        token_offsets (NDArray): Tokens of text `s` are
+            `token_offsets[s]:token_offsets[s + 1]`. Shape `(S + 1,)`.
+        n_chars (NDArray): Characters of each raw text. Shape `(S,)`.
+        n_bytes (NDArray): UTF-8 bytes of each raw text. Shape `(S,)`.
+        fingerprint (str): Of the texts; see `texts.fingerprint`.
+
+    Raises:
+        InputError: A name occurs twice, shapes do not fit each other, a
+            loss is infinite, or no text has that many characters in that
+            many bytes.
+    """
+    models: tuple[str, ...]
+    text_ids: tuple[str, ...]
+    losses: NDArray[np.float64]
+    token_offsets: NDArray[np.int64]
+    n_chars: NDArray[np.int64]
+    n_bytes: NDArray[np.int64]
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        for field in ('models', 'text_ids'):
+            names = tuple(getattr(self, field))
+            _check_unique(f'LossTable.{field}', names)
+            object.__setattr__(self, field, names)
+        object.__setattr__(self, 'losses',
+                           loss_array('LossTable.losses', self.losses))
+        n_texts = len(self.text_ids)
+        for field, size in (('token_offsets', n_texts + 1),
+                            ('n_chars', n_texts), ('n_bytes', n_texts)):
+            array = np.asarray(getattr(self, field), np.int64)
+            _check_shape(f'LossTable.{field}', array, (size, ))
+            object.__setattr__(self, field, array)
+        _check_offsets(self.token_offsets)
+        _check_shape('LossTable.losses', self.losses,
+                     (len(self.models), int(self.token_offsets[-1])))
+        _check_lengths(self.text_ids, self.n_chars, self.n_bytes)
+
+    @classmethod
+    def from_models(cls, losses_by_model: Mapping[str, Sequence[TokenLosses]],
+                    target: Sequence[TokenSpans], text_ids: Sequence[str],
+                    fingerprint: str) -> 'LossTable':
+        """Map every model's losses onto one tokenization (Algorithm 1).
+
+        Scored: the target tokens all of whose bytes the model scored.
+
+        Args:
+            losses_by_model (Mapping): For each of M models its losses on
+                the S texts, in the order of `text_ids`.
+            target (Sequence[TokenSpans]): The common tokens of each text.
+                Length S.
+            text_ids (Sequence[str]): Names of the texts. Length S.
+            fingerprint (str): Of the texts; see `texts.fingerprint`.
+
+        Returns:
+            LossTable: Models in the order of the mapping.
+
+        Raises:
+            InputError: There is no model or no text, or a model's texts are
+                not the given ones.
+        """
+        if not losses_by_model:
+            raise InputError('LossTable', 'at least one model', 'none',
+                             'Collect token losses of a model first.')
+        n_bytes = [spans.n_bytes for spans in target]
+        _check_same_texts(losses_by_model, text_ids, n_bytes)
+        n_chars = [
+            text.n_chars for text in next(iter(losses_by_model.values()))
+        ]
+        offsets = np.append(0, np.cumsum([len(spans) for spans in target]))
+        return cls(
+            tuple(losses_by_model), tuple(text_ids),
+            _map_models(losses_by_model, target), offsets, np.array(n_chars),
+            np.array(n_bytes), fingerprint)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Tokens that every model scored in full. Shape `(T,)`."""
+        return ~np.isnan(self.losses).any(axis=0)
+
+    def text_of_token(self) -> NDArray[np.int64]:
+        """Index of each token's text, 0..S-1. Shape `(T,)`."""
+        return np.repeat(
+            np.arange(len(self.text_ids)), np.diff(self.token_offsets))
+
+
+def _map_models(losses_by_model: Mapping[str, Sequence[TokenLosses]],
+                target: Sequence[TokenSpans]) -> NDArray[np.float64]:
+    """Fully scored losses of every model. Shape `(M, T)`."""
+    # Models with one tokenizer share one operator.
+    alike: dict[tuple[TokenSpans, ...], list[int]] = defaultdict(list)
+    rows = list(losses_by_model.values())
+    for row, texts in enumerate(rows):
+        alike[tuple(text.spans for text in texts)].append(row)
+    mapped = np.empty((len(rows), sum(len(spans) for spans in target)))
+    for source, members in alike.items():
+        losses = [
+            np.concatenate([text.losses for text in rows[row]])
+            for row in members
+        ]
+        mapped[members] = LossMap.for_texts(source,
+                                            target)(losses).fully_scored
+    return mapped
+
+
+def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
+                      text_ids: Sequence[str], n_bytes: Sequence[int]) -> None:
+    """Refuse a model whose texts are not those of the first and the target."""
+    first = next(iter(losses_by_model.values()))
+    for model, texts in losses_by_model.items():
+        if not len(texts) == len(text_ids) == len(n_bytes):
+            raise InputError(
+                f'losses of {model!r}', f'{len(text_ids)} texts',
+                f'{len(texts)}, and {len(n_bytes)} target tokenizations',
+                'Score every text, in the order of the text ids.')
+        for i, text in enumerate(texts):
+            expected = (text_ids[i], first[i].n_chars, n_bytes[i])
+            found = (text.text_id, text.n_chars, text.n_bytes)
+            if found != expected:
+                raise InputError(
+                    f'losses of {model!r}, text {i}',
+                    'text {!r} of {} characters and {} bytes'.format(
+                        *expected), '{!r} of {} and {}'.format(*found),
+                    'Score the same texts, in the order of the text ids.')
+
+
+def _check_shape(where: str, array: NDArray, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise InputError(where, f'shape {shape}', str(array.shape),
+                         'Give one value per item.')
+
+
+def _check_offsets(offsets: NDArray[np.int64]) -> None:
+    steps = np.diff(offsets, prepend=0)
+    if offsets[0] != 0 or (steps < 0).any():
+        raise InputError('LossTable.token_offsets',
+                         'offsets from 0 that never decrease',
+                         f'{offsets[0]} first, smallest step {steps.min()}',
+                         'Cumulate the numbers of tokens of the texts.')
+
+
+def _check_unique(where: str, names: tuple[str, ...]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(where, 'every name once', f'{name!r} twice',
+                             'Rename or remove one of the two.')
+        seen.add(name)
+
+
+def _check_lengths(text_ids: Sequence[str], n_chars: NDArray[np.int64],
+                   n_bytes: NDArray[np.int64]) -> None:
+    """Refuse what no UTF-8 text can be: a character takes 1 to 4 bytes."""
+    possible = (n_chars <= n_bytes) & (n_bytes <= 4 * n_chars)
+    for s in np.flatnonzero(~possible):
+        raise InputError(
+            f'text {text_ids[s]!r}', '1 to 4 bytes per character',
+            f'{n_chars[s]} characters and {n_bytes[s]} bytes',
+            'Count the code points and the UTF-8 bytes of the raw text.')

@@ -1,0 +1,296 @@
+"""Algorithm 1: token losses of one tokenizer on the tokens of another.
+
+Source: Ge et al., ACL 2025, arXiv 2506.13216. Every source token spreads its
+loss evenly over its bytes, and every target token adds up the bytes that it
+covers. On ASCII text this is the paper's algorithm. Bytes take the place of
+its characters because byte-level tokenizers cut inside a character: there the
+paper's line 6 keeps the last piece's loss alone, while bytes keep the sum.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.spans import TokenSpans
+
+_EPS = np.finfo(np.float64).eps
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class MappedLosses:
+    """Losses on the target tokens, and how much of each token they cover.
+
+    Args:
+        losses (NDArray): Nats; NaN where a token has bytes but no scored
+            source token touches it. A token that is scored in part holds
+            that part. Shape `(n_target,)` or `(M, n_target)`.
+        scored_bytes (NDArray): Bytes of each target token that lie in
+            scored source tokens. Shape of `losses`, int64.
+        widths (NDArray): Bytes of each target token. Shape `(n_target,)`.
+    """
+    losses: NDArray[np.float64]
+    scored_bytes: NDArray[np.int64]
+    widths: NDArray[np.int64]
+
+    @property
+    def fully_scored(self) -> NDArray[np.float64]:
+        """`losses` with NaN where any byte of the token is unscored."""
+        return np.where(self.scored_bytes < self.widths, np.nan, self.losses)
+
+
+@dataclass(frozen=True, eq=False)
+class LossMap:
+    """Algorithm 1 between two tokenizations, as a sparse operator.
+
+    Built once by `between` (one text) or `for_texts` (many), then called on
+    the losses of any number of models. The tokens of all texts stand in one
+    row, text after text.
+
+    A source token without bytes gives its whole loss to the target token
+    that holds the byte it stands before, or the last byte at the end of the
+    text. A loss is dropped only where no target token holds the byte: in
+    gaps of the target, and in texts without bytes.
+
+    Args:
+        operator (csr_array): Share of each source token's loss that each
+            target token receives: shared bytes over the source token's
+            width. Shape `(n_target, n_source)`.
+        source_widths (NDArray): Bytes of each token. Shape `(n_source,)`.
+        target_widths (NDArray): Bytes of each token. Shape `(n_target,)`.
+        source_offsets (NDArray): Source tokens of text `s` are
+            `source_offsets[s]:source_offsets[s + 1]`. Shape `(S + 1,)`.
+        target_offsets (NDArray): The same for target tokens.
+        conserves (NDArray): Texts that cannot lose loss: they have bytes,
+            and target tokens tile them. Shape `(S,)`, bool.
+    """
+    operator: csr_array
+    source_widths: NDArray[np.int64]
+    target_widths: NDArray[np.int64]
+    source_offsets: NDArray[np.int64]
+    target_offsets: NDArray[np.int64]
+    conserves: NDArray[np.bool_]
+
+    @classmethod
+    def between(cls, source: TokenSpans, target: TokenSpans) -> 'LossMap':
+        """The map between two tokenizations of one text.
+
+        Args:
+            source (TokenSpans): Tokens whose losses are known.
+            target (TokenSpans): Tokens that receive them.
+
+        Raises:
+            InputError: The two are not spans of the same number of bytes.
+        """
+        return cls.for_texts([source], [target])
+
+    @classmethod
+    def for_texts(cls, sources: Sequence[TokenSpans],
+                  targets: Sequence[TokenSpans]) -> 'LossMap':
+        """The map between two tokenizations of many texts, block diagonal.
+
+        Args:
+            sources (Sequence[TokenSpans]): Tokens whose losses are known,
+                text by text. Length S.
+            targets (Sequence[TokenSpans]): Tokens that receive them. Length
+                S.
+
+        Raises:
+            InputError: There is no text, or the two do not have the same
+                texts with the same numbers of bytes.
+        """
+        _check_same_texts(sources, targets)
+        source, target = _end_to_end(sources), _end_to_end(targets)
+        wide, empty = _overlaps(source, target), _landings(source, target)
+        shares, rows, columns = (
+            np.concatenate(part) for part in zip(wide, empty))
+        return cls(
+            csr_array((shares, (rows, columns)),
+                      shape=(len(target.starts), len(source.starts))),
+            source.ends - source.starts, target.ends - target.starts,
+            source.token_offsets, target.token_offsets,
+            np.array([spans.tiles and spans.n_bytes > 0 for spans in targets]))
+
+    def __call__(self, losses: ArrayLike) -> MappedLosses:
+        """Map the losses of one model or of M models.
+
+        Args:
+            losses (ArrayLike): Nats, NaN for unscored tokens. Shape
+                `(n_source,)` or `(M, n_source)`.
+
+        Returns:
+            MappedLosses: For one model or for M. Where the target tokens
+                tile a text, its scored losses keep their sum.
+
+        Raises:
+            InputError: The shape is wrong or a loss is infinite.
+        """
+        values = loss_array('source losses', losses)
+        if values.ndim > 2 or values.shape[-1:] != self.source_widths.shape:
+            n = len(self.source_widths)
+            raise InputError('source losses', f'shape ({n},) or (M, {n})',
+                             str(values.shape), 'Give every token one loss.')
+        scored = ~np.isnan(values)
+        known = np.where(scored, values, 0)
+        mapped = self._spread(known)
+        self._assert_conserved(known, mapped)
+        touched = self._spread(scored) > 0
+        mapped[~touched & (self.target_widths > 0)] = np.nan
+        # Spread like losses, widths come out as the bytes that are shared.
+        covered = np.rint(self._spread(scored * self.source_widths))
+        return MappedLosses(mapped, covered.astype(np.int64),
+                            self.target_widths)
+
+    def _spread(self, values: NDArray) -> NDArray[np.float64]:
+        # Row by row: a product with all rows would transpose them twice.
+        rows = [self.operator @ row for row in np.atleast_2d(values)]
+        return np.reshape(rows, values.shape[:-1] + self.target_widths.shape)
+
+    def _assert_conserved(self, before: NDArray[np.float64],
+                          after: NDArray[np.float64]) -> None:
+        total = _sum_texts(before, self.source_offsets)
+        change = np.abs(_sum_texts(after, self.target_offsets) - total)
+        n = np.diff(self.source_offsets) + np.diff(self.target_offsets)
+        # n eps bounds the rounding of a sum of n terms; it is above 1e-12
+        # in texts of more than 4500 tokens. Subnormal losses may underflow.
+        size = _sum_texts(np.abs(before), self.source_offsets)
+        allowed = np.maximum(1e-12, n * _EPS) * size + _TINY
+        broken = np.argwhere(self.conserves & ~(change <= allowed))
+        if len(broken):
+            raise RuntimeError(
+                f'mapping changed the loss of text {broken[0][-1]} by '
+                f'{change[tuple(broken[0])]:g} nats; this is a bug')
+
+
+def map_losses(losses: ArrayLike, source: TokenSpans,
+               target: TokenSpans) -> MappedLosses:
+    """Algorithm 1 for one text and one model; see `LossMap`.
+
+    Args:
+        losses (ArrayLike): Nats, NaN for unscored tokens. Shape
+            `(n_source,)`.
+        source (TokenSpans): Tokens of `losses`.
+        target (TokenSpans): Tokens to map onto.
+
+    Returns:
+        MappedLosses: Losses of shape `(n_target,)`.
+
+    Raises:
+        InputError: The spans are of different texts, the shape is wrong or
+            a loss is infinite.
+
+    >>> map_losses([1.0, 4.0], TokenSpans([0, 1], [1, 3], 3),
+    ...            TokenSpans([0, 2], [2, 3], 3)).losses
+    array([3., 2.])
+    """
+    return LossMap.between(source, target)(losses)
+
+
+def loss_array(where: str, losses: ArrayLike) -> NDArray[np.float64]:
+    """Losses as float64, NaN for unscored tokens.
+
+    Args:
+        where (str): What to call the losses in an error.
+        losses (ArrayLike): Nats. Any shape.
+
+    Returns:
+        NDArray: The same losses.
+
+    Raises:
+        InputError: A loss is infinite.
+    """
+    array = np.asarray(losses, np.float64)
+    infinite = np.argwhere(np.isinf(array))
+    if len(infinite):
+        index = tuple(infinite[0].tolist())
+        raise InputError(where, 'finite losses, or NaN for unscored tokens',
+                         f'{array[index]} at index {index}',
+                         'Score the text again, in higher precision.')
+    return array
+
+
+class _Tokens(NamedTuple):
+    """Tokens of S texts laid end to end in one stretch of bytes."""
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    token_offsets: NDArray[np.int64]
+    byte_offsets: NDArray[np.int64]
+
+
+# The share of a loss, the target token and the source token of each entry.
+_Entries = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _end_to_end(texts: Sequence[TokenSpans]) -> _Tokens:
+    byte_offsets = _offsets([spans.n_bytes for spans in texts])
+    placed = list(zip(byte_offsets, texts))
+    return _Tokens(
+        np.concatenate([first + spans.starts for first, spans in placed]),
+        np.concatenate([first + spans.ends for first, spans in placed]),
+        _offsets([len(spans) for spans in texts]), byte_offsets)
+
+
+def _overlaps(source: _Tokens, target: _Tokens) -> _Entries:
+    """Entries of source tokens with bytes: shared bytes over width."""
+    bounds = np.unique(
+        np.concatenate(
+            [source.starts, source.ends, target.starts, target.ends]))
+    # Between two neighbouring bounds lies at most one token of each side.
+    rows = _holders(target, bounds[:-1])
+    columns = _holders(source, bounds[:-1])
+    shared = (rows >= 0) & (columns >= 0)
+    rows, columns = rows[shared], columns[shared]
+    widths = (source.ends - source.starts)[columns]
+    return np.diff(bounds)[shared] / widths, rows, columns
+
+
+def _landings(source: _Tokens, target: _Tokens) -> _Entries:
+    """Entries of source tokens without bytes: the whole loss to one token."""
+    counts = np.diff(source.token_offsets)
+    first = np.repeat(source.byte_offsets[:-1], counts)
+    last = np.repeat(source.byte_offsets[1:], counts) - 1
+    empty = (source.starts == source.ends) & (first <= last)
+    rows = _holders(target, np.minimum(source.starts, last)[empty])
+    held = rows >= 0
+    return (np.ones(held.sum()), rows[held], np.flatnonzero(empty)[held])
+
+
+def _holders(tokens: _Tokens,
+             positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The token that holds each byte, -1 where none does."""
+    latest = np.searchsorted(tokens.starts, positions, side='right') - 1
+    # The end that is appended serves index -1: before every token.
+    held = positions < np.append(tokens.ends, 0)[latest]
+    return np.where(held, latest, -1)
+
+
+def _offsets(counts: Sequence[int]) -> NDArray[np.int64]:
+    return np.append(0, np.cumsum(counts, dtype=np.int64))
+
+
+def _sum_texts(values: NDArray[np.float64],
+               offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum over the tokens of each text. Shape `(..., T)` to `(..., S)`."""
+    sums = np.zeros(values.shape[:-1] + (len(offsets) - 1, ))
+    filled = np.diff(offsets) > 0  # reduceat does not sum an empty range
+    sums[..., filled] = np.add.reduceat(values, offsets[:-1][filled], axis=-1)
+    return sums
+
+
+def _check_same_texts(sources: Sequence[TokenSpans],
+                      targets: Sequence[TokenSpans]) -> None:
+    if not len(targets) or len(sources) != len(targets):
+        raise InputError(
+            'loss mapping', 'spans of the same texts, at least one',
+            f'{len(sources)} source and {len(targets)} target '
+            'texts', 'Tokenize every text with both tokenizers.')
+    for index, (source, target) in enumerate(zip(sources, targets)):
+        if source.n_bytes != target.n_bytes:
+            raise InputError(
+                f'loss mapping, text {index}', 'spans of the same text',
+                f'{source.n_bytes} source and {target.n_bytes} target bytes',
+                'Tokenize the same text with both tokenizers.')

@@ -1,0 +1,145 @@
+"""How good predictions are: errors, ranks, decisions and intervals.
+
+All take one number per model, shape `(n,)`. Models with NaN in any argument
+are left out, and a measure that is then undefined is NaN.
+"""
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from csv_plugin.core.errors import InputError
+
+
+def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
+    """Mean squared error, the measure of the paper's Table 1.
+
+    Args:
+        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
+        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
+
+    Returns:
+        float: Squared accuracy; NaN without a usable pair.
+
+    Raises:
+        InputError: The shapes differ or are not `(n,)`.
+
+    >>> mse([0.5, 0.25, float('nan')], [0.75, 0.25, 0.5])
+    0.03125
+    """
+    actual, forecast = _complete(observed, predicted)
+    return _mean((actual - forecast)**2)
+
+
+def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
+    """Mean absolute error.
+
+    Args:
+        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
+        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
+
+    Returns:
+        float: Accuracy; NaN without a usable pair.
+
+    Raises:
+        InputError: The shapes differ or are not `(n,)`.
+    """
+    actual, forecast = _complete(observed, predicted)
+    return _mean(np.abs(actual - forecast))
+
+
+def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
+    """Spearman's rank correlation; tied values share their mean rank.
+
+    Args:
+        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
+        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
+
+    Returns:
+        float: -1..1; NaN when all observed or all predicted accuracies
+            are equal, or without two usable pairs.
+
+    Raises:
+        InputError: The shapes differ or are not `(n,)`.
+    """
+    pairs = _complete(observed, predicted)
+    if pairs.shape[1] == 0 or np.ptp(pairs, axis=1).min() == 0:
+        return float('nan')
+    return float(np.corrcoef(rankdata(pairs, axis=1))[0, 1])
+
+
+def pairwise_accuracy(observed: ArrayLike, predicted: ArrayLike) -> float:
+    """How often the better of two models is predicted to be the better.
+
+    Only pairs of models with different observed accuracies count. A pair
+    with equal predictions counts one half, as a coin would get it.
+
+    Args:
+        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
+        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
+
+    Returns:
+        float: Share of the pairs, 0..1; NaN without a pair that counts.
+
+    Raises:
+        InputError: The shapes differ or are not `(n,)`.
+
+    >>> pairwise_accuracy([0.2, 0.5, 0.9], [0.3, 0.8, 0.7])
+    0.6666666666666666
+    """
+    actual, forecast = _complete(observed, predicted)
+    first, second = np.triu_indices(actual.size, k=1)
+    actual_order = np.sign(actual[first] - actual[second])
+    predicted_order = np.sign(forecast[first] - forecast[second])
+    agreement = actual_order * predicted_order  # right 1, tie 0, wrong -1
+    return _mean((1 + agreement[actual_order != 0]) / 2)
+
+
+def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
+    """Share of observed accuracies inside their intervals, bounds included.
+
+    Args:
+        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
+        low (ArrayLike): Lower bounds. Shape `(n,)`.
+        high (ArrayLike): Upper bounds. Shape `(n,)`.
+
+    Returns:
+        float: 0..1; NaN without a usable model.
+
+    Raises:
+        InputError: The shapes differ or are not `(n,)`.
+    """
+    actual, lower, upper = _complete(observed, low, high)
+    return _mean((lower <= actual) & (actual <= upper))
+
+
+def mean_width(low: ArrayLike, high: ArrayLike) -> float:
+    """Mean width of intervals.
+
+    Args:
+        low (ArrayLike): Lower bounds. Shape `(n,)`.
+        high (ArrayLike): Upper bounds. Shape `(n,)`.
+
+    Returns:
+        float: Accuracy; NaN without a usable interval.
+
+    Raises:
+        InputError: The shapes differ or are not `(n,)`.
+    """
+    lower, upper = _complete(low, high)
+    return _mean(upper - lower)
+
+
+def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
+    """One row per argument, without the models that have a NaN in any."""
+    arrays = [np.asarray(argument, np.float64) for argument in arguments]
+    shapes = [array.shape for array in arrays]
+    if len(shapes[0]) != 1 or len(set(shapes)) != 1:
+        raise InputError('metrics', 'arguments of one shape (n,)',
+                         ' and '.join(str(shape) for shape in shapes),
+                         'Give one number per model in every argument.')
+    table = np.stack(arrays)
+    return table[:, ~np.isnan(table).any(axis=0)]
+
+
+def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    return float(values.mean()) if values.size else float('nan')

@@ -1,0 +1,286 @@
+"""From losses and known accuracies to predicted accuracies.
+
+`fit_predictor` learns, `Predictor.predict` is a dot product and a curve.
+"""
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from csv_plugin import __version__
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.salience import (Constant, SalienceModel, Solver, Task,
+                                      fold_masks)
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.sigmoid import PROBLEMS
+
+#: Wraps what a loop goes over to show progress, as `tqdm.tqdm` does.
+Progress = Callable[[Sequence[Any]], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One predicted accuracy.
+
+    Args:
+        value (float): A fraction in 0..1.
+        low (float): Lower end of the interval, a fraction.
+        high (float): Upper end, a fraction.
+        level (float): Share of such intervals that should hold the
+            observed accuracy.
+        extrapolated (bool): Whether the capability score lies outside
+            those fitted on.
+        in_sample (bool): Whether the model's observed accuracy was fitted
+            on, so that the prediction proves nothing.
+    """
+    value: float
+    low: float
+    high: float
+    level: float
+    extrapolated: bool
+    in_sample: bool
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionTable:
+    """Predicted accuracies of M models on B benchmarks.
+
+    Args:
+        models (tuple[str, ...]): M names.
+        benchmarks (tuple[str, ...]): B names.
+        values (NDArray): Fractions, shape `(M, B)`; so are `low`, `high`.
+        low (NDArray): Lower ends of the intervals.
+        high (NDArray): Upper ends of the intervals.
+        extrapolated (NDArray): Shape `(M, B)`, see `Prediction`.
+        in_sample (NDArray): Shape `(M, B)`, see `Prediction`.
+        level (float): Level of the intervals.
+    """
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    values: NDArray
+    low: NDArray
+    high: NDArray
+    extrapolated: NDArray
+    in_sample: NDArray
+    level: float
+
+    _ARRAYS: ClassVar = ('values', 'low', 'high', 'extrapolated', 'in_sample')
+
+    def at(self, model: str, benchmark: str) -> Prediction:
+        """The prediction of one model on one benchmark.
+
+        Raises:
+            ValueError: If the table has no such model or benchmark.
+        """
+        cell = self.models.index(model), self.benchmarks.index(benchmark)
+        return Prediction(
+            float(self.values[cell]), float(self.low[cell]),
+            float(self.high[cell]), self.level, bool(self.extrapolated[cell]),
+            bool(self.in_sample[cell]))
+
+    def select(self, models: Sequence[str]) -> 'PredictionTable':
+        """The rows of some models, in their order.
+
+        Raises:
+            ValueError: If the table has no such model.
+        """
+        rows = [self.models.index(model) for model in models]
+        return replace(
+            self, models=tuple(models),
+            **{part: getattr(self, part)[rows]
+               for part in self._ARRAYS})  # yapf: disable
+
+    @classmethod
+    def concatenate(cls,
+                    tables: Sequence['PredictionTable']) -> 'PredictionTable':
+        """One table of the models of all; benchmarks and level agree."""
+        return replace(
+            tables[0], models=sum((table.models for table in tables), ()),
+            **{part: np.concatenate([getattr(t, part) for t in tables])
+               for part in cls._ARRAYS})  # yapf: disable
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkPredictor:
+    """All that the prediction of one benchmark needs.
+
+    Args:
+        benchmark (str): Its name.
+        chance (float): Accuracy at random guessing.
+        n_items (int): Number of items, 0 = unknown.
+        fit_models (tuple[str, ...]): Models whose accuracy was fitted on.
+        solver (str): The solver that made it, 'constant' if none could.
+        penalty (float): Shrinkage toward uniform, infinite for uniform.
+        cv_mse (float): Mean squared error on held-out families; NaN if
+            nothing could be held out.
+        model (SalienceModel): Eq. 1 and Eq. 2.
+        intervals (Intervals): See `intervals`.
+        notes (tuple[str, ...]): What a user should know.
+    """
+    benchmark: str
+    chance: float
+    n_items: int
+    fit_models: tuple[str, ...]
+    solver: str
+    penalty: float
+    cv_mse: float
+    model: SalienceModel
+    intervals: Intervals
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Predicts the accuracies of models from their losses.
+
+    Args:
+        units (tuple[str, ...]): Names of the K feature columns.
+        uniform (NDArray): Coefficients of the all-token loss, `(K,)`.
+        fingerprint (str): Of the validation set the losses belong to.
+        benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
+        versions (Mapping[str, str]): Package versions at training.
+    """
+    units: tuple[str, ...]
+    uniform: NDArray
+    fingerprint: str
+    benchmarks: tuple[BenchmarkPredictor, ...]
+    versions: Mapping[str, str]
+
+    def weights(self, benchmark: str) -> NDArray:
+        """Salience weight of every unit, shape `(K,)`; uniform is 1.
+
+        NaN for columns that have no part in the all-token loss, such as
+        directions of a scoring LM.
+
+        Raises:
+            InputError: If the predictor does not know the benchmark.
+        """
+        for known in self.benchmarks:
+            if known.benchmark == benchmark:
+                used = np.where(self.uniform == 0, np.nan, self.uniform)
+                return known.model.coefficients / used
+        raise InputError(
+            'predictor', 'one of the benchmarks '
+            f'{[known.benchmark for known in self.benchmarks]}',
+            repr(benchmark), 'Train a predictor on its accuracies.')
+
+    def predict(self,
+                features: FeatureTable,
+                fingerprint: str,
+                level: float = 0.9) -> PredictionTable:
+        """Predict the accuracies of all models on all benchmarks.
+
+        Args:
+            features (FeatureTable): The columns that were fitted on.
+            fingerprint (str): Of the validation set they come from.
+            level (float): Level of the intervals, in (0, 1).
+
+        Raises:
+            InputError: If the fingerprint or the columns are not those of
+                the training, or the level is not in (0, 1).
+        """
+        self._check(features, fingerprint)
+        cells = [
+            _predict_one(known, features, level) for known in self.benchmarks
+        ]
+        parts = (np.stack(part, axis=1) for part in zip(*cells))
+        return PredictionTable(
+            features.models,
+            tuple(b.benchmark for b in self.benchmarks),
+            level=level,
+            **dict(zip(PredictionTable._ARRAYS, parts)))
+
+    def _check(self, features: FeatureTable, fingerprint: str) -> None:
+        if fingerprint != self.fingerprint:
+            raise InputError(
+                'predictor',
+                f'losses on the validation set {self.fingerprint}',
+                f'the validation set {fingerprint}',
+                'Collect losses on the texts of the training, or train anew.')
+        if features.units != self.units:
+            theirs = set(features.units)
+            missing = [unit for unit in self.units if unit not in theirs]
+            raise InputError(
+                'predictor', f'the {len(self.units)} feature columns of the '
+                'training, in their order', f'{len(features.units)} columns' +
+                (f' without {missing[0]!r}' if missing else ''),
+                'Build the features as they were built for the training.')
+
+
+def _predict_one(known: BenchmarkPredictor, features: FeatureTable,
+                 level: float) -> tuple[NDArray, ...]:
+    """Columns of a `PredictionTable`, each of shape `(M,)`."""
+    predicted = known.model.predict(features.values)
+    score = known.model.score(features.values)
+    low, high = known.intervals.bounds(features.values, predicted, score,
+                                       level)
+    return (predicted, low, high, known.intervals.extrapolated(score),
+            np.isin(features.models, known.fit_models))
+
+
+def fit_predictor(features: FeatureTable,
+                  accuracies: AccuracyTable,
+                  families: Sequence[str],
+                  solver: Solver,
+                  fingerprint: str,
+                  seed: int = 0,
+                  progress: Progress = iter) -> Predictor:
+    """Learn from models whose losses and accuracies are known.
+
+    A benchmark on which nothing can be learned (see `sigmoid.PROBLEMS`) is
+    predicted by its mean accuracy, and its notes say so.
+
+    Args:
+        features (FeatureTable): Holds every model of `accuracies`.
+        accuracies (AccuracyTable): What was observed, `(M, B)`; models
+            without a score on a benchmark are left out of it.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        solver (Solver): One of `salience.SOLVERS` or your own.
+        fingerprint (str): Of the validation set the losses belong to.
+        seed (int): Of the cross-validation folds; same seed, same result.
+        progress (Callable): Wraps the benchmarks to show progress.
+
+    Raises:
+        InputError: If a model has no features or no family.
+    """
+    if len(families) != len(accuracies.models):
+        raise InputError('families', f'{len(accuracies.models)}, one a model',
+                         f'{len(families)}', 'Name the family of each model.')
+    features = features.select(accuracies.models)
+    groups = np.asarray(families)
+    known = tuple(
+        _fit_one(features, accuracies, benchmark, groups, solver, seed)
+        for benchmark in progress(accuracies.benchmarks))
+    versions = {
+        'csv_plugin': __version__,
+        'numpy': np.__version__,
+        'scipy': scipy.__version__
+    }
+    return Predictor(features.units, features.uniform, fingerprint, known,
+                     versions)
+
+
+def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
+             families: NDArray, solver: Solver,
+             seed: int) -> BenchmarkPredictor:
+    index = accuracies.benchmarks.index(benchmark)
+    accuracy = accuracies.values[:, index]
+    rows = np.flatnonzero(~np.isnan(accuracy))
+    chance = float(accuracies.chance[index])
+    task = Task(features.values[rows], features.uniform, accuracy[rows],
+                chance, families[rows])
+    notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
+                  for problem in task.problems)
+    used: Solver = Constant() if notes else solver
+    fit = used.fit(task, fold_masks(task.families, seed))
+    return BenchmarkPredictor(benchmark, chance,
+                              int(accuracies.n_items[index]),
+                              tuple(features.models[row] for row in rows),
+                              fit.solver, fit.penalty, fit.cv_mse, fit.model,
+                              learn_intervals(task, fit, used,
+                                              seed), notes + fit.notes)

@@ -1,0 +1,20 @@
+"""Salience solvers: which unit's loss matters for which benchmark."""
+from csv_plugin.core.salience.auto import Auto
+from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
+                                           Task, fold_masks)
+from csv_plugin.core.salience.constant import Constant
+from csv_plugin.core.salience.linear import Ridge, Uniform
+from csv_plugin.core.salience.nonnegative import NonNegative
+
+#: The solvers by the names that command lines and files use.
+SOLVERS = {
+    'auto': Auto(),
+    'nonnegative': NonNegative(),
+    'ridge': Ridge(),
+    'uniform': Uniform(),
+}
+
+__all__ = [
+    'Auto', 'Constant', 'NonNegative', 'Ridge', 'SOLVERS', 'SalienceFit',
+    'SalienceModel', 'Solver', 'Task', 'Uniform', 'fold_masks'
+]

@@ -1,0 +1,213 @@
+"""What every salience solver takes and returns."""
+from dataclasses import dataclass, field, fields
+from typing import Protocol, Sequence, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from csv_plugin.core.sigmoid import PROBLEMS, diagnose, scaling_law
+from csv_plugin.core.splits import grouped_folds
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One benchmark: features and accuracies of the n models to learn from.
+
+    Args:
+        values (NDArray): Feature columns, shape `(n, K)`.
+        uniform (NDArray): Coefficients of the all-token loss, `(K,)`.
+        accuracy (NDArray): Shape `(n,)`, fractions, none missing.
+        chance (float): Accuracy at random guessing, in [0, 1).
+        families (NDArray): Family of each model, shape `(n,)`.
+    """
+    values: NDArray
+    uniform: NDArray
+    accuracy: NDArray
+    chance: float
+    families: NDArray
+
+    def take(self, rows: NDArray) -> 'Task':
+        """The task on some of its models (indices or mask)."""
+        return Task(self.values[rows], self.uniform, self.accuracy[rows],
+                    self.chance, self.families[rows])
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why no salience can be learned; keys of `sigmoid.PROBLEMS`."""
+        return diagnose(self.values @ self.uniform, self.accuracy, self.chance)
+
+
+@dataclass(frozen=True, eq=False)
+class SalienceModel:
+    """Eq. 1 and Eq. 2 with their parameters; stacks of them broadcast.
+
+    Args:
+        coefficients (NDArray): Of the feature columns, shape `(..., K)`.
+        alpha (NDArray): Slope per unit of score, shape `(...)`.
+        beta (NDArray): Score half-way up the curve, shape `(...)`.
+        floor (NDArray): Accuracy at infinitely bad scores, `(...)`.
+    """
+    coefficients: NDArray
+    alpha: NDArray
+    beta: NDArray
+    floor: NDArray
+
+    def score(self, values: NDArray) -> NDArray:
+        """Capability scores (Eq. 1) of models with features `(M, K)`.
+
+        Returns:
+            NDArray: Shape `(..., M)`, a weighted loss: lower is better.
+        """
+        return self.coefficients @ values.T
+
+    def predict(self, values: NDArray) -> NDArray:
+        """Accuracies (Eq. 2), shape `(..., M)`, fractions."""
+        return scaling_law(
+            self.score(values), self.alpha[..., None], self.beta[..., None],
+            self.floor[..., None])
+
+    def __getitem__(self, index: Union[int, slice]) -> 'SalienceModel':
+        return SalienceModel(self.coefficients[index], self.alpha[index],
+                             self.beta[index], self.floor[index])
+
+    @classmethod
+    def stack(cls, models: Sequence['SalienceModel']) -> 'SalienceModel':
+        """Models of one shape as one stack with a new leading axis."""
+        return cls(*(np.stack([getattr(model, part.name) for model in models])
+                     for part in fields(cls)))
+
+    @classmethod
+    def from_linear(cls, gradient: NDArray, offset: NDArray, floor: ArrayLike,
+                    uniform: NDArray) -> 'SalienceModel':
+        """Name the parts of `floor + (1 - floor) expit(offset + x . g)`.
+
+        Coefficients and slope share one scale and one sign; they are fixed
+        by an average absolute weight of 1 and by letting the mean loss
+        count positively, so `alpha` is negative unless accuracy rises with
+        the loss.
+
+        Args:
+            gradient (NDArray): `g`, shape `(..., K)`.
+            offset (NDArray): Shape `(...)`.
+            floor (ArrayLike): Broadcasts to `(...)`.
+            uniform (NDArray): Shape `(K,)`.
+        """
+        scale = np.abs(gradient).sum(axis=-1) / np.abs(uniform).sum()
+        scale = np.where(scale > 0, scale, np.finfo(float).tiny)
+        alpha = np.where(gradient @ uniform > 0, scale, -scale)
+        return cls(gradient / alpha[..., None], alpha, -offset / alpha,
+                   np.broadcast_to(floor, alpha.shape))
+
+    @classmethod
+    def constant(cls, accuracy: NDArray, n_columns: int) -> 'SalienceModel':
+        """Models that predict one accuracy each, whatever the losses."""
+        zeros = np.zeros_like(accuracy)
+        return cls(
+            np.zeros((*accuracy.shape, n_columns)), zeros, zeros,
+            2 * accuracy - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class SalienceFit:
+    """A solver's answer for one benchmark.
+
+    Args:
+        solver (str): Name of the solver that made it.
+        model (SalienceModel): Fitted on all n models of the task.
+        folds (SalienceModel): Fitted without the held-out models of each
+            of F folds, same penalty and floor; stacked, `(F, ...)`.
+        masks (NDArray): True where a model was fitted on, `(F, n)`.
+        penalty (float): Chosen shrinkage toward uniform; infinite for the
+            uniform weighting itself.
+        cv_mse (float): Mean squared error on the held-out models.
+        notes (tuple[str, ...]): What a user should know, plain sentences.
+    """
+    solver: str
+    model: SalienceModel
+    folds: SalienceModel
+    masks: NDArray
+    penalty: float
+    cv_mse: float
+    notes: tuple[str, ...] = field(default=())
+
+
+class Solver(Protocol):
+    """Learns a salience vector and a scaling law for one benchmark."""
+
+    @property
+    def name(self) -> str:
+        """What command lines and files call it."""
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """Fit on all models and, held out in turn, on each fold.
+
+        Args:
+            task (Task): Its `problems` must be empty.
+            masks (NDArray): True where a model may be fitted on, shape
+                `(F, n)`; from `fold_masks`.
+        """
+
+
+def fold_masks(families: NDArray,
+               seed: int,
+               n_folds: int = 5,
+               n_repeats: int = 3) -> NDArray:
+    """Masks of repeated cross-validation that never separates a family.
+
+    Returns:
+        NDArray: True where a model is fitted on, `(n_repeats * folds, n)`;
+        each repeat holds every model out once. With a single family there
+        are no other families to fit on: shape `(0, n)`.
+    """
+    if len(np.unique(families)) < 2:
+        return np.zeros((0, len(families)), dtype=bool)
+    repeats = [
+        grouped_folds(list(families), n_folds, seed + r)
+        for r in range(n_repeats)
+    ]
+    return np.concatenate(
+        [folds != np.arange(folds.max() + 1)[:, None] for folds in repeats])
+
+
+def held_out_mse(predicted: NDArray, accuracy: NDArray,
+                 masks: NDArray) -> NDArray:
+    """Mean squared error where `masks` is False.
+
+    Args:
+        predicted (NDArray): Shape `(..., F, n)`.
+        accuracy (NDArray): Shape `(n,)`.
+        masks (NDArray): Shape `(F, n)`.
+
+    Returns:
+        NDArray: Shape `(...)`; NaN if nothing is held out.
+    """
+    if masks.all():
+        return np.full(predicted.shape[:-2], np.nan)
+    squares = np.where(masks, 0, (predicted - accuracy)**2)
+    return squares.sum(axis=(-2, -1)) / np.sum(~masks)
+
+
+def floor_candidates(chance: float) -> NDArray:
+    """Floors to choose from in `[0, chance]`, `chance` first."""
+    return np.linspace(chance, 0, 6) if chance > 0 else np.zeros(1)
+
+
+def fit_notes(model: SalienceModel, masks: NDArray,
+              gained: bool) -> tuple[str, ...]:
+    """What a user should know about a fit, plain sentences.
+
+    Args:
+        model (SalienceModel): Fitted on all models.
+        masks (NDArray): As in `Solver.fit`.
+        gained (bool): Whether held-out models are predicted better than by
+            the mean loss.
+    """
+    notes = []
+    if not len(masks):
+        notes.append('one family only, nothing to hold out: mean loss used')
+    elif not gained:
+        notes.append('no gain over the mean loss on held-out families: mean '
+                     'loss used')
+    if model.alpha > 0:
+        notes.append(PROBLEMS['slope_sign'])
+    return tuple(notes)

@@ -1,0 +1,133 @@
+"""Non-negative weights, as in the paper, shrunk toward uniform.
+
+Weights are `softplus(theta)`. Alpha and beta are eliminated, that is, fitted
+anew for every theta (Eq. 4), which turns the gradient step on theta (Eq. 5)
+into L-BFGS on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty
+mean_k (w_k - 1)^2`.
+"""
+from dataclasses import dataclass, replace
+from typing import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.regression import Regressions
+from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
+                                           fit_notes, held_out_mse)
+from csv_plugin.core.salience.linear import Uniform
+
+#: Relative to the variance of the accuracies.
+PENALTIES = tuple(10**(-i / 2) for i in range(9))
+#: softplus of this is 1, the uniform weight.
+THETA_OF_ONE = float(np.log(np.expm1(1.0)))
+
+
+@dataclass(frozen=True)
+class NonNegative:
+    """Weights that cannot be negative, with the floor of the mean loss.
+
+    Args:
+        penalties (tuple[float, ...]): Candidates, in falling order.
+    """
+    penalties: tuple[float, ...] = PENALTIES
+    name: str = 'nonnegative'
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`.
+
+        Raises:
+            InputError: If a column has no positive uniform coefficient, so
+                that the sign of its weight would mean nothing.
+        """
+        if task.uniform.min() <= 0:
+            raise InputError('nonnegative', 'positive uniform coefficients',
+                             f'{task.uniform.min()}',
+                             "Use the solver 'ridge' for these features.")
+        uniform = Uniform(learn_floor=True).fit(task, masks)
+        floor = uniform.model.floor
+        rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
+        paths = [self._path(task.take(row), float(floor)) for row in rows]
+        candidates = [SalienceModel.stack(models) for models in zip(*paths)]
+        errors = [
+            held_out_mse(models[:-1].predict(task.values), task.accuracy,
+                         masks) for models in candidates
+        ]
+        best = int(np.argmin(errors))
+        if not errors[best] < uniform.cv_mse:
+            notes = fit_notes(uniform.model, masks, gained=False)
+            return replace(uniform, solver=self.name, notes=notes)
+        models = candidates[best]
+        notes = fit_notes(models[-1], masks, gained=True)
+        return SalienceFit(self.name, models[-1], models[:-1], masks,
+                           self.penalties[best], float(errors[best]), notes)
+
+    def _path(self, task: Task, floor: float) -> Iterator[SalienceModel]:
+        """One model per penalty, each started at the last one."""
+        problem = _Problem(task, floor)
+        theta = np.full(len(task.uniform), THETA_OF_ONE)
+        for penalty in self.penalties:
+            theta = minimize(problem.objective, theta, args=(penalty, ),
+                             jac=True, method='L-BFGS-B', options=dict(
+                                 gtol=1e-9, ftol=1e-13, maxiter=1000,
+                                 maxfun=2000)).x  # yapf: disable
+            yield problem.model(theta)
+
+
+class _Problem:
+    """The objective with alpha and beta eliminated."""
+
+    def __init__(self, task: Task, floor: float) -> None:
+        self.task, self.floor = task, floor
+        columns = task.values * task.uniform
+        mean_loss = columns.sum(axis=1)
+        self.centre, self.spread = mean_loss.mean(), mean_loss.std()
+        self.columns = columns / self.spread
+        self.scale = task.accuracy.var()
+
+    def score(self, weights: NDArray) -> NDArray:
+        """Capability scores in standard units of the mean loss, `(n,)`."""
+        return self.columns @ weights - self.centre / self.spread
+
+    def line(self, score: NDArray) -> NDArray:
+        """Best intercept and slope at these scores (Eq. 4), `(2,)`."""
+        centre, spread = score.mean(), score.std()
+        design = np.stack([np.ones_like(score), (score - centre) / spread],
+                          axis=1)
+        regression = Regressions(
+            design,
+            self.task.accuracy,
+            np.ones((1, len(score))),
+            np.array([self.floor]),
+            n_free=2)
+        intercept, slope = regression.solve(0.0, regression.start(), 1e-14)[0]
+        return np.array([intercept - slope * centre / spread, slope / spread])
+
+    def objective(self, theta: NDArray,
+                  penalty: float) -> tuple[float, NDArray]:
+        """Value and gradient in theta, shape `(K,)`."""
+        weights = np.logaddexp(0, theta)
+        score = self.score(weights)
+        intercept, slope = self.line(score)
+        p = expit(intercept + slope * score)
+        residual = self.floor + (1 - self.floor) * p - self.task.accuracy
+        value = (
+            np.mean(residual**2) / self.scale + penalty * np.mean(
+                (weights - 1)**2))
+        by_score = residual * (p - p**2) * slope * (1 -
+                                                    self.floor) / self.scale
+        by_weight = (
+            by_score @ self.columns / len(score) + penalty *
+            (weights - 1) / len(weights))
+        return float(value), 2 * by_weight * expit(theta)
+
+    def model(self, theta: NDArray) -> SalienceModel:
+        """The salience model with weights softplus(theta)."""
+        weights = np.logaddexp(0, theta)
+        line = self.line(self.score(weights))
+        gradient = line[1] * weights * self.task.uniform / self.spread
+        offset = line[0] - line[1] * self.centre / self.spread
+        return SalienceModel.from_linear(gradient, offset, self.floor,
+                                         self.task.uniform)

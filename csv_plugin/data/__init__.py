@@ -1,0 +1,1 @@
+"""Facts that travel with the package, as CSV files."""

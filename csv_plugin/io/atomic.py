@@ -1,0 +1,41 @@
+"""Files that appear whole or not at all."""
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+from csv_plugin.core.errors import InputError
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write to a temporary file that becomes `path` when all went well.
+
+    The temporary file lies in the same folder, so that the renaming is one
+    step of the file system, and has the same suffix. If the body of the
+    `with` statement fails, the temporary file is removed and whatever was
+    at `path` stays as it was.
+
+    Args:
+        path (str | os.PathLike[str]): The file to create or replace.
+
+    Yields:
+        Path: Where to write instead; nothing exists there yet.
+
+    Raises:
+        InputError: The folder does not exist.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(
+            str(target), 'a file name in an existing folder',
+            f'no folder {str(target.parent)!r}', 'Create the folder first.')
+    # Opened by the writer, unlike tempfile's files, which only their owner
+    # may read.
+    temporary = target.with_name(f'.{token_hex(8)}.{target.name}')
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,187 @@
+"""Rows of CSV files that know where they stand, for errors that say so."""
+import csv
+import io
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from csv_plugin.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class CsvRow:
+    """One row of a CSV file.
+
+    Args:
+        path (str): The file.
+        line (int): Line on which the row begins; the file's first is 1.
+        cells (Mapping[str, str]): Text of each column, without spaces
+            around it.
+    """
+    path: str
+    line: int
+    cells: Mapping[str, str]
+
+    def text(self, column: str) -> str:
+        """The text of a cell that must not be empty.
+
+        Args:
+            column (str): A column of the file.
+
+        Returns:
+            str: At least one character.
+
+        Raises:
+            InputError: The cell is empty.
+        """
+        if not self.cells[column]:
+            raise self.error(column, 'some text', 'Fill the cell in.')
+        return self.cells[column]
+
+    def number(self, column: str) -> float:
+        """The finite number in a cell.
+
+        Args:
+            column (str): A column of the file.
+
+        Returns:
+            float: Neither NaN nor infinite.
+
+        Raises:
+            InputError: The cell is empty, no number, NaN or infinite.
+        """
+        try:
+            number = float(self.cells[column])
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise self.error(column, 'a finite number',
+                             'Write it with a decimal point, such as 0.25.')
+        return number
+
+    def error(self, column: str, expected: str, remedy: str) -> InputError:
+        """The error to raise for a cell that cannot be used.
+
+        Args:
+            column (str): The cell's column.
+            expected (str): What would have been accepted.
+            remedy (str): What the user can do about it, one sentence.
+
+        Returns:
+            InputError: Names the file, the line, the column and the cell.
+        """
+        cell = self.cells[column]
+        return InputError(f'{self.path}, line {self.line}, column {column!r}',
+                          expected,
+                          repr(cell) if cell else 'an empty cell', remedy)
+
+
+def read_rows(path: str | os.PathLike[str],
+              columns: Sequence[str]) -> list[CsvRow]:
+    """Read a CSV file with a header, one row or more, and a key.
+
+    The file is UTF-8, with or without a byte order mark. Blank lines are
+    skipped.
+
+    Args:
+        path (str | os.PathLike[str]): The file.
+        columns (Sequence[str]): Columns it must have, in any order and
+            among others. The first of them is the key: it is filled in and
+            differs in every row.
+
+    Returns:
+        list[CsvRow]: All rows below the header, in the file's order.
+
+    Raises:
+        InputError: The file cannot be read or decoded, has no rows, lacks
+            a column, leaves one without a name or names two alike, has a
+            row that is shorter or longer than the header, or repeats a
+            key or leaves it empty.
+    """
+    file = os.fspath(path)
+    records = _records(file)
+    line, header = next(records, (0, []))
+    if line != 1:
+        raise InputError(f'{file}, line 1', 'the header', 'an empty line',
+                         f'Name the columns there: {", ".join(columns)}.')
+    _check_header(file, header, columns)
+    rows = [_row(file, line, header, cells) for line, cells in records]
+    if not rows:
+        raise InputError(f'{file}, line 2', 'a row', 'the end of the file',
+                         f'Add one row per {columns[0]} below the header.')
+    _check_key(rows, columns[0])
+    return rows
+
+
+def _records(file: str) -> Iterator[tuple[int, list[str]]]:
+    """First line and stripped cells of every record that is not blank."""
+    reader = csv.reader(io.StringIO(_text(file), newline=''), strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield line, [cell.strip() for cell in cells]
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f'{file}, line {line}', 'comma-separated cells', str(error),
+            'Close every quotation mark; double those inside a cell.'
+        ) from error
+
+
+def _text(file: str) -> str:
+    try:
+        data = Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(file, 'a file that can be read',
+                         f'the error {error.strerror!r}',
+                         'Check the path.') from error
+    try:
+        return data.decode('utf-8-sig')  # Excel writes a byte order mark
+    except UnicodeDecodeError as error:
+        line = error.object.count(b'\n', 0, error.start) + 1
+        raise InputError(f'{file}, line {line}', 'UTF-8 text',
+                         f'the byte 0x{error.object[error.start]:02x}',
+                         'Save the file as "CSV UTF-8".') from error
+
+
+def _check_header(file: str, header: list[str],
+                  required: Sequence[str]) -> None:
+    seen = {''}
+    for position, column in enumerate(header, start=1):
+        if column in seen:
+            raise InputError(f'{file}, line 1, column {position}',
+                             'a name that no column before it has',
+                             repr(column) if column else 'an empty cell',
+                             'Rename or remove the column.')
+        seen.add(column)
+    for column in required:
+        if column not in header:
+            raise InputError(
+                f'{file}, line 1', f'a column {column!r}',
+                f'the header {",".join(header)[:80]!r}',
+                'Add or rename it, and separate columns by commas.')
+
+
+def _row(file: str, line: int, header: list[str], cells: list[str]) -> CsvRow:
+    n_cells, n_columns = len(cells), len(header)
+    if n_cells != n_columns:
+        detail = (f'none for column {header[n_cells]!r}' if n_cells < n_columns
+                  else f'no column for {cells[n_columns]!r}')
+        raise InputError(
+            f'{file}, line {line}', f'{n_columns} cells, as in the header',
+            f'{n_cells}, {detail}',
+            'Leave no cell out and quote cells that contain commas.')
+    return CsvRow(file, line, dict(zip(header, cells)))
+
+
+def _check_key(rows: list[CsvRow], key: str) -> None:
+    first_line: dict[str, int] = {}
+    for row in rows:
+        line = first_line.setdefault(row.text(key), row.line)
+        if line != row.line:
+            raise row.error(
+                key, f'a {key} that is not on an earlier line',
+                f'Line {line} has it already: remove one of the two rows.')

@@ -1,0 +1,284 @@
+"""CSV tables of models: losses, scores, families and benchmarks.
+
+Every file is UTF-8 with a header. The readers take columns in any order and
+raise `InputError` with the file, line, column and text of the cell at fault.
+"""
+import csv
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.csv_rows import CsvRow, read_rows
+
+FilePath = str | os.PathLike[str]
+_CellReader = Callable[[CsvRow, str], float]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelColumns:
+    """A file with one row of numbers per model.
+
+    Args:
+        models (tuple[str, ...]): Names, unique. Shape `(M,)`.
+        columns (tuple[str, ...]): Units of text whose loss was taken
+            (shape `(K,)`), or benchmarks (shape `(B,)`). Names, unique.
+        values (NDArray): Losses in the file's own unit, or accuracies in
+            0..1 with NaN for "not run". Shape `(M, K)` or `(M, B)`.
+    """
+    models: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What is known of a model besides its losses and scores.
+
+    Args:
+        family (str): Models of one family are never separated by folds.
+        split (str): 'train', 'validation' or 'test'.
+        params_b (float): Parameters in billions, NaN where unknown.
+    """
+    family: str
+    split: str
+    params_b: float
+
+
+@dataclass(frozen=True)
+class BenchmarkInfo:
+    """What is known of a benchmark besides the scores.
+
+    Args:
+        chance (float): Accuracy at random guessing, at least 0, below 1.
+        n_items (int): Number of items, 0 where unknown.
+        main (bool): Whether tables of results show it.
+        kind (str): What is measured, such as 'accuracy'; may be empty.
+    """
+    chance: float
+    n_items: int
+    main: bool
+    kind: str
+
+
+def read_losses(path: FilePath) -> ModelColumns:
+    """Read losses: a column `model`, every other column one unit of text.
+
+    Args:
+        path (FilePath): The file, for example `losses.csv`.
+
+    Returns:
+        ModelColumns: Losses as they are in the file, whose unit (nats per
+            token, bits per byte) it does not tell. Shape `(M, K)`.
+
+    Raises:
+        InputError: The file is not such a table, or a loss is missing, not
+            finite or negative.
+    """
+    return _model_columns(path, _loss)
+
+
+def read_scores(path: FilePath) -> ModelColumns:
+    """Read accuracies: a column `model`, every other column a benchmark.
+
+    Args:
+        path (FilePath): The file, for example `scores.csv`; an empty cell
+            says that the benchmark was not run.
+
+    Returns:
+        ModelColumns: Accuracies in 0..1, NaN for not run. Shape `(M, B)`.
+
+    Raises:
+        InputError: The file is not such a table, or an accuracy is not a
+            number in 0..1.
+    """
+    return _model_columns(path, _accuracy)
+
+
+def read_models(path: FilePath) -> dict[str, ModelInfo]:
+    """Read the columns `model`, `family`, `split` and perhaps `params_b`.
+
+    Args:
+        path (FilePath): The file, for example `models.csv`. The split
+            `val` means `validation`; an empty `params_b` is unknown.
+
+    Returns:
+        dict[str, ModelInfo]: By model, in the file's order.
+
+    Raises:
+        InputError: The file is not such a table, a family is empty, a
+            split is none of the three, or a size is not positive.
+    """
+    rows = read_rows(path, ('model', 'family', 'split'))
+    return {
+        row.cells['model']:
+        ModelInfo(row.text('family'), _split(row), _params(row))
+        for row in rows
+    }
+
+
+def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
+    """Read the columns `benchmark`, `chance`, `n_items`, `main`, `kind`.
+
+    Args:
+        path (FilePath): The file, for example `benchmarks.csv`. An empty
+            `n_items` is unknown. The last two columns may be left out;
+            without `main` every benchmark is a main one.
+
+    Returns:
+        dict[str, BenchmarkInfo]: By benchmark, in the file's order.
+
+    Raises:
+        InputError: The file is not such a table, or a cell is out of its
+            range.
+    """
+    rows = read_rows(path, ('benchmark', 'chance', 'n_items'))
+    return {
+        row.cells['benchmark']:
+        BenchmarkInfo(
+            _chance(row), _n_items(row), _main(row), row.cells.get('kind', ''))
+        for row in rows
+    }
+
+
+def read_accuracies(scores_path: FilePath,
+                    benchmarks_path: FilePath) -> AccuracyTable:
+    """Join the accuracies of one file with the benchmarks of another.
+
+    Args:
+        scores_path (FilePath): As in `read_scores`.
+        benchmarks_path (FilePath): As in `read_benchmarks`; it may
+            describe more benchmarks than were scored.
+
+    Returns:
+        AccuracyTable: Models and benchmarks in the order of the scores.
+
+    Raises:
+        InputError: One of the files cannot be used, or a benchmark of the
+            first has no row in the second.
+    """
+    scores = read_scores(scores_path)
+    known = read_benchmarks(benchmarks_path)
+    for benchmark in scores.columns:
+        if benchmark not in known:
+            raise InputError(
+                f'{os.fspath(scores_path)}, line 1, column {benchmark!r}',
+                f'a benchmark of {os.fspath(benchmarks_path)}',
+                repr(benchmark),
+                'Add a row with its chance level and number of items there.')
+    benchmarks = [known[benchmark] for benchmark in scores.columns]
+    return AccuracyTable(
+        scores.models, scores.columns, scores.values,
+        np.array([benchmark.chance for benchmark in benchmarks], np.float64),
+        np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
+
+
+def write_csv(path: FilePath, header: Sequence[str],
+              rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file that the readers above can read back.
+
+    The file appears whole or not at all, in UTF-8 with plain line feeds.
+
+    Args:
+        path (FilePath): The file to create or replace.
+        header (Sequence[str]): Names of the columns.
+        rows (Iterable[Sequence[object]]): Cells in the order of the header.
+            Floats are written with all their digits, NaN as an empty cell.
+
+    Raises:
+        InputError: The folder does not exist.
+    """
+    with atomic_path(path) as temporary:
+        with temporary.open('w', encoding='utf-8', newline='') as file:
+            writer = csv.writer(file, lineterminator='\n')
+            writer.writerow(header)
+            # NaN alone differs from itself, in whatever float type.
+            writer.writerows(['' if cell != cell else cell for cell in row]
+                             for row in rows)
+
+
+def _model_columns(path: FilePath, read_cell: _CellReader) -> ModelColumns:
+    rows = read_rows(path, ('model', ))
+    columns = tuple(name for name in rows[0].cells if name != 'model')
+    if not columns:
+        raise InputError(f'{os.fspath(path)}, line 1',
+                         "a column besides 'model'", 'no other',
+                         'Add one column per text or benchmark.')
+    return ModelColumns(
+        tuple(row.cells['model'] for row in rows), columns,
+        np.array([[read_cell(row, name) for name in columns] for row in rows]))
+
+
+def _loss(row: CsvRow, unit: str) -> float:
+    loss = row.number(unit)
+    if loss < 0:
+        raise row.error(
+            unit, 'a loss of 0 or more',
+            'Losses are -log p: turn the sign of log-likelihoods.')
+    return loss
+
+
+def _accuracy(row: CsvRow, benchmark: str) -> float:
+    if not row.cells[benchmark]:
+        return math.nan
+    accuracy = row.number(benchmark)
+    if not 0 <= accuracy <= 1:
+        raise row.error(
+            benchmark, 'an accuracy in 0..1',
+            'The accuracies of this column seem to be in percent: divide '
+            'them by 100.' if accuracy > 1 else
+            'Leave the cell empty if the benchmark was not run.')
+    return accuracy
+
+
+def _split(row: CsvRow) -> str:
+    split = row.cells['split']
+    if split == 'val':
+        return 'validation'
+    if split not in ('train', 'validation', 'test'):
+        raise row.error(
+            'split', "'train', 'validation' or 'test'",
+            'Models whose scores are to be predicted are for test.')
+    return split
+
+
+def _params(row: CsvRow) -> float:
+    if not row.cells.get('params_b'):
+        return math.nan
+    params_b = row.number('params_b')
+    if params_b <= 0:
+        raise row.error('params_b', 'billions of parameters, more than 0',
+                        'Leave the cell empty where the size is unknown.')
+    return params_b
+
+
+def _chance(row: CsvRow) -> float:
+    chance = row.number('chance')
+    if not 0 <= chance < 1:
+        raise row.error(
+            'chance', 'a chance level in 0..1, below 1',
+            'With k choices it is 1/k; divide percentages by 100.')
+    return chance
+
+
+def _n_items(row: CsvRow) -> int:
+    if not row.cells['n_items']:
+        return 0
+    n_items = row.number('n_items')
+    if not (n_items.is_integer() and 0 <= n_items < 2**53):
+        raise row.error('n_items', 'a whole number, 0 or more',
+                        'Leave the cell empty where the number is unknown.')
+    return int(n_items)
+
+
+def _main(row: CsvRow) -> bool:
+    main = row.cells.get('main') or '1'
+    if main not in ('0', '1'):
+        raise row.error('main', '1 or 0', 'Use 1 to show it in tables.')
+    return main == '1'

@@ -1,0 +1,1 @@
+"""What people look at: tables of predictions and of their errors."""

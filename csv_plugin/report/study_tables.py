@@ -1,0 +1,117 @@
+"""A study as tables: predictions, errors by benchmark, a Markdown report."""
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
+from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.tables import write_csv
+
+PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
+                      'low', 'high', 'extrapolated', 'in_sample')
+
+_LEGEND = """\
+MSE in 1e-3 (squared fractions), only models whose scores were not fitted on.
+`uniform` (all-token loss, chance level as the floor) and `constant` (mean
+accuracy of the fitted models) are the baselines. `noise` is the binomial
+variance of the observed scores, a yardstick: the models answer the same
+items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
+intervals are in points of accuracy (percent). The last row holds geometric
+means of the MSE and plain means of the rest over {n_main} main benchmarks.
+"""
+
+
+def write_predictions(path: str | os.PathLike[str], study: Study,
+                      splits: Mapping[str, str]) -> None:
+    """Write every prediction of the solver as CSV, one row each.
+
+    Args:
+        path (str | os.PathLike[str]): The file to create or replace.
+        study (Study): What to write; columns are `PREDICTION_COLUMNS`,
+            accuracies as fractions, flags as 0 and 1.
+        splits (Mapping[str, str]): Split of each model.
+    """
+    table = next(iter(study.predictions.values()))
+    rows = ((model, benchmark, splits[model], study.observed.values[m, b],
+             table.values[m, b], table.low[m, b], table.high[m, b],
+             int(table.extrapolated[m, b]), int(table.in_sample[m, b]))
+            for m, model in enumerate(table.models)
+            for b, benchmark in enumerate(table.benchmarks))
+    write_csv(path, PREDICTION_COLUMNS, rows)
+
+
+def error_table(study: Study, main: Sequence[str]) -> str:
+    """Errors by benchmark and their means, as a Markdown table.
+
+    Args:
+        study (Study): The solver's measures, and the MSE of all methods.
+        main (Sequence[str]): Benchmarks of the last row's means.
+    """
+    methods = list(study.predictions)
+    by_method = {method: study.errors(method) for method in methods}
+    solver = by_method[methods[0]]
+    rows = [[
+        benchmark, solver[benchmark].n_models,
+        *(1e3 * by_method[method][benchmark].mse for method in methods),
+        1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
+    ] for benchmark in study.observed.benchmarks]
+    means = [
+        f'mean of {len(main)}', '',
+        *(1e3 * geometric_mean(by_method[method][b].mse for b in main)
+          for method in methods), '', *_measures([solver[b] for b in main])
+    ]
+    header = [
+        'benchmark', 'models', *(f'MSE {method}' for method in methods),
+        'noise', 'MAE', 'Spearman', 'pairs', 'coverage', 'width'
+    ]
+    digits = ['', '', *('.2f' for _ in methods), '.2f', '.1f', *['.2f'] * 3,
+              '.1f']  # yapf: disable
+    # NaN alone differs from itself.
+    cells = [[None if cell != cell else cell for cell in row]
+             for row in [*rows, means]]
+    return tabulate(cells, header, tablefmt='pipe', floatfmt=digits,
+                    missingval='-')  # yapf: disable
+
+
+def _measures(errors: Sequence[BenchmarkErrors]) -> list[float]:
+    """Means of MAE, rank measures, coverage and width over benchmarks."""
+    return [
+        100 * _mean(e.mae for e in errors),
+        _mean(e.spearman for e in errors),
+        _mean(e.pairwise for e in errors),
+        _mean(e.coverage for e in errors), 100 * _mean(e.width for e in errors)
+    ]
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def write_report(path: str | os.PathLike[str], study: Study,
+                 main: Sequence[str], title: str, command: str) -> None:
+    """Write the error table with its legend and all notes as Markdown.
+
+    Args:
+        path (str | os.PathLike[str]): The file to create or replace.
+        study (Study): What to report.
+        main (Sequence[str]): Benchmarks of the means.
+        title (str): First line, what was predicted from what.
+        command (str): What reproduces the report.
+    """
+    level = next(iter(study.predictions.values())).level
+    legend = _LEGEND.format(level=level, n_main=len(main))
+    notes = [
+        f'* {known.benchmark}: {note}.' for known in study.predictor.benchmarks
+        for note in known.notes
+    ]
+    parts = [
+        f'# {title}', f'    {command}',
+        error_table(study, main),
+        legend.strip(), '\n'.join(['## Notes', '', *(notes or ['None.'])])
+    ]
+    with atomic_path(path) as temporary:
+        Path(temporary).write_text('\n\n'.join(parts) + '\n', 'utf-8')

@@ -1,0 +1,162 @@
+"""Token losses and the table of many models."""
+import numpy as np
+import pytest
+
+from csv_plugin.core import losses as losses_module
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.losses import LossTable, TokenLosses
+from csv_plugin.core.mapping import LossMap
+from csv_plugin.core.spans import TokenSpans
+
+NAN = float('nan')
+TEXTS = {'en': 'a cat', 'zh': '猫'}
+TARGET = [
+    TokenSpans.from_token_bytes([b'a', b' cat'], 'a cat'),
+    TokenSpans.from_token_bytes(['猫'.encode()], '猫'),
+]
+
+
+def words(model_losses):
+    """Losses of a model whose tokens are 'a ', 'cat' and the CJK's bytes."""
+    spans = [
+        TokenSpans.from_token_bytes([b'a ', b'cat'], 'a cat'),
+        TokenSpans.from_char_offsets('猫', [0, 0, 0], [1, 1, 1]),
+    ]
+    return [
+        TokenLosses(text_id, losses, span, len(text))
+        for (text_id,
+             text), losses, span in zip(TEXTS.items(), model_losses, spans)
+    ]
+
+
+def table(**changes):
+    fields = dict(
+        models=('x', 'y'),
+        text_ids=('en', 'zh'),
+        losses=np.array([[1.0, 2.0, 3.0], [4.0, NAN, 6.0]]),
+        token_offsets=np.array([0, 2, 3]),
+        n_chars=np.array([5, 1]),
+        n_bytes=np.array([5, 3]),
+        fingerprint='f')
+    return LossTable(**{**fields, **changes})
+
+
+def test_token_losses_know_their_bytes_and_scored_tokens():
+    text = TokenLosses('en', [NAN, 0.0], TARGET[0], 5)
+    assert (text.n_bytes, text.n_scored) == (5, 1)
+    assert text.losses.dtype == np.float64
+
+
+@pytest.mark.parametrize('losses, n_chars, message', [
+    ([1.0], 5, r"text 'en': expected shape \(2,\), found \(1,\)"),
+    ([1.0, np.inf], 5, r"text 'en': .*found inf at index \(1,\)"),
+    ([1.0, 2.0], 6, "'en': .*found 6 characters and 5 bytes"),
+    ([1.0, 2.0], 1, "'en': .*found 1 characters and 5 bytes"),
+    ([1.0, 2.0], -1, "'en': .*found -1 characters"),
+])
+def test_bad_token_losses_are_refused(losses, n_chars, message):
+    with pytest.raises(InputError, match=message):
+        TokenLosses('en', losses, TARGET[0], n_chars)
+
+
+def test_scored_marks_tokens_of_every_model():
+    assert table().scored.tolist() == [True, False, True]
+
+
+def test_text_of_token_skips_texts_without_tokens():
+    sparse = table(
+        text_ids=('a', 'b', 'c', 'd'),
+        token_offsets=np.array([0, 0, 2, 2, 3]),
+        n_chars=np.full(4, 3),
+        n_bytes=np.full(4, 3))
+    assert sparse.text_of_token().tolist() == [1, 1, 3]
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(models=('x', 'x')), "models: .*'x' twice"),
+    (dict(text_ids=('en', 'en')), "text_ids: .*'en' twice"),
+    (dict(losses=np.zeros((2, 4))), r'losses: .*\(2, 3\), found \(2, 4\)'),
+    (dict(losses=np.zeros((3, 3))), r'losses: .*\(2, 3\), found \(3, 3\)'),
+    (dict(losses=np.full((2, 3), -np.inf)), r'-inf at index \(0, 0\)'),
+    (dict(token_offsets=np.array([0, 3])), r'token_offsets: .*\(3,\)'),
+    (dict(token_offsets=np.array([1, 2, 3])), 'found 1 first'),
+    (dict(token_offsets=np.array([0, 4, 3])), 'smallest step -1'),
+    (dict(n_chars=np.array([5])), r'n_chars: .*\(2,\), found \(1,\)'),
+    (dict(n_bytes=np.array([5])), r'n_bytes: .*\(2,\), found \(1,\)'),
+    (dict(n_bytes=np.array([5, 5])), "'zh': .*1 characters and 5 bytes"),
+    (dict(n_chars=np.array([9, 1])), "'en': .*9 characters and 5 bytes"),
+])
+def test_bad_tables_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        table(**changes)
+
+
+def test_from_models_maps_every_model_onto_the_target():
+    on_target = [
+        TokenLosses('en', [0.25, 4.0], TARGET[0], 5),
+        TokenLosses('zh', [7.0], TARGET[1], 1),
+    ]
+    built = LossTable.from_models(
+        {
+            'words': words([[1.0, 3.0], [1.0, 2.0, 4.0]]),
+            'target': on_target,
+            'no bos': words([[NAN, 3.0], [NAN, 2.0, 4.0]]),
+        }, TARGET, ['en', 'zh'], 'f')
+    assert built.models == ('words', 'target', 'no bos')
+    assert built.text_ids == ('en', 'zh')
+    np.testing.assert_array_equal(
+        built.losses, [[0.5, 3.5, 7.0], [0.25, 4.0, 7.0], [NAN, NAN, NAN]])
+    assert built.token_offsets.tolist() == [0, 2, 3]
+    assert built.n_chars.tolist() == [5, 1]
+    assert built.n_bytes.tolist() == [5, 3]
+    assert built.fingerprint == 'f'
+
+
+def test_models_with_equal_spans_share_one_operator(monkeypatch):
+    calls = []
+
+    class CountingMap(LossMap):
+
+        @classmethod
+        def for_texts(cls, sources, targets):
+            calls.append(sources)
+            return super().for_texts(sources, targets)
+
+    monkeypatch.setattr(losses_module, 'LossMap', CountingMap)
+    models = {
+        name: words([[1.0, value], [1.0, 1.0, value]])
+        for name, value in (('x', 2.0), ('y', 4.0))
+    }
+    built = LossTable.from_models(models, TARGET, ['en', 'zh'], 'f')
+    assert len(calls) == 1
+    assert built.losses.tolist() == [[0.5, 2.5, 4.0], [0.5, 4.5, 6.0]]
+
+
+@pytest.mark.parametrize('damage, message', [
+    (lambda texts: texts[:1], "'y': expected 2 texts, found 1"),
+    (lambda texts: texts[::-1], "'y', text 0: expected text 'en' .*'zh'"),
+    (lambda texts:
+     [texts[0], TokenLosses('zh', [1.0], TokenSpans([0], [4], 4), 1)],
+     "'y', text 1: .*1 characters and 3 bytes, found 'zh' of 1 and 4"),
+    (lambda texts:
+     [texts[0], TokenLosses('zh', [1.0], TokenSpans([0], [3], 3), 2)],
+     "'y', text 1: .*1 characters and 3 bytes, found 'zh' of 2 and 3"),
+])
+def test_models_with_other_texts_are_refused(damage, message):
+    good = words([[1.0, 3.0], [1.0, 2.0, 4.0]])
+    with pytest.raises(InputError, match=message):
+        LossTable.from_models({
+            'x': good,
+            'y': damage(good)
+        }, TARGET, ['en', 'zh'], 'f')
+
+
+def test_a_target_of_other_texts_is_refused():
+    good = words([[1.0, 3.0], [1.0, 2.0, 4.0]])
+    with pytest.raises(InputError, match='1 target tokenizations'):
+        LossTable.from_models({'x': good}, TARGET[:1], ['en', 'zh'], 'f')
+
+
+def test_no_model_is_refused():
+    with pytest.raises(InputError, match='at least one model'):
+        LossTable.from_models({}, TARGET, ['en', 'zh'], 'f')

@@ -1,0 +1,162 @@
+"""Where tokens lie in a text's bytes."""
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.spans import TokenSpans
+from .strategies import any_spans, sparse_spans, texts, tilings
+
+
+def pairs(spans):
+    return list(zip(spans.starts.tolist(), spans.ends.tolist()))
+
+
+def test_widths_length_and_tiling():
+    spans = TokenSpans([0, 2, 2], [2, 2, 5], 5)
+    assert len(spans) == 3
+    assert spans.widths.tolist() == [2, 0, 3]
+    assert spans.tiles
+    assert spans.starts.dtype == spans.ends.dtype == np.int64
+
+
+@pytest.mark.parametrize('starts, ends', [([1], [5]), ([0], [4]),
+                                          ([0, 3], [2, 5]), ([], []),
+                                          ([0, 2], [0, 2])])
+def test_a_gap_breaks_the_tiling(starts, ends):
+    assert not TokenSpans(starts, ends, 5).tiles
+
+
+def test_an_empty_text_is_tiled_by_nothing():
+    assert TokenSpans([], [], 0).tiles
+    assert TokenSpans([0], [0], 0).tiles
+
+
+@given(st.integers(0, 30).flatmap(sparse_spans))
+def test_tiles_agrees_with_a_count_of_every_byte(spans):
+    held = np.zeros(spans.n_bytes, int)
+    for start, end in pairs(spans):
+        held[start:end] += 1
+    assert held.max(initial=0) <= 1
+    assert spans.tiles == bool(held.all())
+
+
+@pytest.mark.parametrize(
+    'starts, ends, n_bytes, message',
+    [
+        ([0, 1], [2, 3], 3, 'token 1: .*found 1 after 2'),
+        ([0, 1, 2, 3], [2, 2, 3, 4], 4, 'token 1: .*found 1 after 2'),
+        ([0, 2], [2, 1], 3, 'token 1: .*found 1 after 2'),
+        ([2, 0], [3, 2], 3, 'token 1: .*found 0 after 3'),
+        ([-1, 1], [1, 3], 3, 'token 0: .*found -1 after 0'),
+        ([0, 1], [1, 4], 3, 'token 1: .*found 3 after 4'),
+        ([0, 1, 0], [1, 3, 0], 3, 'token 2: .*found 0 after 3'),
+        ([], [], -1, 'found -1'),
+        ([0, 1], [1], 3, r'found \(2,\) and \(1,\)'),
+        ([[0]], [[1]], 3, r'found \(1, 1\)'),
+        ([0.5], [1.0], 3, 'found 0.5'),
+        ([True], [True], 3, 'found True'),
+    ],
+)
+def test_bad_offsets_are_refused_and_shown(starts, ends, n_bytes, message):
+    with pytest.raises(InputError, match=message):
+        TokenSpans(starts, ends, n_bytes)
+
+
+def test_spans_are_values():
+    starts = np.array([0, 2])
+    spans = TokenSpans(starts, [2, 3], 3)
+    starts[1] = 1
+    assert pairs(spans) == [(0, 2), (2, 3)]
+    with pytest.raises(ValueError, match='read-only'):
+        spans.starts[0] = 1
+    same = TokenSpans([0, 2], [2, 3], 3)
+    assert spans == same and hash(spans) == hash(same)
+    assert spans != TokenSpans([0, 2], [2, 3], 4)
+    assert spans != TokenSpans([0, 1], [1, 3], 3)
+    assert spans != TokenSpans([0, 2], [1, 3], 3)
+    assert spans != 'spans'
+
+
+@given(st.data(), texts)
+def test_token_bytes_give_back_the_tiling_they_were_cut_by(data, text):
+    raw = text.encode()
+    spans = data.draw(tilings(len(raw)))
+    tokens = [raw[start:end] for start, end in pairs(spans)]
+    assert TokenSpans.from_token_bytes(tokens, text) == spans
+
+
+@pytest.mark.parametrize('tokens, found', [
+    ([b'ab', b'xd'], "4 bytes .* from byte 2 on: b'xd' for b'cd'"),
+    ([b'ab', b'c'], "3 bytes .* from byte 3 on: b'' for b'd'"),
+    ([b'abcd', b'e'], "5 bytes .* from byte 4 on: b'e' for b''"),
+    ([], "0 bytes .* from byte 0 on: b'' for b'abcd'"),
+])
+def test_token_bytes_that_are_not_the_text_are_refused(tokens, found):
+    with pytest.raises(InputError, match=found):
+        TokenSpans.from_token_bytes(tokens, 'abcd')
+
+
+def test_no_token_spells_the_empty_text():
+    assert TokenSpans.from_token_bytes([], '') == TokenSpans([], [], 0)
+
+
+@given(st.data(), texts)
+def test_char_offsets_cut_where_the_characters_do(data, text):
+    spans = data.draw(any_spans(len(text)))
+    found = TokenSpans.from_char_offsets(text, spans.starts, spans.ends)
+    assert pairs(found) == [(len(text[:start].encode()),
+                             len(text[:end].encode()))
+                            for start, end in pairs(spans)]
+    assert found.n_bytes == len(text.encode())
+
+
+@pytest.mark.parametrize('text, n_tokens, cuts', [
+    ('a', 1, [0, 1]),
+    ('é', 2, [0, 1, 2]),
+    ('你', 2, [0, 1, 3]),
+    ('你', 3, [0, 1, 2, 3]),
+    ('🙂', 2, [0, 2, 4]),
+    ('🙂', 3, [0, 1, 2, 4]),
+    ('é', 3, [0, 0, 1, 2]),
+])
+def test_tokens_that_share_a_character_meet_inside_it(text, n_tokens, cuts):
+    spans = TokenSpans.from_char_offsets(f'x{text}y',
+                                         [0] + [1] * n_tokens + [2],
+                                         [1] + [2] * n_tokens + [3])
+    n = len(text.encode())
+    inside = [(1 + a, 1 + b) for a, b in zip(cuts, cuts[1:])]
+    assert pairs(spans) == [(0, 1), *inside, (1 + n, 2 + n)]
+
+
+@given(texts.filter(len), st.data())
+def test_any_character_may_be_shared_by_any_number_of_tokens(text, data):
+    sharers = data.draw(
+        st.lists(st.integers(1, 6), min_size=len(text), max_size=len(text)))
+    starts = np.repeat(np.arange(len(text)), sharers)
+    spans = TokenSpans.from_char_offsets(text, starts, starts + 1)
+    assert spans.tiles
+    for i, char in enumerate(text):
+        widths = spans.widths[starts == i]
+        assert widths.sum() == len(char.encode())
+        assert widths.max() - widths.min() <= 1
+
+
+@pytest.mark.parametrize('starts, ends, message', [
+    ([0, 1], [2, 3], 'token 1: .*character.*found 1 after 2'),
+    ([0, 0], [2, 2], 'token 1: .*found 0 after 2'),
+    ([0, 1, 1, 0], [1, 2, 2, 1], 'token 3: .*found 0 after 2'),
+    ([0, 1, 1, 3], [1, 2, 2, 4], 'token 3: .*from 0 to 3'),
+    ([-1], [1], 'token 0: .*found -1 after 0'),
+    ([1], [0], 'token 0: .*found 0 after 1'),
+    ([0], [1, 2], r'found \(1,\) and \(2,\)'),
+])
+def test_bad_char_offsets_are_refused_and_shown(starts, ends, message):
+    with pytest.raises(InputError, match=message):
+        TokenSpans.from_char_offsets('a你b', starts, ends)
+
+
+def test_char_offsets_refuse_a_lone_surrogate():
+    with pytest.raises(InputError, match='U\\+D800 at character 1'):
+        TokenSpans.from_char_offsets('a\ud800', [0], [2])

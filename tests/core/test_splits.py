@@ -1,0 +1,169 @@
+import csv
+import re
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.splits import grouped_folds, paper_split, split_by_size
+
+PAPER = (
+    Path(__file__).parents[3] / 'shared/paper/capability-salience-vector.md')
+# The paper's Table 2 as printed.
+PRINTED = {
+    'train': [
+        'Llama-2-{7, 13}B', 'Llama-2-{7, 13}B-chat', 'Qwen1.5{1.8, 4, 7, 14}B',
+        'Qwen1.5{1.8, 4, 7, 14}B-chat', 'Llama3-8B', 'Llama3-8B-Instruct',
+        'Qwen2{1.5, 7}B', 'Qwen2{1.5, 7}B-Instruct', 'Yi-{6}B', 'Yi-{6}B-chat',
+        'Yi1.5-{6, 9}B', 'Yi1.5-{6, 9}B-chat', 'Gemma2-2-{2, 9}B',
+        'internlm2-{1.8, 7}B', 'internlm2-{1.8, 7}B-chat',
+        'internlm2-{1.8, 7}B-chat-sft', 'internlm2.5-{1.8, 7}B',
+        'internlm2.5-{1.8, 7}B-chat', 'internlm2.5-{1.8, 7}B-chat-sft'
+    ],
+    'validation': [
+        'Llama-2-70B', 'Llama-2-70B-chat', 'Qwen1.5-{32, 72}B',
+        'Qwen1.5-{32, 72}B-Chat', 'internlm2-chat-20B', 'internlm2-20B',
+        'internlm2-chat-20B-sft', 'Yi-{34}B', 'Yi-{34}B-chat'
+    ],
+    'test': [
+        'Yi-1.5-34B', 'Llama-3-70B', 'Llama-3-70B-Instruct', 'Yi-1.5-34B-Chat',
+        'gemma-2-27B', 'gemma-2-27B-it', 'Qwen2-72B', 'Qwen2-72B-Instruct',
+        'internlm2_5-20B', 'internlm2_5-20B-chat', 'Yi-1.5-34B-Chat'
+    ],
+}
+FAMILIES = st.lists(st.sampled_from('abcdefg'), min_size=2, max_size=40)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(
+    FAMILIES.filter(lambda names: len(set(names)) > 1), st.integers(2, 9),
+    SEEDS)
+@settings(deadline=None)
+def test_folds_keep_families_whole(families, n_folds, seed) -> None:
+    folds = grouped_folds(families, n_folds, seed)
+    assert len(set(zip(families, folds.tolist()))) == len(set(families))
+    n_used = min(n_folds, len(set(families)))
+    assert set(folds.tolist()) == set(range(n_used))
+    # Greedy balance: no fold exceeds another by more than one family.
+    sizes, largest = np.bincount(folds), max(Counter(families).values())
+    assert sizes.max() - sizes.min() <= largest
+
+
+@given(FAMILIES.filter(lambda names: len(set(names)) > 1), SEEDS)
+@settings(deadline=None)
+def test_folds_follow_the_seed_and_not_the_order_of_models(families,
+                                                           seed) -> None:
+    folds = grouped_folds(families, 3, seed)
+    np.testing.assert_array_equal(folds, grouped_folds(families, 3, seed))
+    np.testing.assert_array_equal(folds[::-1],
+                                  grouped_folds(families[::-1], 3, seed))
+
+
+def test_seeds_shuffle_families_of_equal_size() -> None:
+    folds = {
+        tuple(grouped_folds(list('abcdef'), 3, seed))
+        for seed in range(20)
+    }
+    assert len(folds) > 1
+
+
+def test_the_largest_families_are_placed_first() -> None:
+    # Placed in alphabetical or most other orders, the folds differ in size.
+    for seed in range(20):
+        folds = grouped_folds(list('abbcccdddd'), 2, seed)
+        np.testing.assert_array_equal(np.bincount(folds), [5, 5])
+
+
+@pytest.mark.parametrize('families, n_folds, message', [
+    (['Yi', 'Yi'], 5, r"at least two families, found \['Yi'\]"),
+    ([], 5, r'at least two families, found \[\]'),
+    (['Yi', 'Qwen2'], 1, 'n_folds: expected at least 2, found 1'),
+])
+def test_too_few_families_or_folds_are_refused(families, n_folds,
+                                               message) -> None:
+    with pytest.raises(InputError, match=message):
+        grouped_folds(families, n_folds, seed=0)
+
+
+@pytest.mark.parametrize('sizes, n_test, n_validation, expected', [
+    ([7, 1, 72, 14, 7
+      ], 1, 1, ['train', 'train', 'test', 'validation', 'train']),
+    ([7, 1, 72, 14, 7
+      ], 2, 1, ['validation', 'train', 'test', 'test', 'validation']),
+    ([7, 72, 72, 7], 1, 1, ['train', 'test', 'test', 'train']),
+    ([1, 7, 14], 2, 2, ['train', 'test', 'test']),
+    ([1, 7, 14], 0, 1, ['train', 'train', 'validation']),
+    ([1, 7, 14], 1, 0, ['train', 'train', 'test']),
+    ([7, 7], 1, 1, ['train', 'train']),
+])
+def test_larger_sizes_of_a_family_are_held_back(sizes, n_test, n_validation,
+                                                expected) -> None:
+    split = split_by_size(['Yi'] * len(sizes), sizes, n_test, n_validation)
+    assert split.tolist() == expected
+
+
+def test_families_are_split_apart_and_held_out_in_full() -> None:
+    split = split_by_size(['Yi', 'Gemma2', 'Yi', 'Gemma2', 'Phi'],
+                          [6, 2, 34, 27, 3],
+                          held_out_families=['Gemma2'])
+    assert split.tolist() == ['train', 'test', 'test', 'test', 'train']
+
+
+@pytest.mark.parametrize('arguments, message', [
+    ((['a', 'b'], [1.0]), 'expected 2 of them, .* found 1'),
+    ((['a', 'b'], [1.0, np.nan]), "found nan in family 'b'"),
+    ((['a', 'b'], [0.0, 1.0]), "found 0 in family 'a'"),
+    ((['a'], [1.0], -1, 1), 'found -1 and 1'),
+    ((['a'], [1.0], 1, 1, ['b']), r"found \['b'\]. The families are a"),
+])
+def test_unusable_sizes_and_parts_are_refused(arguments, message) -> None:
+    with pytest.raises(InputError, match=message):
+        split_by_size(*arguments)
+
+
+def test_paper_split_has_the_sizes_of_table_2_as_printed() -> None:
+    table = files('csv_plugin.data').joinpath('paper_table2.csv')
+    rows = list(csv.DictReader(table.read_text('utf-8').splitlines()))
+    for split, printed in PRINTED.items():
+        # Without the second Yi-1.5-34B-Chat.
+        cells = ' / '.join(dict.fromkeys(printed))
+        braces = re.findall(r'\{?([\d., ]+)\}?B', cells)
+        expected = [float(n) for sizes in braces for n in sizes.split(',')]
+        found = [
+            float(row['params_b']) for row in rows if row['split'] == split
+        ]
+        assert sorted(found) == sorted(expected)
+    counts = Counter(paper_split().values())
+    assert counts == {'train': 38, 'validation': 11, 'test': 10}
+
+
+@pytest.mark.parametrize('model, split', [
+    ('Llama-2-7b-hf', 'train'),
+    ('Qwen1.5-4B-Chat', 'train'),
+    ('internlm2.5-7B-chat-sft', 'train'),
+    ('llama-2-70b-hf', 'validation'),
+    ('internlm2-chat-20b-sft', 'validation'),
+    ('Yi-34B', 'validation'),
+    ('Yi-1.5-34B-Chat', 'test'),
+    ('gemma-2-27b-it', 'test'),
+    ('internlm2_5-20b', 'test'),
+])
+def test_paper_split_cells(model, split) -> None:
+    assert paper_split()[model] == split
+
+
+def test_paper_split_names_are_those_of_tables_3_and_4() -> None:
+    if not PAPER.exists():
+        pytest.skip('the text of the paper is not beside the repository')
+    tables = PAPER.read_text('utf-8').split('Table 3:')[1]
+    scored = set(re.findall(r'^(\S+)(?:\t[\d.]+){6}$', tables, re.MULTILINE))
+    assert len(scored) == 59
+    assert paper_split().keys() - scored == {
+        'internlm2.5-1.8B-chat-sft', 'internlm2.5-7B-chat-sft'
+    }
+    assert scored - paper_split().keys() == {'gemma-2-2b-it', 'gemma-2-9b-it'}
