@@ -9,10 +9,15 @@ SOURCES := $(wildcard setup.py csv_plugin configs tools tests)
 .PHONY: demo test lint clean
 
 demo: $(STAMP)
-	$(VENV) -m csv_plugin.demo
+	$(VENV) -m csv_plugin.demo outputs/demo
+	$(VENV) tools/fit_from_tables.py --out outputs/demo \
+	    --losses outputs/demo/losses.csv --scores outputs/demo/scores.csv \
+	    --models outputs/demo/models.csv \
+	    --benchmarks outputs/demo/benchmarks.csv
+	@cat outputs/demo/leaderboard.md
 
 test: $(STAMP)
-	$(VENV) -m pytest --cov=csv_plugin/core --cov=csv_plugin/io \
+	OMP_NUM_THREADS=1 $(VENV) -m pytest --cov=csv_plugin/core --cov=csv_plugin/io \
 	    --cov-branch --cov-fail-under=95
 
 lint: $(STAMP)

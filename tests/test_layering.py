@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = 'csv_plugin'
 HEAVY = ('torch', 'transformers', 'opencompass', 'mmengine')
-OPTIONAL = HEAVY + ('datasets', 'matplotlib', 'pyarrow')
-CORE_THIRD_PARTY = {'numpy', 'scipy'}
+OPTIONAL = HEAVY + ('datasets', 'matplotlib')
+CORE_THIRD_PARTY = {'numpy', 'scipy', 'threadpoolctl'}
 
 # What each part may import; '' is `csv_plugin` itself. Every part may import
 # '' and `data`, which hold a version and files; parts not named here may

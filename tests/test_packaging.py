@@ -23,7 +23,7 @@ def read_pins() -> dict[str, str]:
     pins = {}
     for line in lines:
         if line and not line.startswith('#'):
-            name, version = line.split('==')
+            name, _, version = line.partition('==')
             pins[name] = version
     return pins
 

@@ -19,12 +19,27 @@ from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.report.study_tables import (error_table, write_predictions,
-                                            write_report)
+from csv_plugin.report.study_tables import (error_table, write_leaderboard,
+                                            write_predictions, write_report)
 
 
 def split_name(name):
     return 'validation' if name == 'val' else name
+
+
+def whole_number(text):
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def check_folder(path):
+    """Before a long computation: can this be a folder?"""
+    existing = next(p for p in (path, *path.parents) if p.exists())
+    if not existing.is_dir():
+        raise InputError(f'--out {path}', 'a folder or a new name',
+                         f'the file {existing}', 'Choose another name.')
 
 
 def parse_args(argv):
@@ -49,12 +64,16 @@ def parse_args(argv):
         help='predict every model of all these splits from models of other\n'
         'families; the predictor is then fitted on all of them')
     parser.add_argument(
-        '--seed', type=int, default=0, help='of the folds (default 0)')
+        '--seed',
+        type=whole_number,
+        default=0,
+        help='of the folds (default 0)')
     parser.add_argument('--out', required=True, metavar='DIR', type=Path)
     return parser.parse_args(argv)
 
 
 def run(args, command):
+    check_folder(args.out)
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(tuple(args.fit))
@@ -77,11 +96,13 @@ def run(args, command):
     splits = {model: known.split for model, known in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
     write_predictions(args.out / 'predictions.csv', study, splits)
+    shown = tables.features.models if args.leave_family_out else predict
+    write_leaderboard(args.out / 'leaderboard.md', study, shown)
     write_report(args.out / 'report.md', study, tables.main, title, command)
     save_predictor(study.predictor, args.out / 'predictor.safetensors')
     print(title, error_table(study, tables.main), sep='\n\n')
-    print(f'\nWritten to {args.out}: predictions.csv, report.md, '
-          'predictor.safetensors')
+    print(f'\nWritten to {args.out}: predictions.csv, leaderboard.md, '
+          'report.md, predictor.safetensors')
 
 
 def main(argv=None):

@@ -40,11 +40,13 @@ class FeatureTable:
             raise InputError('features', f'values of shape {expected}',
                              str(self.values.shape),
                              'Give one row per model, one column per unit.')
-        if self.uniform.shape != expected[1:] or not self.uniform.any():
-            raise InputError('features',
-                             f'uniform of shape {expected[1:]}, not all 0',
-                             f'{self.uniform.shape}',
-                             'Give one coefficient per unit.')
+        if (self.uniform.shape != expected[1:] or not self.uniform.any()
+                or not np.isfinite(self.uniform).all()):
+            raise InputError(
+                'features',
+                f'finite uniform of shape {expected[1:]}, not all 0',
+                f'{self.uniform} of shape {self.uniform.shape}',
+                'Give one coefficient per unit.')
         for kind, names in (('models', self.models), ('units', self.units)):
             if len(set(names)) < len(names):
                 twice = next(n for n in names if names.count(n) > 1)

@@ -3,12 +3,15 @@
 Inside the capability scores seen in fitting: CV+ (Barber et al., "Predictive
 inference with the jackknife+", Annals of Statistics 49(1), 2021) over
 family-grouped folds. Outside: a forward back-test, the errors on the better
-models of a fit on the worse ones.
+models of a fit on the worse ones. Errors are pooled in standard units: their
+variance is a constant plus a part that grows with the squared slope of the
+curve, where an error of the score moves the accuracy most.
 """
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
@@ -16,6 +19,8 @@ from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
 
 #: The back-test fits on this share of the models, the worst by mean loss.
 BACKTEST_SHARE = 2 / 3
+#: Standard deviations of errors are not taken to be smaller than this.
+LEAST_DEVIATION = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,32 +29,43 @@ class Intervals:
 
     Args:
         folds (SalienceModel): Models without the held-out families, `(F,)`.
+        n_models (int): Models that were fitted on.
         errors (NDArray): Absolute errors of the fold models on the models
-            they did not see, shape `(N,)`; `N` is n times the repeats.
+            they did not see, in standard deviations. Shape `(N,)`; `N` is
+            `n_models` times the repeats of the cross-validation.
         fold (NDArray): Which fold model made each error, `(N,)` integers.
-        backtest (NDArray): Absolute errors of the back-test, `(n_b,)`.
-        score_low (float): Lowest capability score fitted on.
-        score_high (float): Highest one.
+        variance (NDArray): Of an error: the constant part, and the part per
+            squared slope (`SalienceModel.slope`). Shape `(2,)`.
+        backtest (NDArray): Absolute errors of the back-test, in standard
+            deviations. Shape `(n_b,)`.
+        score_low (float): Lowest capability score fitted on, infinite if
+            there is none.
+        score_high (float): Highest one, negative infinite if there is none.
     """
     folds: SalienceModel
+    n_models: int
     errors: NDArray
     fold: NDArray
+    variance: NDArray
     backtest: NDArray
     score_low: float
     score_high: float
 
     def extrapolated(self, score: NDArray) -> NDArray:
         """Whether scores `(M,)` lie outside those fitted on."""
-        return (score < self.score_low) | (score > self.score_high)
+        # The last bits of a score depend on what is predicted beside it.
+        slack = 1e-9 * (self.score_high - self.score_low)
+        return (score < self.score_low - slack) | (
+            score > self.score_high + slack)
 
-    def bounds(self, values: NDArray, predicted: NDArray, score: NDArray,
+    def bounds(self, model: SalienceModel, values: NDArray,
                level: float) -> tuple[NDArray, NDArray]:
         """Lower and upper ends at a level, clipped to 0..1.
 
         Args:
+            model (SalienceModel): Fitted on all models; its predictions
+                always lie inside.
             values (NDArray): Feature columns, shape `(M, K)`.
-            predicted (NDArray): Accuracies, shape `(M,)`; always inside.
-            score (NDArray): Capability scores, shape `(M,)`.
             level (float): Share of intervals that should hold the observed
                 accuracy, in (0, 1).
 
@@ -64,20 +80,43 @@ class Intervals:
             raise InputError('intervals', 'a level in (0, 1)', str(level),
                              'Give 0.9 for 90 % intervals.')
         by_fold = self.folds.predict(values)[self.fold]
-        low = -_upper_quantile(self.errors[:, None] - by_fold, level)
-        high = _upper_quantile(self.errors[:, None] + by_fold, level)
-        half = np.where(
-            self.extrapolated(score),
-            _upper_quantile(self.backtest[:, None], level), 0)
+        error = self.errors[:, None] * _deviation(
+            self.variance, self.folds.slope(values))[self.fold]
+        low = -_upper_quantile(error - by_fold, level, self.n_models)
+        high = _upper_quantile(error + by_fold, level, self.n_models)
+        predicted = model.predict(values)
+        half = _upper_quantile(self.backtest[:, None], level, len(
+            self.backtest)) * _deviation(self.variance, model.slope(values))
+        half = np.where(self.extrapolated(model.score(values)), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
 
-def _upper_quantile(values: NDArray, level: float) -> NDArray:
-    """The ceil(level (N + 1))-th smallest along axis 0, else infinity."""
-    rank = int(np.ceil(level * (len(values) + 1)))
-    if rank > len(values):
+def _deviation(variance: NDArray, slope: NDArray) -> NDArray:
+    """Standard deviation of errors at slopes of any shape."""
+    modelled = variance[0] + variance[1] * slope**2
+    return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
+
+
+def _fit_variance(errors: NDArray, slope: NDArray) -> NDArray:
+    """The variance of `Intervals` by weighted least squares, `(2,)`."""
+    columns = np.stack([np.ones_like(slope), slope**2], axis=1)
+    parts = np.array([1.0, 0.0])
+    for _ in range(10 if len(errors) else 0):
+        # The variance of a squared error is that of the error, squared.
+        weight = 1 / _deviation(parts, slope)**2
+        parts, _ = nnls(columns * weight[:, None], errors**2 * weight)
+    return parts
+
+
+def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
+    """The share `level (n + 1) / n` smallest along axis 0, else infinity.
+
+    `n` is the number of values, or of models where each has several.
+    """
+    rank = int(np.ceil(level * (n + 1) * len(values) / max(n, 1)))
+    if not 0 < rank <= len(values):
         return np.full(values.shape[1:], np.inf)
     return np.partition(values, rank - 1, axis=0)[rank - 1]
 
@@ -94,18 +133,25 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
     """
     fold, held_out = np.nonzero(~fit.masks)
     predicted = fit.folds.predict(task.values)[fold, held_out]
+    errors = np.abs(predicted - task.accuracy[held_out])
+    slope = fit.folds.slope(task.values)[fold, held_out]
+    variance = _fit_variance(errors, slope)
     score = fit.model.score(task.values)
-    return Intervals(fit.folds, np.abs(predicted - task.accuracy[held_out]),
-                     fold, _backtest(task, solver, seed), float(score.min()),
-                     float(score.max()))
+    return Intervals(fit.folds, len(task.accuracy),
+                     errors / _deviation(variance, slope), fold, variance,
+                     _backtest(task, solver, seed, variance),
+                     float(score.min(initial=np.inf)),
+                     float(score.max(initial=-np.inf)))
 
 
-def _backtest(task: Task, solver: Solver, seed: int) -> NDArray:
-    """Absolute errors on the better models of a fit on the worse ones."""
+def _backtest(task: Task, solver: Solver, seed: int,
+              variance: NDArray) -> NDArray:
+    """Standardised errors on the better models of a fit on the worse."""
     order = np.argsort(-(task.values @ task.uniform), kind='stable')
     n_fit = round(len(order) * BACKTEST_SHARE)
     worse, better = task.take(order[:n_fit]), task.take(order[n_fit:])
     if worse.problems:
         return np.zeros(0)
-    fit = solver.fit(worse, fold_masks(worse.families, seed))
-    return np.abs(fit.model.predict(better.values) - better.accuracy)
+    model = solver.fit(worse, fold_masks(worse.families, seed)).model
+    errors = np.abs(model.predict(better.values) - better.accuracy)
+    return errors / _deviation(variance, model.slope(better.values))

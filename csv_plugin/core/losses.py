@@ -1,10 +1,12 @@
 """Token losses: of one model on one text, and of many on all texts."""
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.mapping import LossMap, loss_array
@@ -23,23 +25,75 @@ class TokenLosses:
         losses (NDArray): `-log p` of each token, nats. Shape `(n,)`.
         spans (TokenSpans): Where the n tokens lie.
         n_chars (int): Characters (code points) of the raw text.
+        token_ids (Optional[NDArray]): Vocabulary index of each token, None if
+            not recorded. Shape `(n,)`.
+        entropy (Optional[NDArray]): Of the distribution that predicted each
+            token, nats; NaN where unscored, None if not recorded. Shape
+            `(n,)`.
+        rank (Optional[NDArray]): Number of vocabulary entries with a larger
+            logit than the token, 0 for the most likely one; -1 where
+            unscored, None if not recorded. Shape `(n,)`.
+        sha256 (str): Of the UTF-8 text, 64 hexadecimal digits; empty if
+            not recorded.
 
     Raises:
-        InputError: There is not one loss per token, a loss is infinite, or
-            no text has that many characters in that many bytes.
+        InputError: There is not one loss, id, entropy and rank per token,
+            one of them is out of its range, entropies or ranks are not of
+            the scored tokens, the hash is none, or no text has that many
+            characters in that many bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
     spans: TokenSpans
     n_chars: int
+    token_ids: Optional[NDArray[np.int64]] = None
+    entropy: Optional[NDArray[np.float64]] = None
+    rank: Optional[NDArray[np.int64]] = None
+    sha256: str = ''
 
     def __post_init__(self) -> None:
         where = f'losses on text {self.text_id!r}'
-        losses = loss_array(where, self.losses)
-        _check_shape(where, losses, (len(self.spans), ))
-        object.__setattr__(self, 'losses', losses)
+        self._keep('losses', where, loss_array(where, self.losses))
         _check_lengths([self.text_id], np.array([self.n_chars]),
                        np.array([self.n_bytes]))
+        if self.token_ids is not None:
+            self._keep_token_ids(self.token_ids)
+        if self.entropy is not None:
+            self._keep_entropy(self.entropy)
+        if self.rank is not None:
+            self._keep_rank(self.rank)
+        if not re.fullmatch('([0-9a-f]{64})?', self.sha256):
+            raise InputError(f'sha256 of text {self.text_id!r}',
+                             '64 hexadecimal digits, lower case',
+                             repr(self.sha256),
+                             'Hash the UTF-8 text, or leave it empty.')
+
+    def _keep_token_ids(self, values: ArrayLike) -> None:
+        where = f'token ids of text {self.text_id!r}'
+        ids = _whole_numbers(where, values)
+        self._keep('token_ids', where, ids)
+        _check_each(where, ids >= 0, '0 or more for every token', ids)
+
+    def _keep_entropy(self, values: ArrayLike) -> None:
+        where = f'entropy on text {self.text_id!r}'
+        entropy = loss_array(where, values)
+        self._keep('entropy', where, entropy)
+        _check_each(where,
+                    np.isnan(entropy) == np.isnan(self.losses),
+                    'nats for every scored token, NaN for the others', entropy)
+
+    def _keep_rank(self, values: ArrayLike) -> None:
+        where = f'rank on text {self.text_id!r}'
+        rank = _whole_numbers(where, values)
+        self._keep('rank', where, rank)
+        _check_each(where,
+                    np.where(np.isnan(self.losses), rank == -1, rank >= 0),
+                    '0 or more for every scored token, -1 for the others',
+                    rank)
+
+    def _keep(self, field: str, where: str, array: NDArray) -> None:
+        _check_shape(where, array, (len(self.spans), ))
+        object.__setattr__(self, field, array)
 
     @property
     def n_bytes(self) -> int:
@@ -192,6 +246,24 @@ def _check_shape(where: str, array: NDArray, shape: tuple[int, ...]) -> None:
     if array.shape != shape:
         raise InputError(where, f'shape {shape}', str(array.shape),
                          'Give one value per item.')
+
+
+def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    # An empty list makes an array of floats, which is fine.
+    if array.size and array.dtype.kind not in 'iu':
+        raise InputError(where, 'whole numbers', f'the type {array.dtype}',
+                         'Pass integers.')
+    return array.astype(np.int64)
+
+
+def _check_each(where: str, sound: NDArray[np.bool_], expected: str,
+                values: NDArray) -> None:
+    """Name the first token whose value is not sound."""
+    if not sound.all():
+        token = int(np.argmin(sound))
+        raise InputError(where, expected, f'{values[token]} at token {token}',
+                         'Record it together with the losses.')
 
 
 def _check_offsets(offsets: NDArray[np.int64]) -> None:

@@ -2,25 +2,25 @@
 
 `fit_predictor` learns, `Predictor.predict` is a dot product and a curve.
 """
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from itertools import zip_longest
+from typing import ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceModel, Solver, Task,
                                       fold_masks)
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS
-
-#: Wraps what a loop goes over to show progress, as `tqdm.tqdm` does.
-Progress = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,20 @@ class Predictor:
         fingerprint (str): Of the validation set the losses belong to.
         benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
         versions (Mapping[str, str]): Package versions at training.
+
+    Raises:
+        InputError: If there is no benchmark.
     """
     units: tuple[str, ...]
     uniform: NDArray
     fingerprint: str
     benchmarks: tuple[BenchmarkPredictor, ...]
     versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if not self.benchmarks:
+            raise InputError('predictor', 'a benchmark or more', 'none',
+                             'Give accuracies on a benchmark.')
 
     def weights(self, benchmark: str) -> NDArray:
         """Salience weight of every unit, shape `(K,)`; uniform is 1.
@@ -203,23 +211,23 @@ class Predictor:
                 f'the validation set {fingerprint}',
                 'Collect losses on the texts of the training, or train anew.')
         if features.units != self.units:
-            theirs = set(features.units)
-            missing = [unit for unit in self.units if unit not in theirs]
+            theirs, ours = next(
+                pair for pair in zip_longest(features.units, self.units)
+                if pair[0] != pair[1])
             raise InputError(
                 'predictor', f'the {len(self.units)} feature columns of the '
-                'training, in their order', f'{len(features.units)} columns' +
-                (f' without {missing[0]!r}' if missing else ''),
+                'training, in their order', f'{len(features.units)} columns, '
+                f'{theirs!r} in the place of {ours!r}',
                 'Build the features as they were built for the training.')
 
 
 def _predict_one(known: BenchmarkPredictor, features: FeatureTable,
                  level: float) -> tuple[NDArray, ...]:
     """Columns of a `PredictionTable`, each of shape `(M,)`."""
-    predicted = known.model.predict(features.values)
-    score = known.model.score(features.values)
-    low, high = known.intervals.bounds(features.values, predicted, score,
-                                       level)
-    return (predicted, low, high, known.intervals.extrapolated(score),
+    model, intervals = known.model, known.intervals
+    low, high = intervals.bounds(model, features.values, level)
+    return (model.predict(features.values), low, high,
+            intervals.extrapolated(model.score(features.values)),
             np.isin(features.models, known.fit_models))
 
 
@@ -243,7 +251,7 @@ def fit_predictor(features: FeatureTable,
         solver (Solver): One of `salience.SOLVERS` or your own.
         fingerprint (str): Of the validation set the losses belong to.
         seed (int): Of the cross-validation folds; same seed, same result.
-        progress (Callable): Wraps the benchmarks to show progress.
+        progress (Progress): Wraps the benchmarks to show progress.
 
     Raises:
         InputError: If a model has no features or no family.
@@ -253,9 +261,11 @@ def fit_predictor(features: FeatureTable,
                          f'{len(families)}', 'Name the family of each model.')
     features = features.select(accuracies.models)
     groups = np.asarray(families)
-    known = tuple(
-        _fit_one(features, accuracies, benchmark, groups, solver, seed)
-        for benchmark in progress(accuracies.benchmarks))
+    # Thousands of small systems: threads of the BLAS would only wait.
+    with threadpool_limits(limits=1, user_api='blas'):
+        known = tuple(
+            _fit_one(features, accuracies, benchmark, groups, solver, seed)
+            for benchmark in progress(accuracies.benchmarks))
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,

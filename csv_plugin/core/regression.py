@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 MAX_STEPS = 50
+#: Numbers in the products of design columns that are in memory at a time.
+PRODUCTS = 2**20
 #: A problem whose damping has grown this far cannot be improved any more.
 MAX_DAMPING = 1e6
 
@@ -46,9 +48,11 @@ class Regressions:
         n = self.masks.sum(axis=1, keepdims=True)
         dz = z - self.masks @ z[:, None] / n
         dt = target - np.sum(self.masks * target, axis=1, keepdims=True) / n
+        # Flat where z does not vary among the rows that count.
+        rounding = 1e-20 * (self.masks @ z**2) + np.finfo(float).tiny
         slope = np.sum(
-            self.masks * dz * dt, axis=1) / np.sum(
-                self.masks * dz**2, axis=1)
+            self.masks * dz * dt, axis=1) / np.maximum(
+                np.sum(self.masks * dz**2, axis=1), rounding)
         theta = np.zeros((len(self.masks), self.design.shape[1]))
         theta[:, 0] = ((target - dt) - slope[:, None] * (z - dz))[:, 0]
         theta[:, 1] = slope
@@ -87,9 +91,10 @@ class Regressions:
             better = new <= value
             theta[active[better]] = trial[better]
             damping[active] *= np.where(better, 0.1, 10)
-            done = (
-                better & (value - new <= tolerance * value)
-                | (damping[active] > MAX_DAMPING))
+            # At the optimum, rounding makes a step better or worse.
+            least = value * np.where(better, tolerance, 1e-15)
+            done = (np.abs(value - new) <= least) | (
+                damping[active] > MAX_DAMPING)
             value = np.where(better, new, value)[~done]
             active = active[~done]
             if not len(active):
@@ -110,11 +115,32 @@ class Regressions:
         slope = (1 - floors) * p * (1 - p)
         weight = masks * slope / masks.sum(axis=1, keepdims=True)
         residual = self.accuracy - floors - (1 - floors) * p
-        hessian = ((weight * slope)[:, :, None] * self.design).transpose(
-            0, 2, 1) @ self.design
+        hessian = _weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += ridge
         # The last term keeps a saturated problem solvable.
         diagonal += damping[:, None] * diagonal + 1e-15
         gradient = (weight * residual) @ self.design - theta * ridge
         return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+
+
+def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
+    """`design.T @ diag(w) @ design` for every row `w` of the weights.
+
+    One product of large matrices instead of many of small ones.
+
+    Args:
+        weights (NDArray): Shape `(Q, n)`.
+        design (NDArray): Shape `(n, p)`.
+
+    Returns:
+        NDArray: Shape `(Q, p, p)`.
+    """
+    n, p = design.shape
+    total = np.zeros((len(weights), p * p))
+    n_rows = max(1, PRODUCTS // p**2)
+    for start in range(0, n, n_rows):
+        rows = design[start:start + n_rows]
+        products = (rows[:, :, None] * rows[:, None, :]).reshape(-1, p * p)
+        total += weights[:, start:start + n_rows] @ products
+    return total.reshape(-1, p, p)

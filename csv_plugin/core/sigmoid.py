@@ -105,9 +105,11 @@ def diagnose(score: NDArray, accuracy: NDArray,
         accuracy (NDArray): Shape `(n,)`, fractions.
         chance (float): Accuracy at random guessing.
     """
+    # Equal losses may have sums that differ in their last bits.
+    rounding = 1e-12 * np.abs(score).max(initial=0)
     found = {
         'too_few_models': len(score) < 3,
-        'constant_score': len(score) > 0 and np.ptp(score) == 0,
+        'constant_score': len(score) > 0 and np.ptp(score) <= rounding,
         'constant_accuracy': len(score) > 0 and np.ptp(accuracy) == 0,
         'at_chance': bool(np.all(accuracy <= chance + CHANCE_MARGIN)),
     }
@@ -132,8 +134,8 @@ def fit_sigmoid(score: NDArray,
             beside the built-in ones.
 
     Raises:
-        InputError: On shapes that differ, scores that are not finite, or
-            chance outside [0, 1).
+        InputError: On shapes that differ, scores that are not finite,
+            infinite accuracies, or chance outside [0, 1).
 
     >>> score = np.array([1.0, 1.5, 2.0, 2.5, 3.0])
     >>> fit = fit_sigmoid(score, Curve(-4, 2.1, 0.25)(score), chance=0.25)
@@ -169,6 +171,9 @@ def _check(score: NDArray, accuracy: NDArray,
     if not np.isfinite(score).all():
         raise InputError('fit_sigmoid', 'finite scores', 'NaN or infinity',
                          'Leave out models without losses.')
+    if np.isinf(accuracy).any():
+        raise InputError('fit_sigmoid', 'accuracies in 0..1', 'infinity',
+                         'Put NaN where a benchmark was not run.')
     if not 0 <= chance < 1:
         raise InputError('fit_sigmoid', 'chance in [0, 1)', str(chance),
                          'Give accuracies and chance as fractions.')
@@ -203,6 +208,8 @@ def _fit_fixed(score: NDArray, accuracy: NDArray, floor: float,
         for s in starts[:3]
     ]  # yapf: disable
     intercept, slope = min(fits, key=lambda fit: fit.cost).x
+    # A flat optimum has its half-way point infinitely far away.
+    slope = slope or -1e-12
     return np.array(
         [slope / spread, centre - intercept * spread / slope, floor])
 
@@ -251,8 +258,10 @@ def _covariance(score: NDArray, accuracy: NDArray, curve: Curve,
                 free: int) -> NDArray:
     jac = _jacobian(score, curve, free)
     freedom = len(score) - free
+    # Zero or nearly so once every model sits on a flat end of the curve.
     size = np.linalg.norm(jac, axis=0)
-    if freedom == 0 or np.linalg.matrix_rank(jac / size) < free:
+    if (freedom == 0 or size.min() < 1e-100
+            or np.linalg.matrix_rank(jac / size) < free):
         return np.full((free, free), np.nan)
     variance = np.sum((curve(score) - accuracy)**2) / freedom
     inverse = np.linalg.pinv(jac / size) / size[:, None]

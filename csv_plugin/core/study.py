@@ -6,9 +6,10 @@ import numpy as np
 from scipy.stats import gmean
 
 from csv_plugin.core import metrics
+from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictor import (PredictionTable, Predictor, Progress,
-                                       fit_predictor)
+from csv_plugin.core.predictor import PredictionTable, Predictor, fit_predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.scores import AccuracyTable, standard_error
 from csv_plugin.core.splits import grouped_folds
@@ -91,13 +92,13 @@ def split_study(features: FeatureTable,
         solver (Solver): The method under study.
         fingerprint (str): Of the validation set.
         seed (int): Of the cross-validation folds.
-        progress (Callable): Wraps the benchmarks of the solver's fit.
+        progress (Progress): Wraps the benchmarks of the solver's fit.
 
     Raises:
-        InputError: If a model lacks features or accuracies.
+        InputError: If a model lacks features, accuracies or a family.
     """
     seen = accuracies.select(fit_models)
-    groups = [families[model] for model in fit_models]
+    groups = _groups(families, fit_models)
     methods = _methods(solver)
     predictors = {
         name:
@@ -129,8 +130,8 @@ def leave_families_out(features: FeatureTable,
     `split_study`, but `progress` wraps the folds.
     """
     observed = accuracies.select(features.models)
-    groups = np.array([families[model] for model in features.models])
-    folds = grouped_folds(list(groups), n_folds, seed)
+    groups = _groups(families, features.models)
+    folds = grouped_folds(groups, n_folds, seed)
     names = np.array(features.models, dtype=object)
     parts: dict[str, list[PredictionTable]] = {n: [] for n in _methods(solver)}
     for fold in progress(range(folds.max() + 1)):
@@ -139,13 +140,21 @@ def leave_families_out(features: FeatureTable,
                              seed)
         for name, table in fitted.predictions.items():
             parts[name].append(table.select(list(names[folds == fold])))
-    predictor = fit_predictor(features, observed, list(groups), solver,
-                              fingerprint, seed)
+    predictor = fit_predictor(features, observed, groups, solver, fingerprint,
+                              seed)
     predictions = {
         name: PredictionTable.concatenate(tables).select(features.models)
         for name, tables in parts.items()
     }
     return Study(predictor, predictions, observed)
+
+
+def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:
+    for model in models:
+        if model not in families:
+            raise InputError('families', 'the family of every model',
+                             f'none of {model!r}', 'Name its family.')
+    return [families[model] for model in models]
 
 
 def _methods(solver: Solver) -> dict[str, Solver]:

@@ -1,6 +1,9 @@
-"""Texts as UTF-8 bytes, and the fingerprint of a set of texts."""
+"""The texts of a validation set, their UTF-8 bytes and fingerprints."""
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from operator import index
+from typing import Optional
 
 from csv_plugin.core.errors import InputError
 
@@ -59,9 +62,91 @@ def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
             raise InputError('text ids', 'every id once', f'{text_id!r} twice',
                              'Rename one of the two.')
         seen.add(text_id)
-        for field, where in ((text_id, f'text id {text_id!r}'),
+        for value, where in ((text_id, f'text id {text_id!r}'),
                              (text, f'text {text_id!r}')):
-            data = utf8_bytes(field, where)
+            data = utf8_bytes(value, where)
             digest.update(len(data).to_bytes(8, 'big'))
             digest.update(data)
     return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text of a validation set.
+
+    Args:
+        text_id (str): Its name, unique in the set.
+        text (str): What language models read, as it is.
+        source (str): Where it comes from, such as a benchmark; may be
+            empty.
+        answer (Optional[tuple[int, int]]): First character of the answer in
+            the text, and the character after its last; None if no part of
+            the text is one.
+
+    Raises:
+        InputError: The answer is empty or not inside the text, or UTF-8
+            cannot encode the id, the text or the source.
+
+    >>> Text('sum', 'Two and two is four.', answer=(15, 19)).answer
+    (15, 19)
+    """
+    text_id: str
+    text: str
+    source: str = ''
+    answer: Optional[tuple[int, int]] = None
+
+    def __post_init__(self) -> None:
+        where = f'text {self.text_id!r}'
+        utf8_bytes(self.text_id, f'text id {self.text_id!r}')
+        utf8_bytes(self.text, where)
+        utf8_bytes(self.source, f'source of {where}')
+        if self.answer is not None:
+            start, end = map(index, self.answer)
+            if not 0 <= start < end <= len(self.text):
+                raise InputError(
+                    f'answer of {where}',
+                    f'characters within its {len(self.text)}',
+                    f'{start} to {end}', 'Count characters from 0, the end '
+                    'excluded; leave out an empty answer.')
+            object.__setattr__(self, 'answer', (start, end))
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the UTF-8 text, 64 hexadecimal digits."""
+        return hashlib.sha256(utf8_bytes(self.text)).hexdigest()
+
+
+@dataclass(frozen=True)
+class TextSet:
+    """The texts of a validation set, in order.
+
+    Args:
+        texts (tuple[Text, ...]): At least one. Length S.
+        fingerprint (str): See `fingerprint`; not an argument.
+
+    Raises:
+        InputError: There is no text, or an id occurs twice.
+    """
+    texts: tuple[Text, ...]
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = tuple(self.texts)
+        if not texts:
+            raise InputError('text set', 'at least one text', 'none',
+                             'Add the texts to be scored.')
+        object.__setattr__(self, 'texts', texts)
+        object.__setattr__(
+            self, 'fingerprint',
+            fingerprint((text.text_id, text.text) for text in texts))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Names of the texts. Length S."""
+        return tuple(text.text_id for text in self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[Text]:
+        return iter(self.texts)

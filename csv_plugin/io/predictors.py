@@ -6,13 +6,13 @@ is needed. docs/formats.md describes the layout.
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.intervals import Intervals
@@ -22,6 +22,38 @@ from csv_plugin.io.atomic import atomic_path
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 1
+
+_Arrays = Mapping[str, NDArray]
+
+_HEADER_FIELDS = {
+    'fingerprint': 'a text',
+    'units': 'a list of texts',
+    'versions': 'texts by name',
+    'benchmarks': 'a list',
+}
+_BENCHMARK_FIELDS = {
+    'benchmark': 'a text',
+    'chance': 'a number',
+    'n_items': 'a count',
+    'fit_models': 'a list of texts',
+    'solver': 'a text',
+    'penalty': 'a number or null',
+    'cv_mse': 'a number or null',
+    'score_low': 'a number or null',
+    'score_high': 'a number or null',
+    'notes': 'a list of texts',
+}
+#: Axes of a benchmark's arrays: units, folds, errors, back-test errors.
+_SHAPES = {
+    'coefficients': 'K',
+    'curve': '3',
+    'fold_coefficients': 'FK',
+    'fold_curves': 'F3',
+    'errors': 'N',
+    'error_fold': 'N',
+    'error_variance': '2',
+    'backtest': 'b',
+}
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
@@ -39,7 +71,7 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
     arrays = {'uniform': predictor.uniform}
     for index, known in enumerate(predictor.benchmarks):
         for name, array in _arrays(known).items():
-            arrays[f'{index}.{name}'] = np.ascontiguousarray(array)
+            arrays[f'{index}.{name}'] = array
     header = {
         'format': FORMAT,
         'format_version': FORMAT_VERSION,
@@ -48,9 +80,12 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         'versions': dict(predictor.versions),
         'benchmarks': [_scalars(known) for known in predictor.benchmarks],
     }
+    # safetensors writes strided arrays wrongly without a word.
+    contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     text = json.dumps(header, allow_nan=False, ensure_ascii=False)
     with atomic_path(path) as temporary:
-        save_file(arrays, temporary, metadata={FORMAT: text})
+        # save_file would make a file that only its owner may read.
+        temporary.write_bytes(save(contiguous, metadata={FORMAT: text}))
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Predictor:
@@ -58,33 +93,19 @@ def load_predictor(path: str | os.PathLike[str]) -> Predictor:
 
     Raises:
         InputError: If the file is missing, truncated, not a predictor, of
-            a later format, or holds arrays that are absent, misshapen or
-            not finite.
+            a later format, lacks a field or an array, or holds a field of
+            another type or an array that is misshapen or not finite.
     """
     where = os.fspath(path)
     header, arrays = _read(where)
-    if header.get('format_version') != FORMAT_VERSION:
-        raise InputError(
-            where, f'format version {FORMAT_VERSION}',
-            f'version {header.get("format_version")!r}',
-            'Install the version of csv_plugin that wrote it: '
-            f'{header.get("versions")}.')
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise InputError(where, 'finite arrays',
-                             f'NaN or infinity in {name!r}', _REMEDY)
-    try:
-        benchmarks = tuple(
-            _benchmark(scalars, index, arrays)
-            for index, scalars in enumerate(header['benchmarks']))
-        predictor = Predictor(
-            tuple(header['units']), arrays['uniform'], header['fingerprint'],
-            benchmarks, header['versions'])
-    except (KeyError, TypeError) as error:
-        raise InputError(where, 'a complete predictor', f'no {error}',
-                         _REMEDY) from error
-    _check_shapes(where, predictor)
-    return predictor
+    lengths = {'K': len(header['units']), '2': 2, '3': 3}
+    uniform = _array(where, arrays, 'uniform', 'K', lengths)
+    benchmarks = tuple(
+        _benchmark(where, scalars, index, arrays, lengths)
+        for index, scalars in enumerate(header['benchmarks']))
+    return Predictor(
+        tuple(header['units']), uniform, header['fingerprint'], benchmarks,
+        header['versions'])
 
 
 def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:
@@ -96,6 +117,7 @@ def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:
         'fold_curves': _curve(folds),
         'errors': intervals.errors,
         'error_fold': intervals.fold,
+        'error_variance': intervals.variance,
         'backtest': intervals.backtest,
     }
 
@@ -111,7 +133,7 @@ def _model(coefficients: NDArray, curve: NDArray) -> SalienceModel:
 
 
 def _scalars(known: BenchmarkPredictor) -> dict[str, Any]:
-    """The JSON part of a benchmark; null stands for 'not finite'."""
+    """The JSON part of a benchmark; null stands for what is not finite."""
     return {
         'benchmark': known.benchmark,
         'chance': known.chance,
@@ -120,8 +142,8 @@ def _scalars(known: BenchmarkPredictor) -> dict[str, Any]:
         'solver': known.solver,
         'penalty': _finite(known.penalty),
         'cv_mse': _finite(known.cv_mse),
-        'score_low': known.intervals.score_low,
-        'score_high': known.intervals.score_high,
+        'score_low': _finite(known.intervals.score_low),
+        'score_high': _finite(known.intervals.score_high),
         'notes': known.notes,
     }
 
@@ -130,56 +152,116 @@ def _finite(number: float) -> Optional[float]:
     return number if math.isfinite(number) else None
 
 
-def _benchmark(scalars: Mapping[str, Any], index: int,
-               arrays: Mapping[str, NDArray]) -> BenchmarkPredictor:
+def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
+               lengths: Mapping[str, int]) -> BenchmarkPredictor:
+    _check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS)
+    known = dict(lengths)
     part = {
-        name.partition('.')[2]: array
-        for name, array in arrays.items() if name.startswith(f'{index}.')
+        name: _array(where, arrays, f'{index}.{name}', letters, known)
+        for name, letters in _SHAPES.items()
     }
-    penalty, cv_mse = scalars['penalty'], scalars['cv_mse']
+    fold, n_folds = part['error_fold'], len(part['fold_curves'])
+    if fold.dtype.kind != 'i' or np.any((fold < 0) | (fold >= n_folds)):
+        raise InputError(where, f'whole numbers below {n_folds} in error_fold',
+                         f'{fold.dtype} {fold.tolist()}'[:80], _REMEDY)
     return BenchmarkPredictor(
         scalars['benchmark'], scalars['chance'], scalars['n_items'],
         tuple(scalars['fit_models']), scalars['solver'],
-        math.inf if penalty is None else penalty,
-        math.nan if cv_mse is None else cv_mse,
+        _number(scalars['penalty'], math.inf),
+        _number(scalars['cv_mse'], math.nan),
         _model(part['coefficients'], part['curve']),
         Intervals(
-            _model(part['fold_coefficients'],
-                   part['fold_curves']), part['errors'], part['error_fold'],
-            part['backtest'], scalars['score_low'], scalars['score_high']),
+            _model(part['fold_coefficients'], part['fold_curves']),
+            len(scalars['fit_models']), part['errors'], fold,
+            part['error_variance'], part['backtest'],
+            _number(scalars['score_low'], math.inf),
+            _number(scalars['score_high'], -math.inf)),
         tuple(scalars['notes']))
 
 
-def _read(where: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def _number(value: Optional[float], null: float) -> float:
+    return null if value is None else value
+
+
+def _array(where: str, arrays: _Arrays, key: str, letters: str,
+           lengths: dict[str, int]) -> NDArray:
+    """An array whose axes have these lengths; new letters are learned."""
+    if key not in arrays:
+        raise InputError(where, f'an array {key!r}', 'none', _REMEDY)
+    array = arrays[key]
+    for letter, length in zip(letters, array.shape):
+        lengths.setdefault(letter, length)
+    expected = tuple(lengths.get(letter, 'any') for letter in letters)
+    if array.shape != expected:
+        raise InputError(where, f'{key!r} of shape {expected}',
+                         str(array.shape), _REMEDY)
+    if not np.isfinite(array).all():
+        raise InputError(where, f'finite numbers in {key!r}',
+                         'NaN or infinity', _REMEDY)
+    return array
+
+
+def _read(where: str) -> tuple[dict[str, Any], _Arrays]:
+    if os.path.isdir(where):
+        raise InputError(where, 'a file', 'a folder',
+                         'Name the predictor in it.')
     try:
         with safe_open(where, framework='numpy') as file:
-            metadata = file.metadata() or {}
+            header = _header(where, file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}
-        header = json.loads(metadata[FORMAT])
-    except (OSError, SafetensorError) as error:
+    # TypeError: an array of a type that numpy does not have.
+    except (OSError, SafetensorError, TypeError) as error:
         raise InputError(where, 'a readable safetensors file', f'{error}',
                          'Check the path; fetch an intact copy.') from error
+    return header, arrays
+
+
+def _header(where: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        header = json.loads(metadata[FORMAT])
     except (KeyError, ValueError) as error:
         raise InputError(where, 'a predictor of csv_plugin',
                          'another safetensors file',
                          'Give the file that a training wrote.') from error
-    return header, arrays
+    _check_fields(where, 'the header', header, {})
+    if header.get('format_version') != FORMAT_VERSION:
+        raise InputError(
+            where, f'format version {FORMAT_VERSION}',
+            f'version {header.get("format_version")!r}',
+            'Install the version of csv_plugin that wrote it: '
+            f'{header.get("versions")}.')
+    _check_fields(where, 'the header', header, _HEADER_FIELDS)
+    return header
 
 
-def _check_shapes(where: str, predictor: Predictor) -> None:
-    n_units = len(predictor.units)
-    for known in predictor.benchmarks:
-        folds = known.intervals.folds
-        n_folds, n_errors = len(folds.alpha), len(known.intervals.errors)
-        shapes = {
-            'uniform': (predictor.uniform.shape, (n_units, )),
-            'coefficients': (known.model.coefficients.shape, (n_units, )),
-            'fold_coefficients':
-            (folds.coefficients.shape, (n_folds, n_units)),
-            'error_fold': (known.intervals.fold.shape, (n_errors, )),
-        }
-        for name, (found, expected) in shapes.items():
-            if found != expected:
-                raise InputError(
-                    where, f'{name} of shape {expected} for '
-                    f'{known.benchmark!r}', str(found), _REMEDY)
+def _check_fields(where: str, part: str, values: Any,
+                  fields: Mapping[str, str]) -> None:
+    if not isinstance(values, dict):
+        raise InputError(where, f'{part} with named fields',
+                         repr(values)[:80], _REMEDY)
+    for name, kind in fields.items():
+        if name not in values:
+            raise InputError(where, f'{name!r} in {part}', 'none', _REMEDY)
+        if not _KINDS[kind](values[name]):
+            raise InputError(where, f'{kind} as {name!r} in {part}',
+                             repr(values[name])[:80], _REMEDY)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -math.inf < value < math.inf
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+#: Kinds of JSON values.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    'a text': lambda v: isinstance(v, str),
+    'a number': _is_number,
+    'a number or null': lambda v: v is None or _is_number(v),
+    'a count': lambda v: type(v) is int and v >= 0,
+    'a list': lambda v: isinstance(v, list),
+    'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
+    'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
+}  # yapf: disable

@@ -2,10 +2,10 @@
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from tabulate import tabulate
 
+from csv_plugin.core.predictor import Prediction
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.atomic import atomic_path
 from csv_plugin.io.tables import write_csv
@@ -41,6 +41,54 @@ def write_predictions(path: str | os.PathLike[str], study: Study,
             for m, model in enumerate(table.models)
             for b, benchmark in enumerate(table.benchmarks))
     write_csv(path, PREDICTION_COLUMNS, rows)
+
+
+def leaderboard(study: Study, models: Sequence[str]) -> str:
+    """Real and predicted accuracies side by side, as a Markdown table.
+
+    Args:
+        study (Study): What to show: in percent, `predicted +- half-width`
+            with the marks `*` (fitted on) and `>` (extrapolated).
+        models (Sequence[str]): One row each, in this order.
+    """
+    table = next(iter(study.predictions.values()))
+    header = ['model']
+    for benchmark in table.benchmarks:
+        header += [benchmark, 'predicted']
+    rows = []
+    for model in models:
+        m, cells = table.models.index(model), [model]
+        for b, benchmark in enumerate(table.benchmarks):
+            real = study.observed.values[m, b]
+            cells += [
+                '-' if math.isnan(real) else f'{100 * real:.1f}',
+                _predicted_cell(table.at(model, benchmark))
+            ]
+        rows.append(cells)
+    align = ['left', *['right'] * (len(header) - 1)]
+    return tabulate(rows, header, tablefmt='pipe', colalign=align,
+                    disable_numparse=True)  # yapf: disable
+
+
+def _predicted_cell(prediction: Prediction) -> str:
+    half = 50 * (prediction.high - prediction.low)
+    marks = '*' * prediction.in_sample + '>' * prediction.extrapolated
+    return f'{100 * prediction.value:.1f} ±{half:.1f}{marks}'
+
+
+def write_leaderboard(path: str | os.PathLike[str], study: Study,
+                      models: Sequence[str]) -> None:
+    """Write `leaderboard` with a line that explains it.
+
+    Args:
+        path (str | os.PathLike[str]): The file to create or replace.
+        study (Study): What to show.
+        models (Sequence[str]): One row each, in this order.
+    """
+    level = next(iter(study.predictions.values())).level
+    legend = (f'Percent; ± half the width of the {level:.0%} interval; * the '
+              'real score was fitted on; > outside the range fitted on.')
+    _write_text(path, [leaderboard(study, models), legend])
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:
@@ -113,5 +161,10 @@ def write_report(path: str | os.PathLike[str], study: Study,
         error_table(study, main),
         legend.strip(), '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
+    _write_text(path, parts)
+
+
+def _write_text(path: str | os.PathLike[str], parts: Sequence[str]) -> None:
+    """Paragraphs as a file that appears whole or not at all."""
     with atomic_path(path) as temporary:
-        Path(temporary).write_text('\n\n'.join(parts) + '\n', 'utf-8')
+        temporary.write_text('\n\n'.join(parts) + '\n', 'utf-8')

@@ -59,6 +59,57 @@ def test_bad_token_losses_are_refused(losses, n_chars, message):
         TokenLosses('en', losses, TARGET[0], n_chars)
 
 
+def recorded(**changes):
+    fields = dict(
+        token_ids=[7, 0], entropy=[NAN, 0.5], rank=[-1, 0], sha256='0a' * 32)
+    return TokenLosses('en', [NAN, 1.0], TARGET[0], 5, **{**fields, **changes})
+
+
+def test_token_losses_keep_what_else_was_recorded():
+    text = recorded(entropy=np.float32([NAN, 0.5]), rank=np.int32([-1, 3]))
+    assert text.token_ids.tolist() == [7, 0]
+    np.testing.assert_array_equal(text.entropy, [NAN, 0.5])
+    assert text.rank.tolist() == [-1, 3]
+    assert text.sha256 == '0a' * 32
+    dtypes = [text.token_ids.dtype, text.entropy.dtype, text.rank.dtype]
+    assert dtypes == [np.int64, np.float64, np.int64]
+
+
+def test_nothing_else_needs_to_be_recorded():
+    text = TokenLosses('en', [NAN, 1.0], TARGET[0], 5)
+    assert text.token_ids is text.entropy is text.rank is None
+    assert text.sha256 == ''
+
+
+def test_a_text_without_tokens_has_empty_records():
+    text = TokenLosses('', [], TokenSpans([], [], 0), 0, [], [], [])
+    assert text.token_ids.dtype == text.rank.dtype == np.int64
+    assert text.entropy.size == 0
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(token_ids=[1]), r"ids of text 'en': expected shape \(2,\)"),
+    (dict(token_ids=[1.0, 2.0]), "ids of text 'en': .* the type float64"),
+    (dict(token_ids=[True, True]), "ids of text 'en': .* the type bool"),
+    (dict(token_ids=[1, -1]), "ids of text 'en': .*found -1 at token 1"),
+    (dict(entropy=[1.0]), r"entropy on text 'en': expected shape \(2,\)"),
+    (dict(entropy=[NAN, NAN]), "entropy on .* found nan at token 1"),
+    (dict(entropy=[0.5, 0.5]), "entropy on .* found 0.5 at token 0"),
+    (dict(entropy=[NAN, np.inf]), 'entropy on .* found inf'),
+    (dict(rank=[-1]), r"rank on text 'en': expected shape \(2,\)"),
+    (dict(rank=[-1.0, 1.0]), 'rank on .* the type float64'),
+    (dict(rank=[0, 0]), 'rank on .* found 0 at token 0'),
+    (dict(rank=[-2, 0]), 'rank on .* found -2 at token 0'),
+    (dict(rank=[-1, -1]), 'rank on .* found -1 at token 1'),
+    (dict(sha256='0A' * 32), "sha256 of text 'en': .*'0A0A"),
+    (dict(sha256='0a' * 31), "sha256 of text 'en'"),
+    (dict(sha256='0a' * 32 + '\n'), "sha256 of text 'en'"),
+])
+def test_bad_records_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        recorded(**changes)
+
+
 def test_scored_marks_tokens_of_every_model():
     assert table().scored.tolist() == [True, False, True]
 

@@ -1,12 +1,13 @@
-"""Texts as bytes and their fingerprint."""
+"""Texts, their bytes and fingerprints."""
 import hashlib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.texts import fingerprint, utf8_bytes
+from csv_plugin.core.texts import Text, TextSet, fingerprint, utf8_bytes
 from .strategies import texts
 
 
@@ -73,3 +74,56 @@ def test_fingerprint_names_the_text_with_a_lone_surrogate():
         fingerprint([('a', 'x'), ('b', 'y\ud800')])
     with pytest.raises(InputError, match='text id .*character 0'):
         fingerprint([('\ud800', 'x')])
+
+
+def test_text_hashes_its_bytes():
+    text = Text('a', 'né')
+    assert text.sha256 == hashlib.sha256(b'n\xc3\xa9').hexdigest()
+    assert (text.source, text.answer) == ('', None)
+
+
+@pytest.mark.parametrize(
+    'answer',
+    [(0, 4),
+     (3, 4), [0, 1], np.array([1, 3], np.int32)])
+def test_answers_inside_the_text_are_kept_as_integers(answer):
+    kept = Text('a', 'née!', answer=answer).answer
+    assert kept == tuple(answer)
+    assert [type(offset) for offset in kept] == [int, int]
+
+
+@pytest.mark.parametrize('answer', [(-1, 2), (2, 2), (3, 2), (0, 5), (4, 4)])
+def test_answers_outside_the_text_are_refused(answer):
+    start, end = answer
+    message = f"answer of text 'a': .* its 4, found {start} to {end}"
+    with pytest.raises(InputError, match=message):
+        Text('a', 'née!', answer=answer)
+
+
+@pytest.mark.parametrize('fields, message', [
+    (('\ud800', 'x'), r"^text id '\\ud800': .*U.D800 at character 0"),
+    (('a', 'x\ud800'), "^text 'a': .*character 1"),
+    (('a', 'x', 'xy\ud800'), "^source of text 'a': .*character 2"),
+])
+def test_texts_with_lone_surrogates_are_refused(fields, message):
+    with pytest.raises(InputError, match=message):
+        Text(*fields)
+
+
+def test_text_set_keeps_its_texts_in_order():
+    texts = TextSet([Text('b', 'x'), Text('a', 'y', 'books')])
+    assert texts.texts == (Text('b', 'x'), Text('a', 'y', 'books'))
+    assert texts.ids == ('b', 'a')
+    assert len(texts) == 2
+    assert list(texts) == list(texts.texts)
+    assert texts.fingerprint == fingerprint([('b', 'x'), ('a', 'y')])
+
+
+def test_text_set_refuses_doubled_ids():
+    with pytest.raises(InputError, match="'a' twice"):
+        TextSet((Text('a', 'x'), Text('b', 'x'), Text('a', 'y')))
+
+
+def test_text_set_needs_a_text():
+    with pytest.raises(InputError, match='at least one text, found none'):
+        TextSet(())

@@ -19,6 +19,8 @@ class Auto:
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; the fit names the solver that was chosen."""
+        if not len(masks):
+            return Uniform(learn_floor=True).fit(task, masks)
         solvers: list[Solver] = [Uniform(learn_floor=True), Ridge()]
         if task.uniform.min() > 0:
             solvers.append(NonNegative())

@@ -4,6 +4,7 @@ from typing import Protocol, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from csv_plugin.core.sigmoid import PROBLEMS, diagnose, scaling_law
 from csv_plugin.core.splits import grouped_folds
@@ -66,6 +67,12 @@ class SalienceModel:
             self.score(values), self.alpha[..., None], self.beta[..., None],
             self.floor[..., None])
 
+    def slope(self, values: NDArray) -> NDArray:
+        """Accuracy per unit of `alpha * score`, shape `(..., M)`."""
+        p = expit(self.alpha[..., None] *
+                  (self.score(values) - self.beta[..., None]))
+        return (1 - self.floor[..., None]) * p * (1 - p)
+
     def __getitem__(self, index: Union[int, slice]) -> 'SalienceModel':
         return SalienceModel(self.coefficients[index], self.alpha[index],
                              self.beta[index], self.floor[index])
@@ -93,18 +100,24 @@ class SalienceModel:
             uniform (NDArray): Shape `(K,)`.
         """
         scale = np.abs(gradient).sum(axis=-1) / np.abs(uniform).sum()
-        scale = np.where(scale > 0, scale, np.finfo(float).tiny)
+        # Of a flat curve, so small that its beta is still finite.
+        scale = np.maximum(scale, 1e-100)
         alpha = np.where(gradient @ uniform > 0, scale, -scale)
         return cls(gradient / alpha[..., None], alpha, -offset / alpha,
                    np.broadcast_to(floor, alpha.shape))
 
     @classmethod
-    def constant(cls, accuracy: NDArray, n_columns: int) -> 'SalienceModel':
-        """Models that predict one accuracy each, whatever the losses."""
+    def constant(cls, accuracy: NDArray, uniform: NDArray) -> 'SalienceModel':
+        """Models that predict one accuracy each, whatever the losses.
+
+        Args:
+            accuracy (NDArray): Fractions, shape `(...)`.
+            uniform (NDArray): Makes the score the mean loss. `(K,)`.
+        """
         zeros = np.zeros_like(accuracy)
-        return cls(
-            np.zeros((*accuracy.shape, n_columns)), zeros, zeros,
-            2 * accuracy - 1)
+        coefficients = np.broadcast_to(uniform,
+                                       (*accuracy.shape, len(uniform)))
+        return cls(coefficients, zeros, zeros, 2 * accuracy - 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ class Constant:
         counts = rows.sum(axis=1)
         mean = np.where(counts > 0, totals / np.maximum(counts, 1),
                         task.chance)
-        models = SalienceModel.constant(mean, len(task.uniform))
+        models = SalienceModel.constant(mean, task.uniform)
         error = held_out_mse(models[:-1].predict(task.values), task.accuracy,
                              masks)
         return SalienceFit(self.name, models[-1], models[:-1], masks, np.inf,

@@ -47,6 +47,12 @@ class NonNegative:
                              f'{task.uniform.min()}',
                              "Use the solver 'ridge' for these features.")
         uniform = Uniform(learn_floor=True).fit(task, masks)
+        fallback = replace(
+            uniform,
+            solver=self.name,
+            notes=fit_notes(uniform.model, masks, gained=False))
+        if not len(masks):
+            return fallback
         floor = uniform.model.floor
         rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
         paths = [self._path(task.take(row), float(floor)) for row in rows]
@@ -57,8 +63,7 @@ class NonNegative:
         ]
         best = int(np.argmin(errors))
         if not errors[best] < uniform.cv_mse:
-            notes = fit_notes(uniform.model, masks, gained=False)
-            return replace(uniform, solver=self.name, notes=notes)
+            return fallback
         models = candidates[best]
         notes = fit_notes(models[-1], masks, gained=True)
         return SalienceFit(self.name, models[-1], models[:-1], masks,
@@ -66,6 +71,11 @@ class NonNegative:
 
     def _path(self, task: Task, floor: float) -> Iterator[SalienceModel]:
         """One model per penalty, each started at the last one."""
+        if task.problems:  # Without the held-out models there is no slope.
+            mean = np.array(task.accuracy.mean())
+            yield from [SalienceModel.constant(mean, task.uniform)] * len(
+                self.penalties)
+            return
         problem = _Problem(task, floor)
         theta = np.full(len(task.uniform), THETA_OF_ONE)
         for penalty in self.penalties:

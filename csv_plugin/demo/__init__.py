@@ -1,0 +1,1 @@
+"""Material to try the project on, made here."""

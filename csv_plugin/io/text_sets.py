@@ -1,0 +1,123 @@
+"""Validation sets as JSON lines: one text per line, in order."""
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.atomic import atomic_path
+
+
+def read_texts(path: str | os.PathLike[str]) -> TextSet:
+    """Read a validation set.
+
+    The file is UTF-8, with or without a byte order mark. Every line is a
+    JSON object with the texts `text_id` and `text`, and may have a text
+    `source` and an `answer`: `[start, end]` in characters. Blank lines are
+    skipped, other fields ignored.
+
+    Args:
+        path (str | os.PathLike[str]): The file, such as `texts.jsonl`.
+
+    Returns:
+        TextSet: In the file's order.
+
+    Raises:
+        InputError: The file cannot be read or decoded, has no text, or a
+            line holds no such object, a bad answer or an earlier text's id.
+    """
+    file = os.fspath(path)
+    texts = []
+    first_line: dict[str, int] = {}
+    for line, record in _records(file):
+        where = f'{file}, line {line}'
+        text = _text(where, record)
+        known = first_line.setdefault(text.text_id, line)
+        if known != line:
+            raise InputError(
+                where, 'an id that is not on an earlier line',
+                f'{text.text_id!r}', f'Line {known} has it already: rename '
+                'or remove one of the two.')
+        texts.append(text)
+    if not texts:
+        raise InputError(file, 'at least one text', 'an empty file',
+                         'Write one JSON object per line.')
+    return TextSet(tuple(texts))
+
+
+def write_texts(path: str | os.PathLike[str], texts: TextSet) -> None:
+    """Write a validation set; the file appears whole or not at all.
+
+    Args:
+        path (str | os.PathLike[str]): The file to create or replace.
+        texts (TextSet): What `read_texts` will give back.
+
+    Raises:
+        InputError: The folder does not exist.
+    """
+    lines = [
+        json.dumps(_record(text), ensure_ascii=False) + '\n' for text in texts
+    ]
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(''.join(lines).encode('utf-8'))
+
+
+def _record(text: Text) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        'text_id': text.text_id,
+        'text': text.text,
+        'source': text.source,
+    }
+    if text.answer is not None:
+        record['answer'] = text.answer
+    return record
+
+
+def _records(file: str) -> Iterator[tuple[int, Any]]:
+    """Line number and JSON value of every line that is not blank."""
+    try:
+        data = Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(file, 'a file that can be read',
+                         f'the error {error.strerror!r}',
+                         'Check the path.') from error
+    # Not splitlines: JSON leaves other line separators in texts as they are.
+    lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
+    for line, content in enumerate(lines, start=1):
+        if content.strip():
+            try:
+                yield line, json.loads(content.decode('utf-8'))
+            except ValueError as error:  # not UTF-8, or not JSON
+                raise InputError(f'{file}, line {line}',
+                                 'a JSON object in UTF-8', str(error),
+                                 'Write one object per line.') from error
+
+
+def _text(where: str, record: Any) -> Text:
+    if not isinstance(record, dict):
+        raise InputError(where, 'a JSON object',
+                         repr(record)[:80], 'Write one object per line.')
+    source, answer = record.get('source', ''), record.get('answer')
+    for name, value in (('text_id', record.get('text_id')),
+                        ('text', record.get('text')), ('source', source)):
+        if not isinstance(value, str):
+            raise InputError(where, f'a text as {name!r}',
+                             repr(value)[:80] if name in record else 'none',
+                             'Put it in quotation marks.')
+    if answer is not None and not _is_pair(answer):
+        raise InputError(
+            where, "two whole numbers as 'answer'",
+            repr(answer)[:80], 'Give its first character and the one after '
+            'its last, counted from 0.')
+    try:
+        return Text(record['text_id'], record['text'], source, answer)
+    except InputError as error:
+        raise InputError(where, 'a text that can be used',
+                         f'another ({error})', 'Repair the line.') from error
+
+
+def _is_pair(answer: Any) -> bool:
+    return (isinstance(answer, list) and len(answer) == 2
+            and all(type(offset) is int for offset in answer))

@@ -1,0 +1,167 @@
+"""What the solvers share: tasks, models, folds, notes."""
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.salience import SOLVERS, SalienceModel, fold_masks
+from csv_plugin.core.salience.base import (fit_notes, floor_candidates,
+                                           held_out_mse)
+from csv_plugin.core.sigmoid import PROBLEMS
+from tests.core.worlds import make_world
+
+UNIFORM = np.array([0.2, 0.3, 0.5])
+
+
+def linear(seed=0, shape=()):
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(*shape, 3)), rng.normal(size=shape),
+            rng.uniform(0, 0.4, shape), rng.normal(size=(7, 3)))
+
+
+@pytest.mark.parametrize('shape', [(), (4, ), (2, 3)])
+@pytest.mark.parametrize('seed', range(5))
+def test_from_linear_predicts_what_the_linear_form_does(seed, shape):
+    gradient, offset, floor, values = linear(seed, shape)
+    model = SalienceModel.from_linear(gradient, offset, floor, UNIFORM)
+    eta = offset[..., None] + gradient @ values.T
+    expected = floor[..., None] + (1 - floor[..., None]) / (1 + np.exp(-eta))
+    assert expected.shape == (*shape, 7)
+    np.testing.assert_allclose(model.predict(values), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        np.abs(model.coefficients).sum(axis=-1), 1, rtol=1e-12)
+    assert (model.coefficients @ UNIFORM >= 0).all()
+    np.testing.assert_array_equal(model.alpha > 0, gradient @ UNIFORM > 0)
+
+
+def test_uniform_weights_are_one():
+    model = SalienceModel.from_linear(-6 * UNIFORM, np.array(12.0), 0, UNIFORM)
+    np.testing.assert_allclose(model.coefficients, UNIFORM, rtol=1e-14)
+    assert (model.alpha, model.beta) == (pytest.approx(-6), pytest.approx(2))
+
+
+@pytest.mark.parametrize('offset', [-700.0, -4.5, 0.0, 4.5, 700.0])
+def test_a_flat_linear_form_is_a_flat_model(offset):
+    model = SalienceModel.from_linear(
+        np.zeros(3), np.array(offset), 0.2, UNIFORM)
+    assert np.isfinite(model.beta)
+    np.testing.assert_allclose(
+        model.predict(np.ones((2, 3))), 0.2 + 0.8 / (1 + np.exp(-offset)))
+
+
+def test_stacks_take_models_apart_and_put_them_together():
+    gradient, offset, floor, values = linear(0, (4, ))
+    stack = SalienceModel.from_linear(gradient, offset, floor, UNIFORM)
+    again = SalienceModel.stack([stack[i] for i in range(4)])
+    np.testing.assert_array_equal(again.predict(values), stack.predict(values))
+    np.testing.assert_allclose(stack[2].predict(values),
+                               stack.predict(values)[2], 1e-12)
+    np.testing.assert_allclose(stack[:-1].score(values),
+                               (stack.coefficients @ values.T)[:3], 1e-12)
+
+
+@pytest.mark.parametrize('accuracy', [np.array(0.7), np.array([0.0, 0.3, 1])])
+def test_constant_models_ignore_the_losses(accuracy):
+    model = SalienceModel.constant(accuracy, np.ones(3))
+    predicted = model.predict(np.random.default_rng(0).normal(size=(5, 3)))
+    assert predicted.shape == (*accuracy.shape, 5)
+    np.testing.assert_allclose(
+        predicted, np.repeat(accuracy[..., None], 5, -1), atol=1e-15)
+
+
+def test_tasks_are_taken_by_index_or_mask():
+    task = make_world().task
+    mask = task.families == 'family 1'
+    for rows in (mask, np.flatnonzero(mask)):
+        part = task.take(rows)
+        np.testing.assert_array_equal(part.values, task.values[mask])
+        np.testing.assert_array_equal(part.accuracy, task.accuracy[mask])
+        assert set(part.families) == {'family 1'}
+        assert part.chance == task.chance
+        assert part.uniform is task.uniform
+
+
+def test_a_task_names_its_problems():
+    task = make_world().task
+    assert task.problems == ()
+    assert task.take(np.arange(2)).problems == ('too_few_models', )
+    assert 'constant_score' in task.take(np.zeros(5, dtype=int)).problems
+
+
+@given(
+    st.lists(st.sampled_from('abcdefgh'), min_size=2,
+             max_size=30).filter(lambda families: len(set(families)) > 1),
+    st.integers(0, 99), st.integers(2, 6), st.integers(1, 3))
+def test_masks_hold_every_family_out_once_a_repeat(families, seed, n_folds,
+                                                   n_repeats):
+    names = np.array(families)
+    masks = fold_masks(names, seed, n_folds, n_repeats)
+    folds = min(n_folds, len(set(families)))
+    assert masks.dtype == bool
+    assert masks.shape == (n_repeats * folds, len(families))
+    np.testing.assert_array_equal(np.sum(~masks, axis=0), n_repeats)
+    by_repeat = masks.reshape(n_repeats, folds, -1)
+    np.testing.assert_array_equal(np.sum(~by_repeat, axis=1), 1)
+    for mask in masks:
+        assert mask.any() and not mask.all()
+        assert not set(names[mask]) & set(names[~mask])
+
+
+def test_masks_depend_on_the_seed_alone():
+    families = np.array(list('aabbccddeeffgghh'))
+    one = fold_masks(families, 1)
+    np.testing.assert_array_equal(fold_masks(families, 1), one)
+    assert (fold_masks(families, 2) != one).any()
+    assert (one[:5] != one[5:10]).any()
+
+
+@pytest.mark.parametrize('n', [0, 1, 4])
+def test_one_family_leaves_nothing_to_hold_out(n):
+    assert fold_masks(np.array(['a'] * n), 0).shape == (0, n)
+
+
+def test_held_out_error_is_the_mean_over_held_out_models():
+    rng = np.random.default_rng(0)
+    predicted, accuracy = rng.random((2, 3, 4)), rng.random(4)
+    masks = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 1, 1]], dtype=bool)
+    for p, error in zip(predicted, held_out_mse(predicted, accuracy, masks)):
+        squares = [(p[f, i] - accuracy[i])**2 for f in range(3)
+                   for i in range(4) if not masks[f, i]]
+        assert len(squares) == 4
+        assert error == pytest.approx(np.mean(squares), 1e-12)
+
+
+def test_nothing_held_out_has_no_error():
+    error = held_out_mse(
+        np.zeros((2, 0, 4)), np.zeros(4), np.zeros((0, 4), dtype=bool))
+    assert error.shape == (2, ) and np.isnan(error).all()
+
+
+def test_floors_run_from_chance_to_zero():
+    np.testing.assert_allclose(
+        floor_candidates(0.25), [0.25, 0.2, 0.15, 0.1, 0.05, 0])
+    assert floor_candidates(0.0).tolist() == [0.0]
+
+
+@pytest.mark.parametrize('alpha', [-1.0, 1.0])
+@pytest.mark.parametrize('n_folds, gained, text', [
+    (0, False, 'one family only'),
+    (0, True, 'one family only'),
+    (2, False, 'no gain'),
+    (2, True, None),
+])
+def test_notes_say_why_the_mean_loss_was_used(n_folds, gained, text, alpha):
+    model = SalienceModel(
+        np.ones(1), np.array(alpha), np.array(0.0), np.array(0.0))
+    notes = fit_notes(model, np.zeros((n_folds, 4), dtype=bool), gained)
+    if alpha > 0:
+        assert notes[-1] == PROBLEMS['slope_sign']
+        notes = notes[:-1]
+    assert len(notes) == (text is not None)
+    assert all(text in note and 'mean loss used' in note for note in notes)
+
+
+def test_solvers_go_by_their_own_names():
+    assert {name: solver.name for name, solver in SOLVERS.items()} == {
+        name: name for name in ('auto', 'nonnegative', 'ridge', 'uniform')
+    }  # yapf: disable

@@ -1,0 +1,161 @@
+"""The ridge solver and the all-token baseline."""
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from csv_plugin.core.salience import Ridge, Uniform, fold_masks
+from csv_plugin.core.sigmoid import fit_sigmoid
+from tests.core.worlds import contradictory_task, make_world, mse, phi_task
+
+HELD_OUT = ['family 0', 'family 1']
+
+
+def fit(solver, task, n_repeats=3):
+    return solver.fit(task, fold_masks(task.families, 0, n_repeats=n_repeats))
+
+
+def held_out_errors(world, *solvers):
+    """Against the noise-free accuracies of families never fitted on."""
+    train, test = world.split(HELD_OUT)
+    truth = world.truth[np.isin(world.task.families, HELD_OUT)]
+    return [
+        mse(fit(solver, train).model.predict(test.values), truth)
+        for solver in solvers
+    ]
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('floor', [0.25, 0.1])
+def test_planted_salience_is_found(seed, floor):
+    world = make_world(
+        n=60, n_families=10, salience=(1, 3, 0, 0, 0, 0, 0, 0), noise=0.01,
+        floor=floor, seed=seed)  # yapf: disable
+    uniform, ridge = held_out_errors(world, Uniform(), Ridge())
+    assert ridge < uniform / 5
+    assert ridge < 0.02**2
+    found = fit(Ridge(), world.task)
+    assert found.notes == ()
+    assert 0 < found.penalty < np.inf
+    coefficients = np.abs(found.model.coefficients)
+    assert coefficients[1] > coefficients[0] > 3 * coefficients[2:].max()
+
+
+def test_negative_salience_is_found():
+    world = make_world(n=60, n_families=10, salience=(3, -1, 1, 0), noise=0.01)
+    uniform, ridge = held_out_errors(world, Uniform(), Ridge())
+    assert ridge < uniform / 5
+    assert fit(Ridge(), world.task).model.coefficients[1] < 0
+
+
+def test_uniform_salience_is_not_made_worse():
+    errors = np.array([
+        held_out_errors(
+            make_world(
+                n=40, n_families=8, salience=[1] * 8, noise=0.05, seed=seed),
+            Uniform(), Ridge()) for seed in range(12)
+    ])
+    uniform, ridge = errors.mean(axis=0)
+    assert ridge - uniform < 0.15 * 0.05**2
+
+
+def test_no_gain_falls_back_to_the_mean_loss():
+    task = contradictory_task()
+    ridge, uniform = fit(Ridge(), task), fit(Uniform(), task)
+    assert ridge.penalty == np.inf
+    assert 'no gain over the mean loss' in ridge.notes[0]
+    assert ridge.cv_mse == uniform.cv_mse
+    np.testing.assert_array_equal(ridge.model.coefficients,
+                                  uniform.model.coefficients)
+    assert uniform.notes == ()
+
+
+def test_a_gain_beside_the_contradiction_would_be_seen():
+    """The fall-back above is not for want of a signal in the columns."""
+    task = contradictory_task()
+    one_lesson = task.take(task.families == 'a')
+    families = np.where(np.arange(12) % 2 == 0, 'a', 'b')
+    both = type(task)(one_lesson.values, task.uniform, one_lesson.accuracy,
+                      0.0, families)
+    assert fit(Ridge(), both).penalty < np.inf
+
+
+def test_a_huge_penalty_is_the_uniform_weighting():
+    task = make_world(salience=(5, 1, 0, 0), noise=0.03).task
+    huge = Ridge(penalties=(1e9, ), learn_floor=False)
+    uniform, ridge = fit(Uniform(), task), fit(huge, task)
+    np.testing.assert_allclose(
+        ridge.model.predict(task.values), uniform.model.predict(task.values),
+        rtol=0, atol=1e-6)  # yapf: disable
+    np.testing.assert_allclose(
+        ridge.model.coefficients, uniform.model.coefficients, atol=1e-6)
+
+
+def test_the_fit_improves_as_the_penalty_falls():
+    task = make_world(salience=(5, 1, 0, 0), noise=0.1).task
+    fits = [fit(Ridge(penalties=(p, )), task) for p in (1.0, 1e-3, 1e-8)]
+    errors = [mse(f.model.predict(task.values), task.accuracy) for f in fits]
+    assert errors[0] > 1.01 * errors[1] > 1.0201 * errors[2]
+
+
+def test_penalty_and_floor_minimise_the_held_out_error():
+    task = make_world(
+        n=40, n_families=6, salience=(5, 1, 0, 0), noise=0.05, floor=0.1).task
+    penalties = (1.0, 1e-2, 1e-4)
+    best = fit(Ridge(penalties), task, 1)
+    alone = [fit(Ridge((p, )), task, 1).cv_mse for p in penalties]
+    assert best.cv_mse == pytest.approx(min(alone), 1e-4)
+    assert best.cv_mse < fit(Ridge(penalties, learn_floor=False), task,
+                             1).cv_mse
+    assert best.model.floor == pytest.approx(0.1, abs=0.051)
+    assert (best.folds.floor == best.model.floor).all()
+
+
+@pytest.mark.parametrize('phi', [False, True])
+def test_ridge_minimises_its_objective(phi):
+    """`mse + penalty min_a |c - a u|^2`, features in standard units."""
+    task = make_world(salience=(5, 1, 0), noise=0.05, chance=0.0).task
+    task = phi_task(task, 2) if phi else task
+    penalty = 0.01
+    found = fit(Ridge(penalties=(penalty, ), learn_floor=False), task)
+    assert found.penalty == penalty
+    centred = task.values - task.values.mean(axis=0)
+    unit = np.linalg.norm(centred, 2) / np.sqrt(len(centred))
+
+    def objective(params):
+        gradient, offset = params[:-1], params[-1]
+        fitted = expit(offset + centred @ gradient)
+        share = gradient @ task.uniform / (task.uniform @ task.uniform)
+        distance = np.sum((gradient - share * task.uniform)**2) * unit**2
+        return mse(fitted, task.accuracy) + penalty * distance
+
+    gradient = found.model.alpha * found.model.coefficients
+    offset = (
+        gradient @ task.values.mean(axis=0) -
+        found.model.alpha * found.model.beta)
+    expected = minimize(
+        objective, np.zeros(task.values.shape[1] + 1), tol=1e-12)
+    assert objective(np.append(gradient,
+                               offset)) == pytest.approx(expected.fun, 1e-5)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_uniform_is_the_least_squares_fit_to_the_mean_loss(seed):
+    task = make_world(noise=0.05, seed=seed).task
+    found = fit(Uniform(), task)
+    score = task.values @ task.uniform
+    curve = fit_sigmoid(score, task.accuracy, task.chance).curve
+    np.testing.assert_allclose(found.model.coefficients, task.uniform, 1e-12)
+    np.testing.assert_allclose(
+        found.model.predict(task.values), curve(score), rtol=0, atol=1e-3)
+    assert found.model.floor == task.chance
+    assert (found.solver, found.penalty) == ('uniform', np.inf)
+
+
+def test_uniform_learns_a_floor_only_when_asked_to():
+    task = make_world(n=60, n_families=6, floor=0.05, noise=0.01).task
+    fixed = fit(Uniform(), task)
+    learned = fit(Uniform(learn_floor=True), task)
+    assert fixed.model.floor == 0.25
+    assert learned.model.floor == pytest.approx(0.05)
+    assert learned.cv_mse < fixed.cv_mse / 3

@@ -1,0 +1,255 @@
+"""Laws that every salience solver keeps."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge,
+                                      Uniform, fold_masks)
+from csv_plugin.core.sigmoid import PROBLEMS
+from tests.core.worlds import make_world, phi_task
+
+FEW = NonNegative(penalties=(1.0, 0.1, 0.01))
+LEARNERS = [Uniform(), Uniform(learn_floor=True), Ridge(), FEW]
+ALL = [*LEARNERS, Constant()]
+PLANTED = make_world(
+    n=28, n_families=5, salience=(5, 1, 0, 0), noise=0.03, floor=0.2)
+
+
+def name_of(solver):
+    return solver.name + '+floor' * (solver == LEARNERS[1])
+
+
+def masks_of(task, n_repeats=1, seed=0):
+    return fold_masks(task.families, seed, n_repeats=n_repeats)
+
+
+def fit(solver, task):
+    return solver.fit(task, masks_of(task))
+
+
+for_learners = pytest.mark.parametrize('solver', LEARNERS, ids=name_of)
+for_all = pytest.mark.parametrize('solver', ALL, ids=name_of)
+
+
+@for_all
+def test_shapes_and_names(solver):
+    found = fit(solver, PLANTED.task)
+    n_folds = len(masks_of(PLANTED.task))
+    assert found.solver == solver.name
+    assert found.model.coefficients.shape == (4, )
+    assert found.model.alpha.shape == found.model.floor.shape == ()
+    assert found.folds.coefficients.shape == (n_folds, 4)
+    assert found.folds.predict(PLANTED.task.values).shape == (n_folds, 28)
+    np.testing.assert_array_equal(found.masks, masks_of(PLANTED.task))
+
+
+@for_all
+def test_same_folds_same_answer(solver):
+    one, other = fit(solver, PLANTED.task), fit(solver, PLANTED.task)
+    np.testing.assert_array_equal(one.model.coefficients,
+                                  other.model.coefficients)
+    np.testing.assert_array_equal(one.folds.beta, other.folds.beta)
+    assert one.cv_mse == other.cv_mse
+
+
+@for_all
+def test_cv_mse_is_that_of_the_fold_models(solver):
+    task = PLANTED.task
+    found = fit(solver, task)
+    squares = [(found.folds[f].predict(task.values)[i] - task.accuracy[i])**2
+               for f, mask in enumerate(found.masks)
+               for i in np.flatnonzero(~mask)]
+    assert found.cv_mse == pytest.approx(np.mean(squares), 1e-9)
+
+
+@for_all
+def test_fold_models_have_not_seen_what_they_predict(solver):
+    """At the same penalty and floor; accuracies of one fold are garbled."""
+    if solver in (LEARNERS[1], *LEARNERS[2:]):
+        solver = replace(
+            solver,
+            **({
+                'learn_floor': False
+            } if hasattr(solver, 'learn_floor') else {}))
+    if hasattr(solver, 'penalties'):
+        solver = replace(solver, penalties=(0.01, ))
+    task = replace(PLANTED.task, chance=0.0)
+    masks = masks_of(task)
+    held_out = ~masks[0]
+    garbled = np.where(held_out, task.accuracy * 0.97, task.accuracy)
+    before = solver.fit(task, masks)
+    after = solver.fit(replace(task, accuracy=garbled), masks)
+    assert before.penalty == after.penalty
+    np.testing.assert_allclose(
+        after.folds[0].predict(task.values),
+        before.folds[0].predict(task.values),
+        rtol=0,
+        atol=1e-9)
+    change = after.model.predict(task.values) - before.model.predict(
+        task.values)
+    assert np.abs(change).max() > 1e-4
+
+
+@for_learners
+@pytest.mark.parametrize('factor, shift', [(1e-3, 0), (400, 0), (1, 7.5),
+                                           (1, -2)])
+def test_scale_and_origin_of_the_losses_do_not_matter(solver, factor, shift):
+    task = PLANTED.task
+    moved = replace(task, values=factor * task.values + shift)
+    np.testing.assert_allclose(
+        fit(solver, moved).model.predict(moved.values),
+        fit(solver, task).model.predict(task.values),
+        rtol=0,
+        atol=1e-6)
+
+
+@for_all
+def test_the_order_of_the_models_does_not_matter(solver):
+    task = PLANTED.task
+    order = np.random.default_rng(0).permutation(len(task.accuracy))
+    masks = masks_of(task)
+    found = solver.fit(task, masks)
+    permuted = solver.fit(task.take(order), masks[:, order])
+    np.testing.assert_allclose(
+        permuted.model.predict(task.values[order]),
+        found.model.predict(task.values)[order],
+        rtol=0,
+        atol=1e-6)
+    assert permuted.cv_mse == pytest.approx(found.cv_mse, 1e-4)
+
+
+@for_learners
+def test_the_order_of_the_columns_does_not_matter(solver):
+    rng = np.random.default_rng(0)
+    task = replace(PLANTED.task, uniform=np.array([0.4, 0.3, 0.2, 0.1]))
+    order = rng.permutation(4)
+    permuted = replace(task, values=task.values[:, order],
+                       uniform=task.uniform[order])  # yapf: disable
+    np.testing.assert_allclose(
+        fit(solver, permuted).model.coefficients,
+        fit(solver, task).model.coefficients[order],
+        rtol=0,
+        atol=1e-5)
+
+
+@for_learners
+def test_accuracy_falls_with_the_score(solver):
+    found = fit(solver, PLANTED.task)
+    assert found.model.alpha < 0
+    assert PROBLEMS['slope_sign'] not in found.notes
+
+
+@for_learners
+def test_reversed_data_have_a_positive_slope_and_a_note(solver):
+    task = make_world(alpha=2.0, noise=0.02).task
+    found = fit(solver, task)
+    assert found.model.alpha > 0
+    assert PROBLEMS['slope_sign'] in found.notes
+
+
+@for_learners
+def test_absolute_weights_are_one_on_average(solver):
+    task = replace(PLANTED.task, uniform=np.array([0.4, 0.3, 0.2, 0.1]))
+    weights = fit(solver, task).model.coefficients / task.uniform
+    assert np.average(
+        np.abs(weights), weights=task.uniform) == pytest.approx(1, 1e-9)
+
+
+@pytest.mark.parametrize('solver', [*LEARNERS, Auto()], ids=name_of)
+def test_one_family_gets_the_mean_loss_and_a_note(solver):
+    task = make_world(n_families=1, noise=0.05).task
+    found = fit(solver, task)
+    np.testing.assert_allclose(found.model.coefficients, task.uniform)
+    assert found.penalty == np.inf
+    assert np.isnan(found.cv_mse)
+    assert found.folds.coefficients.shape == (0, 4)
+    assert 'one family only' in found.notes[0]
+
+
+def edge(name):
+    """Tasks at the edge of what can be learned from."""
+    task = make_world(n=24, n_families=3, noise=0.02).task
+    first = task.families == 'family 0'
+    values, accuracy = task.values.copy(), task.accuracy.copy()
+    if name == 'one column':
+        return make_world(salience=(1, ), noise=0.02).task
+    if name == 'more columns than models':
+        return make_world(n=10, salience=[1] * 80, noise=0.02).task
+    if name == 'three models':
+        return make_world(n=3, n_families=3, chance=0.0).task
+    if name == 'a column of zeros':
+        values[:, 2] = 0
+    elif name == 'two columns alike':
+        values[:, 2] = values[:, 1]
+    elif name == 'other families alike':
+        values[~first] = values[0]
+    elif name == 'two different models':
+        values[1:] = values[1]
+    elif name == 'other families of one accuracy':
+        accuracy[~first] = 0.8
+    elif name == 'other families at chance':
+        accuracy[~first] = 0.25
+    elif name == 'every model right or wrong':
+        accuracy = (accuracy > 0.6).astype(float)
+    elif name == 'below chance':
+        accuracy *= np.where(accuracy < 0.4, 0.5, 1)
+    return replace(task, values=values, accuracy=accuracy)
+
+
+@for_all
+@pytest.mark.parametrize('name', [
+    'one column', 'more columns than models', 'three models',
+    'a column of zeros', 'two columns alike', 'other families alike',
+    'two different models', 'other families of one accuracy',
+    'other families at chance', 'every model right or wrong', 'below chance'
+])
+def test_edges_give_finite_answers_without_a_warning(solver, name):
+    task = edge(name)
+    assert task.problems == ()
+    if isinstance(solver, NonNegative):
+        solver = replace(solver, penalties=(1.0, ))
+    found = fit(solver, task)
+    for model in (found.model, found.folds):
+        predicted = model.predict(task.values)
+        assert ((0 <= predicted) & (predicted <= 1)).all()
+        assert np.isfinite(model.coefficients).all()
+        assert np.isfinite(model.alpha).all() and np.isfinite(model.beta).all()
+    assert np.isfinite(found.cv_mse)
+    mean = np.mean((task.accuracy - task.accuracy.mean())**2)
+    fitted = np.mean((found.model.predict(task.values) - task.accuracy)**2)
+    assert fitted <= mean * (1 + 1e-3)
+
+
+def test_directions_of_a_scoring_lm_are_features_too():
+    task = phi_task(PLANTED.task)
+    uniform = fit(Uniform(learn_floor=True), task)
+    ridge, auto = fit(Ridge(), task), fit(Auto(), task)
+    assert ridge.cv_mse < 0.7 * uniform.cv_mse
+    assert auto.solver == 'ridge'
+    np.testing.assert_array_equal(auto.model.coefficients,
+                                  ridge.model.coefficients)
+    assert 'nonnegative' not in auto.notes[-1]
+    np.testing.assert_array_equal(uniform.model.coefficients != 0, task.uniform
+                                  != 0)
+
+
+def test_constant_is_the_mean_of_the_models_fitted_on():
+    task = PLANTED.task
+    found = fit(Constant(), task)
+    predicted = found.model.predict(task.values)
+    np.testing.assert_allclose(predicted, task.accuracy.mean(), 1e-12)
+    for f, mask in enumerate(found.masks):
+        np.testing.assert_allclose(found.folds[f].predict(task.values),
+                                   task.accuracy[mask].mean(), 1e-12)
+    assert (found.penalty, found.notes) == (np.inf, ())
+
+
+def test_constant_takes_tasks_with_problems():
+    task = PLANTED.task
+    nobody = fit(Constant(), task.take(np.zeros(0, dtype=int)))
+    np.testing.assert_allclose(nobody.model.predict(task.values), 0.25)
+    assert np.isnan(nobody.cv_mse)
+    one = fit(Constant(), task.take(np.array([3])))
+    np.testing.assert_allclose(
+        one.model.predict(task.values), task.accuracy[3])

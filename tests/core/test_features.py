@@ -1,0 +1,175 @@
+"""Feature columns: shapes, names and the all-token loss they add up to."""
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.capability import capability_score
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import (FeatureTable, group_features,
+                                      text_features)
+from csv_plugin.core.losses import LossTable
+
+NAN = float('nan')
+
+
+def loss_table(losses, lengths, n_chars):
+    losses = np.array(losses, dtype=float)
+    return LossTable(
+        tuple(f'm{i}' for i in range(len(losses))),
+        tuple(f't{i}' for i in range(len(lengths))), losses,
+        np.append(0, np.cumsum(lengths)), np.array(n_chars),
+        np.array(n_chars), 'f')  # yapf: disable
+
+
+@st.composite
+def loss_tables(draw):
+    """1-3 models, 1-5 texts; empty texts, texts without tokens, NaN."""
+    lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=5))
+    n_chars = [
+        draw(st.integers(1, 9)) if length else draw(st.integers(0, 2))
+        for length in lengths
+    ]
+    if not sum(n_chars):
+        lengths, n_chars = [*lengths, 1], [*n_chars, 3]
+    n_models = draw(st.integers(1, 3))
+    seed = draw(st.integers(0, 10**6))
+    rng = np.random.default_rng(seed)
+    losses = rng.uniform(0.1, 9, (n_models, sum(lengths)))
+    losses[rng.random(losses.shape) < draw(st.sampled_from([0, 0.1]))] = NAN
+    return loss_table(losses, lengths, n_chars)
+
+
+def all_token_loss(table):
+    """Eq. 1 with weights 1 on the commonly scored tokens, by loops."""
+    totals = []
+    for row in table.losses:
+        total = 0.0
+        for t, loss in enumerate(row):
+            if not any(np.isnan(other[t]) for other in table.losses):
+                total += loss
+        totals.append(total / sum(table.n_chars.tolist()))
+    return totals
+
+
+@given(loss_tables())
+def test_uniform_text_features_are_the_all_token_loss(table):
+    features = text_features(table)
+    np.testing.assert_allclose(features.values @ features.uniform,
+                               all_token_loss(table), 1e-12)
+    assert features.uniform.sum() == pytest.approx(1, 1e-12)
+    scored = np.where(table.scored, table.losses, NAN)
+    np.testing.assert_allclose(
+        features.values @ features.uniform,
+        capability_score(scored, table.scored * 1.0, table.n_chars.sum()),
+        1e-12)
+
+
+@given(loss_tables(), st.integers(0, 10**6))
+def test_uniform_group_features_are_the_all_token_loss(table, seed):
+    if not table.scored.any():
+        return
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(['b', 'a/answer', 'a'], table.losses.shape[1])
+    features = group_features(table, list(groups))
+    np.testing.assert_allclose(features.values @ features.uniform,
+                               all_token_loss(table), 1e-12)
+    assert features.units == tuple(sorted(set(groups[table.scored])))
+    for k, unit in enumerate(features.units):
+        member = (groups == unit) & table.scored
+        np.testing.assert_allclose(features.values[:, k],
+                                   table.losses[:, member].mean(axis=1), 1e-12)
+    assert features.models == table.models
+
+
+def test_text_features_are_losses_per_character():
+    table = loss_table([[1, 2, NAN, 4, 5], [2, 4, 6, 8, NAN]], [2, 0, 0, 3],
+                       [3, 0, 2, 5])
+    features = text_features(table)
+    assert features.units == ('t0', 't2', 't3')
+    assert features.models == ('m0', 'm1')
+    np.testing.assert_allclose(features.values, [[1, 0, 0.8], [2, 0, 1.6]],
+                               1e-15)
+    np.testing.assert_allclose(features.uniform, [0.3, 0.2, 0.5], 1e-15)
+
+
+@pytest.mark.parametrize('lengths, n_chars', [
+    ([0, 2, 1], [1, 3, 4]),
+    ([2, 0, 1], [3, 1, 4]),
+    ([2, 1, 0], [3, 4, 1]),
+    ([3, 0, 0], [3, 4, 1]),
+])
+def test_texts_without_tokens_have_no_loss(lengths, n_chars):
+    values = text_features(loss_table([[1, 2, 4]], lengths, n_chars)).values[0]
+    edges = np.append(0, np.cumsum(lengths))
+    expected = [
+        sum([1, 2, 4][a:b]) / chars
+        for a, b, chars in zip(edges, edges[1:], n_chars)
+    ]
+    np.testing.assert_allclose(values, expected, 1e-15)
+
+
+def test_groups_without_a_scored_token_are_left_out():
+    table = loss_table([[1, NAN, 3, 5]], [4], [8])
+    features = group_features(table, ['x', 'gone', 'y', 'x'])
+    assert features.units == ('x', 'y')
+    assert features.values.tolist() == [[3.0, 3.0]]
+    assert features.uniform.tolist() == [0.25, 0.125]
+
+
+@pytest.mark.parametrize('build', [
+    lambda: text_features(loss_table([[]], [0], [0])),
+    lambda: group_features(loss_table([[NAN, NAN]], [2], [2]), ['a', 'b']),
+])
+def test_tables_without_content_are_refused(build):
+    with pytest.raises(InputError, match='uniform'):
+        build()
+
+
+@pytest.mark.parametrize('groups', [[], ['a'], ['a'] * 3])
+def test_every_token_needs_a_group(groups):
+    table = loss_table([[1, 2]], [2], [2])
+    with pytest.raises(InputError, match=f'2 group .*found {len(groups)}'):
+        group_features(table, groups)
+
+
+def features(**changes):
+    parts = dict(
+        models=('a', 'b', 'c'), units=('x', 'y'),
+        values=np.arange(6.0).reshape(3, 2),
+        uniform=np.array([0.5, 0.5]))  # yapf: disable
+    return FeatureTable(**(parts | changes))
+
+
+def test_select_keeps_the_order_that_is_asked_for():
+    chosen = features().select(['c', 'a'])
+    assert chosen.models == ('c', 'a')
+    assert chosen.values.tolist() == [[4.0, 5.0], [0.0, 1.0]]
+    assert chosen.units == ('x', 'y')
+
+
+def test_selecting_an_unknown_model_is_refused():
+    with pytest.raises(InputError, match="none of 'd'"):
+        features().select(['a', 'd'])
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(values=np.ones((2, 3))), r'shape \(3, 2\), found \(2, 3\)'),
+    (dict(uniform=np.ones(3)), r'shape \(2,\)'),
+    (dict(uniform=np.zeros(2)), r'not all 0, found \[0. 0.\]'),
+    (dict(uniform=np.array([0.5, NAN])), 'finite uniform'),
+    (dict(uniform=np.array([0.5, np.inf])), 'finite uniform'),
+    (dict(models=('a', 'b', 'a')), "models named once, found 'a' twice"),
+    (dict(units=('y', 'y')), "units named once, found 'y' twice"),
+    (dict(values=np.array([[0, 1], [2, 3], [NAN, 5]])),
+     "nan for model 'c', unit 'x'"),
+    (dict(values=np.array([[0, 1], [2, -np.inf], [0, 5]])),
+     "inf for model 'b', unit 'y'"),
+])  # yapf: disable
+def test_bad_tables_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        features(**changes)
+
+
+def test_a_coefficient_may_be_zero():
+    assert features(uniform=np.array([1.0, 0.0])).uniform[1] == 0

@@ -1,0 +1,302 @@
+"""CV+ and the back-test against literal versions, and their coverage."""
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.salience import (Constant, SalienceModel, Task, Uniform,
+                                      fold_masks)
+from tests.core.worlds import make_world
+
+VALUES = np.array([[0.2], [1.0], [1.7], [2.5], [9.0]])
+
+
+def fold_models(rng, n_folds):
+    return SalienceModel(
+        np.ones((n_folds, 1)), -rng.uniform(0.5, 4, n_folds),
+        rng.uniform(0, 2, n_folds), np.full(n_folds, 0.1))
+
+
+MODEL = SalienceModel(np.ones(1), np.array(-2.0), np.array(1.0), np.array(.1))
+
+
+def random_intervals(seed, n_models=40, n_backtest=30, n_folds=4, repeats=2):
+    rng = np.random.default_rng(seed)
+    n_errors = n_models * repeats
+    return Intervals(
+        fold_models(rng, n_folds), n_models, rng.uniform(0, 2, n_errors),
+        rng.integers(0, n_folds, n_errors), np.array([0.01, 0.04]),
+        rng.uniform(0, 3, n_backtest), 0.5, 2.0)
+
+
+def bounds(intervals, level, model=MODEL, values=VALUES):
+    return intervals.bounds(model, values, level)
+
+
+def literal_deviation(intervals, model, value):
+    """From the slope of Eq. 2, by finite differences of alpha * score."""
+    step = 1e-5 / float(model.alpha)
+    rise = np.diff(model.predict(np.array([[value - step],
+                                           [value + step]])))[0]
+    constant, by_slope = intervals.variance
+    return math.sqrt(constant + by_slope * (rise / 2e-5)**2)
+
+
+def kth_smallest(values, k):
+    return sorted(values)[k - 1] if k <= len(values) else math.inf
+
+
+def literal_bounds(intervals, level):
+    """CV+ as printed in its paper, model by model, and the back-test."""
+    n = intervals.n_models
+    # Every model has one error per repeat.
+    k = math.ceil(level * (n + 1) * len(intervals.errors) / max(n, 1))
+    k = k if n else 1
+    b = math.ceil(level * (len(intervals.backtest) + 1))
+    ends = []
+    for row, middle in zip(VALUES, MODEL.predict(VALUES)):
+        s = row[0]
+        fold = [intervals.folds[int(f)] for f in intervals.fold]
+        mu = [float(f.predict(row[None])[0]) for f in fold]
+        error = [
+            e * literal_deviation(intervals, f, s)
+            for e, f in zip(intervals.errors, fold)
+        ]
+        up = [m + e for m, e in zip(mu, error)]
+        down = [e - m for m, e in zip(mu, error)]
+        low = min(-kth_smallest(down, k), middle)
+        high = max(kth_smallest(up, k), middle)
+        if s < intervals.score_low or s > intervals.score_high:
+            half = kth_smallest(intervals.backtest, b) * literal_deviation(
+                intervals, MODEL, s)
+            low, high = min(low, middle - half), max(high, middle + half)
+        ends.append((min(max(low, 0), 1), min(max(high, 0), 1)))
+    return np.array(ends).T
+
+
+@pytest.mark.parametrize('level', [0.05, 0.5, 0.8, 0.9, 0.975, 0.99])
+@pytest.mark.parametrize('sizes', [(40, 30), (39, 9), (9, 8), (1, 1), (0, 0)])
+def test_bounds_are_those_of_a_literal_cv_plus(sizes, level):
+    for seed in range(3):
+        intervals = random_intervals(seed, *sizes)
+        np.testing.assert_allclose(
+            bounds(intervals, level), literal_bounds(intervals, level),
+            rtol=0, atol=1e-8)  # yapf: disable
+
+
+def test_the_rank_counts_the_new_model_too():
+    """Of 9 errors the 9th is the 90 % quantile; of 8 there is none."""
+    folds = SalienceModel.constant(np.array([0.5]), np.ones(1))
+    unit, nothing = np.array([1.0, 0.0]), np.zeros(0)
+
+    def found(errors, n_models):
+        zeros = np.zeros(len(errors), dtype=int)
+        intervals = Intervals(folds, n_models, errors, zeros, unit, nothing, 0,
+                              9)
+        return intervals.bounds(folds[0], np.ones((1, 1)), 0.9)
+
+    errors = np.arange(1, 10) / 100
+    assert found(errors, 9) == (pytest.approx([0.41]), pytest.approx([0.59]))
+    assert found(errors[:8], 8) == (0, 1)
+    # Repeats are not more models.
+    assert found(np.repeat(errors[:8], 3), 8) == (0, 1)
+
+
+levels = st.floats(0.01, 0.99)
+
+
+@given(
+    st.integers(0, 10**6), levels, levels, st.integers(0, 60),
+    st.integers(0, 60))
+def test_bounds_are_nested_and_hold_the_prediction(seed, one, other, n, n_b):
+    intervals = random_intervals(seed, n, n_b)
+    narrow = bounds(intervals, min(one, other))
+    wide = bounds(intervals, max(one, other))
+    predicted = MODEL.predict(VALUES)
+    assert (0 <= wide[0]).all() and (wide[1] <= 1).all()
+    assert (wide[0] <= narrow[0]).all() and (narrow[0] <= predicted).all()
+    assert (predicted <= narrow[1]).all() and (narrow[1] <= wide[1]).all()
+
+
+def test_a_prediction_far_from_its_folds_is_still_inside():
+    for accuracy in (0.001, 0.999):
+        model = SalienceModel.constant(np.array(accuracy), np.ones(1))
+        low, high = bounds(random_intervals(0), 0.5, model)
+        predicted = model.predict(VALUES)
+        assert (low <= predicted).all() and (predicted <= high).all()
+
+
+@pytest.mark.parametrize('level', [0, 1, -0.5, 90, float('nan')])
+def test_levels_are_checked(level):
+    with pytest.raises(InputError, match=rf'\(0, 1\), found {level}'):
+        bounds(random_intervals(0), level)
+
+
+def test_extrapolated_means_beyond_the_scores_fitted_on():
+    intervals = random_intervals(0)
+    score = np.array([0.49, 0.5 - 1e-6, 0.5, 1.0, 2.0, 2.0 + 1e-6, 2.1])
+    assert intervals.extrapolated(score).tolist() == [
+        True, True, False, False, False, True, True
+    ]
+
+
+def test_last_bits_of_a_score_do_not_make_it_extrapolated():
+    score = np.nextafter(np.array([0.5, 2.0]), [0, 3])
+    assert not random_intervals(0).extrapolated(score).any()
+
+
+def literal_deviation_of(intervals, model, values):
+    return math.sqrt(intervals.variance @ [1, model.slope(values)[0]**2])
+
+
+def learned(world, solver=Uniform(), seed=0, n_repeats=3):
+    masks = fold_masks(world.task.families, seed, n_repeats=n_repeats)
+    fit = solver.fit(world.task, masks)
+    return fit, learn_intervals(world.task, fit, solver, seed)
+
+
+def test_errors_are_those_on_models_that_were_held_out():
+    task = make_world(noise=0.05).task
+    fit, intervals = learned(make_world(noise=0.05))
+    expected = []
+    for f, mask in enumerate(fit.masks):
+        for i in np.flatnonzero(~mask):
+            predicted = fit.folds[f].predict(task.values[i:i + 1])[0]
+            deviation = literal_deviation_of(intervals, fit.folds[f],
+                                             task.values[i:i + 1])
+            expected.append((f, abs(predicted - task.accuracy[i]) / deviation))
+    assert len(expected) == 3 * len(task.accuracy)
+    np.testing.assert_array_equal(intervals.fold, [f for f, _ in expected])
+    np.testing.assert_allclose(intervals.errors, [e for _, e in expected],
+                               rtol=0, atol=1e-12)  # yapf: disable
+    score = fit.model.score(task.values)
+    assert intervals.score_low == score.min()
+    assert intervals.score_high == score.max()
+
+
+def test_the_backtest_predicts_the_better_third_from_the_rest():
+    task = make_world(n=30, noise=0.05).task
+    _, intervals = learned(make_world(n=30, noise=0.05))
+    loss = task.values @ task.uniform
+    worst_first = np.argsort(loss)[::-1]
+    worse = task.take(worst_first[:20])
+    better = task.take(worst_first[20:])
+    fit = Uniform().fit(worse, fold_masks(worse.families, 0))
+    errors = np.abs(fit.model.predict(better.values) - better.accuracy)
+    errors /= np.sqrt(intervals.variance[0] + intervals.variance[1] *
+                      fit.model.slope(better.values)**2)
+    assert len(errors) == 10
+    np.testing.assert_allclose(
+        np.sort(intervals.backtest), np.sort(errors), rtol=0, atol=1e-9)
+
+
+def test_outside_the_backtest_widens_the_interval():
+    fit, intervals = learned(make_world(n=60, noise=0.05))
+    values = np.full((1, 4), intervals.score_low)
+    predicted = fit.model.predict(values)[0]
+    near = bounds(intervals, 0.9, fit.model, values)
+    # The same model, just outside of what was fitted on.
+    moved = replace(intervals, score_low=intervals.score_low + 1e-3)
+    far = bounds(moved, 0.9, fit.model, values)
+    half = np.sort(intervals.backtest)[math.ceil(0.9 * 21) - 1]
+    half *= literal_deviation_of(intervals, fit.model, values)
+    assert far[0] == pytest.approx(min(near[0], predicted - half))
+    assert far[1] == pytest.approx(min(1, max(near[1], predicted + half)))
+    assert far[1] - far[0] > near[1] - near[0]
+
+
+def test_errors_grow_with_the_slope_when_they_do():
+    """Errors are a tenth of the slope, times a normal deviate."""
+    rng = np.random.default_rng(1)
+    task = make_world(n=200, noise=0).task
+    truth = Uniform().fit(task, fold_masks(task.families, 0)).model
+    slope = truth.slope(task.values)
+    accuracy = truth.predict(task.values) + 0.1 * slope * rng.normal(size=200)
+    task = replace(task, accuracy=accuracy)
+    fit = Uniform().fit(task, fold_masks(task.families, 0))
+    intervals = learn_intervals(task, fit, Uniform(), 0)
+    constant, by_slope = intervals.variance
+    assert math.sqrt(by_slope) == pytest.approx(0.1, rel=0.25)
+    assert math.sqrt(constant) < 0.003
+    low, high = bounds(intervals, 0.9, fit.model, task.values)
+    steep = slope > np.quantile(slope, 0.9)
+    flat = slope < np.quantile(slope, 0.1)
+    width = high - low
+    assert width[steep].mean() > 2 * width[flat].mean()
+
+
+def test_errors_that_are_all_zero_give_narrow_intervals():
+    task = make_world(n=40, noise=0).task
+    task = replace(
+        task,
+        accuracy=Uniform().fit(task, fold_masks(task.families,
+                                                0)).model.predict(task.values))
+    fit = Uniform().fit(task, fold_masks(task.families, 0))
+    intervals = learn_intervals(task, fit, Uniform(), 0)
+    low, high = bounds(intervals, 0.9, fit.model, task.values)
+    assert (high - low).max() < 1e-4
+
+
+@pytest.mark.parametrize('n', [0, 1, 2, 3, 4, 5])
+def test_few_models_promise_nothing(n):
+    """Outside the range no interval can be had from so few models."""
+    world = make_world(n=6, n_families=2)
+    task = world.task.take(np.arange(n))
+    solver = Constant() if task.problems else Uniform()
+    fit = solver.fit(task, fold_masks(task.families, 0))
+    intervals = learn_intervals(task, fit, solver, 0)
+    values = np.array([[-1e3] * 4, [1e3] * 4])
+    low, high = bounds(intervals, 0.9, fit.model, values)
+    assert intervals.extrapolated(fit.model.score(values)).all()
+    assert low.tolist() == [0, 0] and high.tolist() == [1, 1]
+
+
+def test_one_family_promises_nothing():
+    fit, intervals = learned(make_world(n_families=1))
+    values = make_world(n_families=1).task.values
+    low, high = bounds(intervals, 0.9, fit.model, values)
+    assert (low == 0).all() and (high == 1).all()
+
+
+def test_a_backtest_that_cannot_be_fitted_is_empty():
+    """The worse models are all at chance."""
+    world = make_world(n=24)
+    loss = world.task.values @ world.task.uniform
+    accuracy = np.where(loss > np.median(loss) - 0.2, 0.25, 0.9)
+    task = Task(world.task.values, world.task.uniform, accuracy, 0.25,
+                world.task.families)
+    accuracy[np.argsort(-loss)[:16]] = 0.25
+    fit = Constant().fit(task, fold_masks(task.families, 0))
+    assert len(learn_intervals(task, fit, Uniform(), 0).backtest) == 0
+
+
+def exchangeable_families(rng, n_families=10, n_models=4):
+    """Losses and accuracies with noise of each family and each model."""
+    families = np.repeat(np.arange(n_families), n_models)
+    loss = rng.normal(2, 0.3, len(families))
+    shift = rng.normal(0, 0.15, n_families)[families]
+    logit = -3 * (loss - 2) + shift + rng.normal(0, 0.15, len(families))
+    return Task(loss[:, None], np.ones(1), 1 / (1 + np.exp(-logit)), 0.0,
+                families)
+
+
+def test_coverage_of_new_families_is_near_the_level():
+    rng = np.random.default_rng(0)
+    hits = []
+    for repeat in range(150):
+        task = exchangeable_families(rng)
+        new = task.families == 9
+        seen, unseen = task.take(~new), task.take(new)
+        fit = Uniform().fit(seen, fold_masks(seen.families, repeat))
+        intervals = learn_intervals(seen, fit, Uniform(), repeat)
+        score = fit.model.score(unseen.values)
+        low, high = bounds(intervals, 0.9, fit.model, unseen.values)
+        inside = ~intervals.extrapolated(score)
+        hits.append(((low <= unseen.accuracy)
+                     & (unseen.accuracy <= high))[inside])
+    assert 0.85 <= np.concatenate(hits).mean() <= 0.97

@@ -1,0 +1,421 @@
+"""Fitting, predicting, and what a prediction carries."""
+import dataclasses
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.predictor import (BenchmarkPredictor, Prediction,
+                                       PredictionTable, Predictor,
+                                       fit_predictor)
+from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.sigmoid import PROBLEMS
+from tests.tables import CHANCE, Tables, small_tables
+
+PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
+NOTHING_TO_LEARN = ('chance', 'same', 'pair', 'none')
+
+
+def fit(tables: Tables, solver=Ridge(), seed: int = 0) -> Predictor:
+    return fit_predictor(tables.features, tables.accuracies, tables.groups,
+                         solver, 'texts', seed)
+
+
+def known(predictor: Predictor, benchmark: str) -> BenchmarkPredictor:
+    found, = [b for b in predictor.benchmarks if b.benchmark == benchmark]
+    return found
+
+
+def shifted(features: FeatureTable, by: float) -> FeatureTable:
+    """Models that nobody has seen, whose losses differ by a constant."""
+    return replace(
+        features,
+        models=tuple(f'{model}{by:+}' for model in features.models),
+        values=features.values + by)
+
+
+@pytest.fixture(scope='module')
+def tables() -> Tables:
+    return small_tables()
+
+
+@pytest.fixture(scope='module')
+def predictor(tables) -> Predictor:
+    return fit(tables)
+
+
+@pytest.fixture(scope='module')
+def predicted(tables, predictor) -> PredictionTable:
+    return predictor.predict(tables.features, 'texts')
+
+
+def test_it_learns(tables, predicted):
+    for b, benchmark in enumerate(('easy', 'hard')):
+        observed = tables.accuracies.column(benchmark)
+        error = np.abs(predicted.values[:, b] - observed)
+        assert error.mean() < 0.2 * observed.std()
+
+
+def test_it_learns_which_units_matter(predictor):
+    weights = predictor.weights('easy')
+    assert weights[:2].mean() > 2 * np.abs(weights[2:]).mean()
+    # The average absolute weight is 1.
+    assert np.abs(weights).mean() == pytest.approx(1)
+
+
+def test_prediction_is_a_dot_product_and_a_curve(tables, predictor, predicted):
+    for b, benchmark in enumerate(predictor.benchmarks):
+        model = benchmark.model
+        score = tables.features.values @ model.coefficients
+        curve = model.floor + (1 - model.floor) / (
+            1 + np.exp(-model.alpha * (score - model.beta)))
+        np.testing.assert_allclose(
+            predicted.values[:, b], curve, rtol=1e-12, atol=0)
+
+
+def test_shape_and_names(tables, predicted):
+    assert predicted.models == tables.models
+    assert predicted.benchmarks == tables.accuracies.benchmarks
+    for part in PARTS:
+        assert getattr(predicted, part).shape == (15, 6)
+    assert predicted.level == 0.9
+
+
+def test_interval_holds_the_value(predicted):
+    assert (predicted.low <= predicted.values).all()
+    assert (predicted.values <= predicted.high).all()
+    assert (predicted.low >= 0).all() and (predicted.high <= 1).all()
+
+
+def test_level_moves_the_interval(tables, predictor):
+    narrow = predictor.predict(tables.features, 'texts', level=0.5)
+    wide = predictor.predict(tables.features, 'texts', level=0.95)
+    assert narrow.level == 0.5 and wide.level == 0.95
+    np.testing.assert_array_equal(narrow.values, wide.values)
+    width = (narrow.high - narrow.low)[:, :2]
+    assert (width < (wide.high - wide.low)[:, :2]).all()
+
+
+@pytest.mark.parametrize('level', [0, 1, -0.1, 90, float('nan')])
+def test_impossible_level(tables, predictor, level):
+    with pytest.raises(InputError, match=rf'\(0, 1\), found {level}\. Give'):
+        predictor.predict(tables.features, 'texts', level)
+
+
+@pytest.mark.parametrize('cls',
+                         [Prediction, PredictionTable, BenchmarkPredictor,
+                          Predictor])  # yapf: disable
+def test_frozen(cls, tables, predictor, predicted):
+    made = {
+        Prediction: predicted.at(tables.models[0], 'easy'),
+        PredictionTable: predicted,
+        BenchmarkPredictor: predictor.benchmarks[0],
+        Predictor: predictor
+    }[cls]
+    for field in dataclasses.fields(cls):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, field.name, None)
+
+
+def test_in_sample_marks_models_with_a_score(tables, predictor, predicted):
+    scored = ~np.isnan(tables.accuracies.values)
+    np.testing.assert_array_equal(predicted.in_sample, scored)
+    # 'pair' and 'none' differ, so the mark is by benchmark.
+    assert predicted.in_sample.sum(axis=0).tolist() == [15, 15, 15, 15, 2, 0]
+    for b, benchmark in enumerate(predictor.benchmarks):
+        assert benchmark.fit_models == tuple(
+            np.array(tables.models)[scored[:, b]])
+
+
+def test_in_sample_goes_by_name(tables, predictor):
+    unseen = predictor.predict(shifted(tables.features, 0.0), 'texts')
+    assert not unseen.in_sample.any()
+
+
+@pytest.mark.parametrize('solver', [Ridge(), Uniform()])
+def test_a_missing_score_is_left_out(tables, solver):
+    values = tables.accuracies.values.copy()
+    values[[0, 7], 0] = np.nan
+    holes = replace(tables.accuracies, values=values)
+    sparse = fit(replace(tables, accuracies=holes), solver)
+    rest = [m for i, m in enumerate(tables.models) if i not in (0, 7)]
+    smaller = fit(
+        replace(tables, accuracies=tables.accuracies.select(rest)), solver)
+    assert known(sparse, 'easy').fit_models == tuple(rest)
+    assert known(sparse, 'hard').fit_models == tables.models
+    predicted = [
+        p.predict(tables.features, 'texts') for p in (sparse, smaller)
+    ]
+    for part in PARTS:
+        easy, expected = (getattr(p, part)[:, 0] for p in predicted)
+        np.testing.assert_array_equal(easy, expected)
+    assert not predicted[0].in_sample[[0, 7], 0].any()
+    assert predicted[0].in_sample[[0, 7], 1].all()
+
+
+def test_features_go_by_name(tables, predictor, predicted):
+    """Rows of the features may be in any order, and more than needed."""
+    order = tables.models[::-1]
+    more = FeatureTable(
+        (*order, 'other'), tables.features.units,
+        np.vstack([tables.features.select(order).values,
+                   np.ones(4)]), tables.features.uniform)
+    again = fit_predictor(more, tables.accuracies, tables.groups, Ridge(),
+                          'texts')
+    reordered = again.predict(tables.features, 'texts')
+    np.testing.assert_array_equal(reordered.values, predicted.values)
+
+
+@pytest.mark.parametrize('solver', [*SOLVERS.values(), Constant()],
+                         ids=lambda solver: solver.name)  # yapf: disable
+def test_nothing_to_learn_means_the_mean(tables, solver):
+    poor = tables.only(*NOTHING_TO_LEARN)
+    predictor = fit(poor, solver)
+    predicted = predictor.predict(shifted(tables.features, 0.3), 'texts')
+    problems = {
+        'chance': ['at_chance'],
+        'same': ['constant_accuracy'],
+        'pair': ['too_few_models', 'constant_accuracy'],
+        'none': ['too_few_models', 'at_chance'],
+    }
+    means = [poor.accuracies.column('chance').mean(), 0.5, 0.75, CHANCE]
+    for b, benchmark in enumerate(predictor.benchmarks):
+        np.testing.assert_allclose(predicted.values[:, b], means[b],
+                                   rtol=1e-12)  # yapf: disable
+        assert benchmark.solver == 'constant'
+        assert benchmark.penalty == np.inf
+        assert benchmark.notes == tuple(
+            f'predicted by the mean accuracy: {PROBLEMS[problem]}'
+            for problem in problems[benchmark.benchmark])
+
+
+def test_nothing_known_means_the_widest_interval(tables, predicted):
+    none = tables.accuracies.benchmarks.index('none')
+    assert not predicted.low[:, none].any()
+    assert (predicted.high[:, none] == 1).all()
+    assert predicted.extrapolated[:, none].all()
+    assert np.isnan(known(fit(tables.only('none')), 'none').cv_mse)
+
+
+def test_no_model_at_all(tables):
+    empty = replace(tables, accuracies=tables.accuracies.select(()))
+    predicted = fit(empty).predict(tables.features, 'texts')
+    np.testing.assert_array_equal(predicted.values, CHANCE)
+    assert not predicted.in_sample.any()
+
+
+@pytest.mark.parametrize('n_scored', [1, 2, 3, 4, 5])
+@pytest.mark.parametrize('n_families', [1, 2, 3])
+@pytest.mark.parametrize('solver', ['ridge', 'uniform'])
+def test_few_models(n_scored, n_families, solver):
+    tables = small_tables(n_families=n_families).only('easy', 'hard')
+    some = tables.accuracies.select(tables.models[:n_scored])
+    predictor = fit(replace(tables, accuracies=some), SOLVERS[solver])
+    predicted = predictor.predict(tables.features, 'texts')
+    for part in ('values', 'low', 'high'):
+        assert np.isfinite(getattr(predicted, part)).all()
+    assert (predictor.benchmarks[0].solver == 'constant') == (n_scored < 3)
+
+
+def test_a_single_family_is_noted():
+    tables = small_tables(n_families=1).only('easy')
+    benchmark = known(fit(tables), 'easy')
+    assert [note for note in benchmark.notes if 'one family only' in note]
+    assert np.isnan(benchmark.cv_mse)
+
+
+def test_rising_accuracy_is_noted(tables):
+    falling = tables.only('easy')
+    wrong = replace(falling.accuracies, values=1 - falling.accuracies.values)
+    benchmark = known(fit(replace(falling, accuracies=wrong)), 'easy')
+    assert PROBLEMS['slope_sign'] in benchmark.notes
+
+
+@pytest.mark.parametrize('by, outside', [(2.0, True), (-2.0, True),
+                                         (0.0, False)])
+def test_extrapolated(tables, predictor, by, outside):
+    learnt = predictor.predict(shifted(tables.features, by), 'texts')
+    assert (learnt.extrapolated[:, :2] == outside).all()
+
+
+@pytest.mark.parametrize('n_units', [30, 200])
+def test_no_fitted_model_is_extrapolated_by_rounding(n_units):
+    """Sums differ in their last bits, alone or among other models."""
+    for seed in range(8):
+        tables = small_tables(n_units=n_units, seed=seed).only('easy', 'hard')
+        predictor = fit(tables, Uniform())
+        for model in tables.models:
+            alone = predictor.predict(tables.features.select([model]), 'texts')
+            assert alone.in_sample.all() and not alone.extrapolated.any()
+
+
+def test_uniform_weights_are_one(tables):
+    predictor = fit(tables, Uniform())
+    for benchmark in ('easy', 'hard'):
+        np.testing.assert_allclose(predictor.weights(benchmark), 1, rtol=1e-12)
+        assert known(predictor, benchmark).solver == 'uniform'
+
+
+def test_uniform_weights_are_one_for_texts_of_any_length(tables):
+    lengths = np.array([0.1, 0.2, 0.3, 0.4])
+    features = replace(tables.features, uniform=lengths)
+    predictor = fit(replace(tables, features=features), Uniform())
+    np.testing.assert_allclose(predictor.weights('easy'), 1, rtol=1e-12)
+
+
+def test_a_column_outside_the_mean_loss_has_no_weight(tables):
+    uniform = np.array([0.5, 0, 0.25, 0.25])
+    features = replace(tables.features, uniform=uniform)
+    weights = fit(replace(tables, features=features)).weights('easy')
+    assert np.isnan(weights).tolist() == [False, True, False, False]
+
+
+def test_weights_of_an_unknown_benchmark(predictor):
+    with pytest.raises(InputError, match="'easy'.*found 'esay'. Train"):
+        predictor.weights('esay')
+
+
+def test_same_seed_same_result(tables, predicted):
+    again = fit(tables).predict(tables.features, 'texts')
+    for part in PARTS:
+        np.testing.assert_array_equal(
+            getattr(again, part), getattr(predicted, part))
+
+
+def test_the_seed_deals_the_folds_and_nothing_else():
+    # As many families as folds: any seed holds out the same families.
+    tables = small_tables(n_families=5).only('easy', 'hard')
+    first, second = (
+        fit(tables, seed=seed).predict(tables.features, 'texts')
+        for seed in (0, 1))
+    for part in PARTS:
+        np.testing.assert_allclose(
+            getattr(first, part), getattr(second, part), rtol=1e-9)
+
+
+def test_another_seed_holds_out_other_families():
+    tables = small_tables(n_models=22, n_families=11).only('easy', 'hard')
+    first, second = (fit(tables, Uniform(), seed) for seed in (0, 7))
+    errors = [p.benchmarks[0].cv_mse for p in (first, second)]
+    assert errors[0] != errors[1]
+    # With the floor fixed, uniform weights leave nothing to choose.
+    values = [
+        p.predict(tables.features, 'texts').values for p in (first, second)
+    ]
+    np.testing.assert_allclose(*values, rtol=1e-9)
+
+
+def test_another_validation_set(tables, predictor):
+    message = ('predictor: expected losses on the validation set texts, '
+               'found the validation set others. Collect losses on')
+    with pytest.raises(InputError, match=message):
+        predictor.predict(tables.features, 'others')
+
+
+@pytest.mark.parametrize('units, found', [
+    (('t0', 't1', 't2', 'new'), "4 columns, 'new' in the place of 't3'"),
+    (('t0', 't2', 't1', 't3'), "4 columns, 't2' in the place of 't1'"),
+    (('t0', 't1', 't2'), "3 columns, None in the place of 't3'"),
+    (('t0', 't1', 't2', 't3', 't4'), "5 columns, 't4' in the place of None"),
+])
+def test_other_units(tables, predictor, units, found):
+    n_units = len(units)
+    other = FeatureTable(tables.models, units, np.ones((15, n_units)),
+                         np.full(n_units, 1 / n_units))
+    message = (r'expected the 4 feature columns of the training, in their '
+               rf'order, found {found}\. Build the features as')
+    with pytest.raises(InputError, match=message):
+        predictor.predict(other, 'texts')
+
+
+def test_one_family_per_model(tables):
+    with pytest.raises(InputError, match='expected 15, one a model, found 14'):
+        fit_predictor(tables.features, tables.accuracies, tables.groups[:-1],
+                      Ridge(), 'texts')
+
+
+def test_a_model_without_features(tables):
+    some = tables.features.select(tables.models[:-1])
+    with pytest.raises(InputError, match="none of 'org/model-14'"):
+        fit_predictor(some, tables.accuracies, tables.groups, Ridge(), 'texts')
+
+
+def test_a_predictor_of_nothing(tables):
+    nothing = AccuracyTable(tables.models, (), np.zeros((15, 0)), np.zeros(0),
+                            np.zeros(0, int))
+    with pytest.raises(InputError, match='expected a benchmark or more'):
+        fit(replace(tables, accuracies=nothing))
+
+
+def test_progress_wraps_the_benchmarks(tables):
+    seen = []
+
+    def progress(items):
+        for item in items:
+            seen.append(item)
+            yield item
+
+    fit_predictor(tables.features, tables.accuracies, tables.groups, Uniform(),
+                  'texts', progress=progress)  # yapf: disable
+    assert seen == list(tables.accuracies.benchmarks)
+
+
+def test_what_is_kept_of_the_training(tables, predictor):
+    assert predictor.units == tables.features.units
+    assert predictor.fingerprint == 'texts'
+    assert predictor.versions['numpy'] == np.__version__
+    assert sorted(predictor.versions) == ['csv_plugin', 'numpy', 'scipy']
+    easy, hard = predictor.benchmarks[:2]
+    assert (easy.chance, easy.n_items) == (CHANCE, 1000)
+    assert (hard.chance, hard.n_items) == (CHANCE, 0)
+    assert easy.solver == 'ridge'
+    assert 0 < easy.cv_mse < 0.01
+
+
+def test_chance_reaches_the_solver(tables):
+
+    @dataclass(frozen=True)
+    class Spy(Uniform):
+        chances = []
+
+        def fit(self, task, masks):
+            self.chances.append(task.chance)
+            return super().fit(task, masks)
+
+    chance = np.full(6, CHANCE)
+    chance[1] = 0.125
+    fit(
+        replace(tables, accuracies=replace(tables.accuracies, chance=chance)),
+        Spy())
+    assert set(Spy.chances) == {CHANCE, 0.125}
+
+
+def test_one_cell(tables, predicted):
+    model = tables.models[3]
+    cell = predicted.at(model, 'hard')
+    assert cell == Prediction(predicted.values[3, 1], predicted.low[3, 1],
+                              predicted.high[3, 1], 0.9, False, True)
+    assert {type(value) for value in vars(cell).values()} == {float, bool}
+    for name in ((model, 'no'), ('no', 'hard')):
+        with pytest.raises(ValueError):
+            predicted.at(*name)
+
+
+def test_select_and_concatenate(tables, predicted):
+    first, second = tables.models[8:], tables.models[:8]
+    joined = PredictionTable.concatenate(
+        [predicted.select(first),
+         predicted.select(second)])
+    assert joined.models == first + second
+    again = joined.select(tables.models)
+    assert (again.models, again.benchmarks,
+            again.level) == (predicted.models, predicted.benchmarks,
+                             predicted.level)
+    for part in PARTS:
+        np.testing.assert_array_equal(
+            getattr(again, part), getattr(predicted, part))
+    with pytest.raises(ValueError):
+        predicted.select(['no'])

@@ -1,0 +1,594 @@
+"""Token-loss dumps: round trip, damaged files, merging of shards."""
+import dataclasses
+import json
+import random
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import (DumpInfo, TokenLossDump, load_loss_table,
+                                 merge_dumps, read_dump, write_dump)
+from tests.core import strategies
+
+NAN = float('nan')
+KEY = b'csv_plugin.dump'
+TEXTS = TextSet((Text('zh', '猫'), Text('en', 'a cat'), Text('empty', '')))
+WORDS = {'zh': ['猫'], 'en': ['a', ' cat'], 'empty': []}
+SPANS = [
+    TokenSpans.from_token_bytes(
+        [word.encode() for word in WORDS[text.text_id]], text.text)
+    for text in TEXTS
+]
+INFO = DumpInfo(TEXTS.fingerprint, 'org/模型', 'org/tok', 'bos 1', 'bfloat16',
+                4096, {
+                    'torch': '2.1',
+                    'numpy': '1.26'
+                })
+LONG = TokenSpans([0, 0], [0, 2**31], 2**31)
+LOSSES = {'zh': [2.5], 'en': [NAN, 0.125], 'empty': []}
+
+
+def row(name, **changes):
+    """Losses on one of the texts, with everything that can be recorded."""
+    index = TEXTS.ids.index(name)
+    text = TEXTS.texts[index]
+    losses = LOSSES[name]
+    fields = dict(
+        text_id=name,
+        losses=losses,
+        spans=SPANS[index],
+        n_chars=len(text.text),
+        token_ids=[5, 2**31 - 1][:len(losses)],
+        entropy=losses,
+        rank=[-1 if np.isnan(loss) else 7 for loss in losses],
+        sha256=text.sha256)
+    return TokenLosses(**{**fields, **changes})
+
+
+def bare(name, **changes):
+    """Losses on one of the texts, with nothing else recorded."""
+    nothing = dict(token_ids=None, entropy=None, rank=None)
+    return row(name, **{**nothing, **changes})
+
+
+def dump(*texts, **changes):
+    return TokenLossDump(dataclasses.replace(INFO, **changes), texts)
+
+
+def whole(**changes):
+    return dump(*map(row, TEXTS.ids), **changes)
+
+
+def contents(text):
+    """All fields of one row, comparable."""
+    return {
+        field.name: value.tobytes() if isinstance(value, np.ndarray) else value
+        for field in dataclasses.fields(text)
+        for value in [getattr(text, field.name)]
+    }
+
+
+def assert_same(found, expected):
+    assert found.info == expected.info
+    assert list(map(contents,
+                    found.texts)) == list(map(contents, expected.texts))
+
+
+def nats(low):
+    return st.floats(low, 2.0**100, width=32)
+
+
+@st.composite
+def rows(draw, text_id, optional):
+    """Losses on any text; numbers that float32 can hold."""
+    text = Text(text_id, draw(strategies.texts))
+    spans = draw(strategies.any_spans(len(text.text.encode())))
+    n = len(spans)
+    scored = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+
+    def tokens(values, unscored):
+        drawn = draw(st.lists(values, min_size=n, max_size=n))
+        return [v if known else unscored for v, known in zip(drawn, scored)]
+
+    counts = st.integers(0, 2**31 - 1)
+    fields = {'losses': tokens(nats(-2.0**100), NAN)}
+    if 'token_ids' in optional:
+        ids = draw(st.lists(counts, min_size=n, max_size=n))
+        fields['token_ids'] = ids
+    if 'entropy' in optional:
+        fields['entropy'] = tokens(nats(0), NAN)
+    if 'rank' in optional:
+        fields['rank'] = tokens(counts, -1)
+    return TokenLosses(
+        text_id,
+        spans=spans,
+        n_chars=len(text.text),
+        sha256=text.sha256,
+        **fields)
+
+
+@st.composite
+def dumps(draw):
+    ids = draw(st.lists(strategies.texts, max_size=4, unique=True))
+    optional = draw(st.sets(st.sampled_from(['token_ids', 'entropy', 'rank'])))
+    return dump(*[draw(rows(text_id, optional)) for text_id in ids])
+
+
+@given(dumps())
+@settings(deadline=None)
+def test_round_trip(tmp_path_factory, given_dump):
+    path = tmp_path_factory.getbasetemp() / 'dump.parquet'
+    write_dump(path, given_dump)
+    assert_same(read_dump(path), given_dump)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'dump.parquet'
+
+
+def test_losses_and_entropies_are_rounded_to_float32(path):
+    write_dump(path, dump(row('zh', losses=[1 / 3], entropy=[2 / 3])))
+    text, = read_dump(str(path)).texts
+    assert text.losses.dtype == text.entropy.dtype == np.float64
+    assert text.losses == [float(np.float32(1 / 3))] != [1 / 3]
+    assert text.entropy == [float(np.float32(2 / 3))]
+
+
+def test_layout(path):
+    write_dump(path, whole())
+    table = pq.ParquetFile(path).read()
+    lists = dict.fromkeys(['token_ids', 'starts', 'ends'], pa.int32())
+    lists |= {'losses': pa.float32(), 'entropy': pa.float32()}
+    lists['rank'] = pa.int32()
+    assert dict(zip(table.schema.names, table.schema.types)) == {
+        'text_id': pa.string(),
+        'sha256': pa.string(),
+        'n_chars': pa.int64(),
+        'n_bytes': pa.int64(),
+        **{
+            name: pa.list_(kind)
+            for name, kind in lists.items()
+        }
+    }
+    assert table.to_pylist()[1] == {
+        'text_id': 'en',
+        'sha256': Text('en', 'a cat').sha256,
+        'n_chars': 5,
+        'n_bytes': 5,
+        'token_ids': [5, 2**31 - 1],
+        'starts': [0, 1],
+        'ends': [1, 5],
+        'losses': [None, 0.125],
+        'entropy': [None, 0.125],
+        'rank': [None, 7],
+    }
+    assert json.loads(table.schema.metadata[KEY]) == {
+        'format_version': 1,
+        **dataclasses.asdict(INFO)
+    }
+
+
+def test_columns_are_absent_when_not_recorded(path):
+    expected = dump(*map(bare, TEXTS.ids))
+    write_dump(path, expected)
+    assert pq.read_schema(path).names == [
+        'text_id', 'sha256', 'n_chars', 'n_bytes', 'starts', 'ends', 'losses'
+    ]
+    assert_same(read_dump(path), expected)
+
+
+def test_equal_dumps_make_equal_files_with_zstd(tmp_path):
+    paths = tmp_path / 'a.parquet', tmp_path / 'b.parquet'
+    # Another NaN and another order of the versions say the same.
+    same = dump(
+        row('zh'),
+        row('en', losses=-np.array(LOSSES['en']) * [1, -1]),
+        row('empty'),
+        versions=dict(reversed(INFO.versions.items())))
+    for path, written in zip(paths, (whole(), same)):
+        write_dump(path, written)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    group = pq.ParquetFile(paths[0]).metadata.row_group(0)
+    assert {group.column(i).compression
+            for i in range(group.num_columns)} == {'ZSTD'}
+
+
+def test_versions_are_kept_as_they_were():
+    versions = {'torch': '2.1'}
+    info = dataclasses.replace(INFO, versions=versions)
+    versions['torch'] = '3'
+    assert info.versions == {'torch': '2.1'}
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(model=None), 'DumpInfo.model: expected a text, found None'),
+    (dict(fingerprint=b'f'), "DumpInfo.fingerprint: .* found b'f'"),
+    (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),
+    (dict(context=1.0), 'DumpInfo.context: .* found 1.0'),
+    (dict(context=True), 'DumpInfo.context: .* found True'),
+    (dict(versions='2.1'), "DumpInfo.versions: expected texts by name, .*'2"),
+    (dict(versions={'torch': 2}), r"DumpInfo.versions: .* found {'torch': 2}"),
+    (dict(versions={2: 'torch'}), r"DumpInfo.versions: .* found {2: 'torch'}"),
+])
+def test_bad_infos_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(INFO, **changes)
+
+
+@pytest.mark.parametrize('texts, message', [
+    ([row('zh'), row('en'), row('zh')], "every text once, found 'zh' twice"),
+    ([row('zh'), row('en', sha256='')], "text 'en': expected the sha256"),
+    ([row('zh', text_id='\ud800')], 'text id .*U.D800'),
+    ([row('zh'), row('en', rank=None)
+      ], "text 'en': expected rank as of 'zh', recorded, found none"),
+    ([row('zh', entropy=None), row('en')],
+     "text 'en': expected entropy as of 'zh', not recorded, found recorded"),
+    ([bare('zh'), bare('en', token_ids=[0, 1])], "text 'en': .* token_ids"),
+])
+def test_bad_dumps_are_refused(texts, message):
+    with pytest.raises(InputError, match=f"dump of 'org/模型'.*{message}"):
+        dump(*texts)
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(losses=[NAN, -1e39]), "losses of text 'en': .* -1e.39 at token 1"),
+    (dict(entropy=[NAN, 1e39]), "entropy of text 'en': .* 1e.39 at token 1"),
+    (dict(token_ids=[2**31, 0]), "token_ids of text 'en': .*48 at token 0"),
+    (dict(rank=[-1, 2**31]), "rank of text 'en': .* at most 2147483647"),
+    (dict(spans=LONG, n_chars=2**30), "ends of text 'en': .*48 at token 1"),
+])
+def test_numbers_beyond_32_bits_leave_the_old_file(path, changes, message):
+    write_dump(path, whole())
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=message):
+        write_dump(path, dump(row('zh'), row('en', **changes)))
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file(path, monkeypatch):
+    write_dump(path, whole())
+    before = path.read_bytes()
+
+    def break_off(table, file, **options):
+        file.write(b'PAR1')
+        raise OSError('disk full')
+
+    monkeypatch.setattr(pq, 'write_table', break_off)
+    with pytest.raises(OSError, match='disk full'):
+        write_dump(path, dump(row('zh')))
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_writing_needs_a_folder(path):
+    with pytest.raises(InputError, match='an existing folder'):
+        write_dump(path.parent / 'none' / 'dump.parquet', whole())
+
+
+def test_missing_files_and_folders_are_refused(path):
+    with pytest.raises(InputError, match="dump.parquet: .*'No such file"):
+        read_dump(path)
+    with pytest.raises(InputError, match="'Is a directory'"):
+        read_dump(path.parent)
+
+
+def test_truncated_files_are_refused(path):
+    write_dump(path, whole())
+    data = path.read_bytes()
+    for size in (0, 1, 4, 11, 12, len(data) // 2, len(data) - 8,
+                 len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(InputError, match='an intact Parquet') as error:
+            read_dump(path)
+        assert str(error.value).startswith(f'{path}: ')
+
+
+def test_damaged_values_are_noticed(path):
+    # Random bits cannot be compressed: they lie in the file as they are.
+    bits = np.random.default_rng(0).integers(0, 2**32, 2000, np.uint32)
+    losses = bits.view(np.float32)
+    losses = losses[np.isfinite(losses)].astype(float)
+    n = len(losses)
+    spans = TokenSpans(range(n), range(1, n + 1), n)
+    write_dump(path, dump(TokenLosses('x', losses, spans, n, sha256='0' * 64)))
+    data = bytearray(path.read_bytes())
+    data[data.index(np.float32(losses[n // 2]).tobytes())] ^= 1
+    path.write_bytes(data)
+    # Parquet would not mind.
+    values = pq.ParquetFile(path).read()['losses'][0].values
+    assert np.count_nonzero(values.to_numpy() != losses) == 1
+    with pytest.raises(InputError, match='an intact Parquet file'):
+        read_dump(path)
+
+
+def test_damaged_names_of_columns_are_noticed(path):
+    write_dump(path, whole())
+    path.write_bytes(path.read_bytes().replace(b'n_bytes', b'n_byte\xff'))
+    with pytest.raises(InputError, match='an intact Parquet file'):
+        read_dump(path)
+
+
+def rewrite(path, change, header=None):
+    """Write a dump whose table someone else has changed."""
+    write_dump(path, whole())
+    table = pq.ParquetFile(path).read()
+    metadata = table.schema.metadata
+    if header is not None:
+        metadata = {KEY: header}
+    pq.write_table(change(table).replace_schema_metadata(metadata), path)
+
+
+@pytest.mark.parametrize('metadata', [
+    None, {
+        b'pandas': b'{}'
+    }, {
+        KEY: b'{'
+    }, {
+        KEY: b'\xff'
+    }, {
+        KEY: b'[1]'
+    }, {
+        KEY: b'3'
+    }, {
+        KEY: b'{}'
+    }
+])
+def test_foreign_parquet_is_refused(path, metadata):
+    table = pa.table({'x': [1]}).replace_schema_metadata(metadata)
+    pq.write_table(table, path)
+    with pytest.raises(InputError, match='found another Parquet') as error:
+        read_dump(path)
+    assert str(error.value).startswith(f'{path}: ')
+
+
+def header(**changes):
+    fields = {'format_version': 1, **dataclasses.asdict(INFO), **changes}
+    return json.dumps({k: v for k, v in fields.items() if v is not None})
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(format_version=2), "version 1, found version 2. .*'torch': '2.1'"),
+    (dict(format_version='1'), "version 1, found version '1'"),
+    (dict(prefix=None), 'model, tokenizer, prefix, dtype.* found '
+     'fingerprint, model, tokenizer, dtype'),
+    (dict(more=1), 'expected the metadata .* versions, more'),
+    (dict(context='long'), "DumpInfo.context: .* found 'long'"),
+])
+def test_bad_metadata_are_refused(path, changes, message):
+    rewrite(path, lambda table: table, header(**changes))
+    with pytest.raises(InputError, match=message) as error:
+        read_dump(path)
+    assert str(error.value).startswith(f'{path}: ')
+
+
+@pytest.mark.parametrize(
+    'name', ['text_id', 'sha256', 'n_chars', 'n_bytes', 'ends', 'losses'])
+def test_missing_columns_are_refused(path, name):
+    rewrite(path, lambda table: table.drop_columns([name]))
+    with pytest.raises(InputError, match=f"a column '{name}', found") as error:
+        read_dump(path)
+    assert str(error.value).startswith(f'{path}: ')
+
+
+def replaced(name, values, kind=None):
+    """A change that gives a column other values."""
+
+    def change(table):
+        index = table.column_names.index(name)
+        column = pa.array(values, kind or table.column(name).type)
+        return table.set_column(index, name, column)
+
+    return change
+
+
+@pytest.mark.parametrize('change, message', [
+    (replaced('losses', [[1.0], [1.0] * 2, []], pa.list_(pa.float64())),
+     ", column 'losses': expected list<item: float>, found list<.*: double>"),
+    (replaced('n_chars', ['1', '5', '0'], pa.string()),
+     ", column 'n_chars': expected int64, found string"),
+    (replaced('text_id', [None, 'en', 'empty']),
+     ", column 'text_id': expected a value in every row, found 1 nulls"),
+    (replaced('ends', [[3], None, []]), ", column 'ends': .* found 1 nulls"),
+    (replaced('ends', [[3], [1, None], []]),
+     ", text 'en': expected a number for every token in 'ends', found 1 nulls"
+     ),
+    (replaced('losses', [[2.5], [0.125], []]),
+     r", text 'en': .*losses on .* shape \(2,\), found \(1,\)"),
+    (replaced('token_ids', [[1], [1, 2, 3], []]),
+     r", text 'en': .*token ids .* shape \(2,\), found \(3,\)"),
+    (replaced('entropy', [[1.0, 2.0], [1.0, 2.0], []]),
+     r", text 'zh': .*entropy on .* shape \(1,\), found \(2,\)"),
+    (replaced('rank', [[1], [None, 2], [1]]),
+     r", text 'empty': .*rank on .* shape \(0,\), found \(1,\)"),
+    (replaced('starts', [[0], [0], []]), r", text 'en': .*\(1,\) and \(2,\)"),
+    (replaced('ends', [[3], [1, 6], []]),
+     ", text 'en': .*token 1: .* from 0 to 5 .*found 5 after 6"),
+    (replaced('n_bytes', [3, 4, 0]),
+     ", text 'en': .*token 1: .* from 0 to 4 .*found 4 after 5"),
+    (replaced('n_bytes', [3, -5, 0]), ", text 'en': .*at least 0 bytes"),
+    (replaced('n_chars', [1, 6, 0]), ", text 'en': .*6 characters and 5 b"),
+    (replaced('losses',
+              [[np.inf], [None, 1.0], []]), ", text 'zh': .* found inf"),
+    (replaced('entropy', [[None], [None, 1.0], []]),
+     ", text 'zh': .*entropy on .* found nan at token 0"),
+    (replaced('rank', [[1], [2, 2], []]),
+     ", text 'en': .*rank on .* found 2 at token 0"),
+    (replaced('sha256', ['x', 'y', 'z']), ", text 'zh': .*sha256 .* 'x'"),
+    (replaced('sha256',
+              ['', '0' * 64, '0' * 64]), ": .*text 'zh': expected the sha256"),
+    (replaced('text_id', ['zh', 'en', 'zh']), ": .*'zh' twice"),
+    (replaced('text_id', [b'zh', b'\xff', b''], pa.binary()),
+     ", column 'text_id': expected string, found binary"),
+    (replaced('text_id',
+              pa.array([b'zh', b'\xff', b''], pa.binary()).view(
+                  pa.string())), ': expected an intact Parquet file, .*UTF8'),
+])
+def test_bad_rows_are_refused_with_the_text(path, change, message):
+    rewrite(path, change)
+    with pytest.raises(InputError, match=message) as error:
+        read_dump(path)
+    assert re.match(re.escape(str(path)) + message[:5], str(error.value))
+
+
+def test_other_columns_and_row_groups_are_read(path):
+    rewrite(path, lambda table: table.append_column('note', [['', '', '']]))
+    table = pq.ParquetFile(path).read()
+    pq.write_table(table.select(table.column_names[::-1]), path,
+                   row_group_size=1, compression='snappy')  # yapf: disable
+    expected = whole()
+    write_dump(path.with_name('b'), expected)
+    assert_same(read_dump(path), read_dump(path.with_name('b')))
+
+
+@st.composite
+def sharded(draw):
+    """A dump sorted by text id, and shards that cover and overlap it."""
+    drawn = draw(dumps())
+    texts = sorted(drawn.texts, key=lambda text: text.text_id)
+    parts = draw(
+        st.lists(
+            st.sets(st.sampled_from(range(len(texts))))
+            if texts else st.just(set()),
+            min_size=1,
+            max_size=4))
+    parts.append(set(range(len(texts))).difference(*parts))
+    shards = [
+        dump(*draw(st.permutations([texts[i] for i in sorted(part)])))
+        for part in parts
+    ]
+    return dump(*texts), shards, draw(st.permutations(shards))
+
+
+@given(sharded())
+@settings(deadline=None)
+def test_merging_is_order_free_and_idempotent(case):
+    expected, shards, shuffled = case
+    assert_same(merge_dumps(shards), expected)
+    assert_same(merge_dumps(shuffled), expected)
+    assert_same(merge_dumps(shards + shards), expected)
+    assert_same(merge_dumps([merge_dumps(shards), *shards]), expected)
+
+
+def test_merged_texts_stand_in_the_order_of_the_set():
+    shards = [dump(row(text_id)) for text_id in TEXTS.ids]
+    random.Random(0).shuffle(shards)
+    assert_same(merge_dumps(iter(shards), TEXTS), whole())
+
+
+def test_an_unscored_token_is_the_same_in_every_shard():
+    other_nan = -np.array([NAN, -0.125])
+    shards = [dump(row('en')), dump(row('en', losses=other_nan))]
+    bits = {shard.texts[0].losses.tobytes() for shard in shards}
+    assert len(bits) == 2
+    assert len(merge_dumps(shards).texts) == 1
+
+
+@pytest.mark.parametrize('changes', [
+    dict(losses=[NAN, np.nextafter(0.125, 1)]),
+    dict(losses=[0.125, 0.125], entropy=[0.125, 0.125], rank=[7, 7]),
+    dict(entropy=[NAN, 0.2]),
+    dict(rank=[-1, 8]),
+    dict(token_ids=[5, 6]),
+    dict(token_ids=None, rank=None, entropy=None),
+    dict(spans=TokenSpans([0, 2], [2, 5], 5)),
+    dict(n_chars=4),
+    dict(sha256='0' * 64),
+])
+@pytest.mark.parametrize('backward', [False, True])
+def test_contradictory_texts_are_refused(changes, backward):
+    shards = [dump(row('en')), dump(row('en', **changes)), dump(row('zh'))]
+    message = "'org/模型': .* found different ones on 'en'. Remove"
+    with pytest.raises(InputError, match=message):
+        merge_dumps(shards[::-1] if backward else shards)
+
+
+def test_zeros_of_either_sign_are_not_the_same_bits():
+    shards = [dump(row('zh', losses=[zero])) for zero in (0.0, -0.0)]
+    with pytest.raises(InputError, match="different ones on 'zh'"):
+        merge_dumps(shards)
+
+
+@pytest.mark.parametrize('changes', [
+    dict(fingerprint='0' * 64),
+    dict(model='other'),
+    dict(tokenizer='other'),
+    dict(prefix='none'),
+    dict(dtype='float16'),
+    dict(context=0),
+    dict(versions={'torch': '2.2'}),
+])
+def test_shards_of_different_origin_are_refused(changes):
+    (name, value), = changes.items()
+    found = f'{getattr(INFO, name)!r} and {value!r}'
+    shards = [dump(row('zh')), dump(row('en')), dump(row('empty'), **changes)]
+    message = f"'org/模型': expected one {name}, found {re.escape(found)}"
+    with pytest.raises(InputError, match=message):
+        merge_dumps(shards)
+
+
+def test_shards_with_other_records_are_refused():
+    with pytest.raises(InputError, match="'zh': expected token_ids as of"):
+        merge_dumps([dump(bare('zh')), dump(row('en'))])
+
+
+@pytest.mark.parametrize('texts, message', [
+    ([row('zh')], "none on 'empty', 'en'. Score"),
+    ([*map(row, TEXTS.ids),
+      row('en', text_id='b'),
+      row('en', text_id='a')], "on unknown texts, 'a', 'b'. Read"),
+    ([row('zh'), row('empty'),
+      row('en', sha256='0' * 64)], "an earlier wording of 'en'. Score"),
+])
+def test_texts_other_than_the_expected_are_refused(texts, message):
+    with pytest.raises(InputError, match=f"dump of 'org/模型': .*{message}"):
+        merge_dumps([dump(*texts)], TEXTS)
+
+
+def test_long_lists_of_text_ids_are_cut():
+    many = TextSet(Text(f't{i:02}', '') for i in range(11))
+    with pytest.raises(InputError, match="'t08', 't09' and 1 more. Score"):
+        merge_dumps([dump()], many)
+    ten = TextSet(many.texts[:10])
+    with pytest.raises(InputError, match="'t08', 't09'. Score"):
+        merge_dumps([dump()], ten)
+
+
+def test_another_fingerprint_is_refused_and_both_are_named():
+    backward = TextSet(TEXTS.texts[::-1])
+    message = f'{backward.fingerprint}, found .*{TEXTS.fingerprint}'
+    with pytest.raises(InputError, match=message):
+        merge_dumps([whole()], backward)
+
+
+def test_no_shard_is_refused():
+    with pytest.raises(InputError, match='at least one, found none'):
+        merge_dumps([], TEXTS)
+
+
+def test_loss_table_of_dumps(tmp_path):
+    paths = {'x': tmp_path / 'x.parquet', 'y': tmp_path / 'y.parquet'}
+    write_dump(paths['x'], whole())
+    chars = bare(
+        'en', spans=TokenSpans(range(5), range(1, 6), 5), losses=[0.5] * 5)
+    write_dump(paths['y'], dump(bare('empty'), chars, bare('zh')))
+    table = load_loss_table(paths, SPANS, TEXTS)
+    assert (table.models, table.text_ids) == (('x', 'y'), TEXTS.ids)
+    assert table.fingerprint == TEXTS.fingerprint
+    np.testing.assert_array_equal(table.losses,
+                                  [[2.5, NAN, 0.125], [2.5, 0.5, 2.0]])
+
+    write_dump(paths['y'], whole(fingerprint='0' * 64))
+    with pytest.raises(
+            InputError, match=f'{TEXTS.fingerprint}, .* {"0" * 64}'):
+        load_loss_table(paths, SPANS, TEXTS)

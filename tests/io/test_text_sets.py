@@ -1,0 +1,136 @@
+"""Validation sets as JSON lines."""
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.text_sets import read_texts, write_texts
+from tests.core import strategies
+
+SMALL = TextSet((
+    Text('q 1', '2 + 2 =\n4', 'sums', (8, 9)),
+    Text('猫', '容量\u2028\x85 "é"'),
+    Text('', ''),
+))
+
+
+@st.composite
+def text_sets(draw):
+    ids = draw(st.lists(strategies.texts, min_size=1, max_size=4, unique=True))
+    texts = []
+    for text_id in ids:
+        text = draw(strategies.texts)
+        edges = st.lists(
+            st.integers(0, len(text)), min_size=2, max_size=2, unique=True)
+        answer = draw(st.none() | edges.map(sorted)) if text else None
+        texts.append(Text(text_id, text, draw(strategies.texts), answer))
+    return TextSet(texts)
+
+
+@given(text_sets())
+@settings(deadline=None)
+def test_round_trip(tmp_path_factory, texts):
+    path = tmp_path_factory.getbasetemp() / 'texts.jsonl'
+    write_texts(path, texts)
+    assert read_texts(path) == texts
+
+
+def test_written_lines_are_plain_json(tmp_path):
+    path = tmp_path / 'texts.jsonl'
+    write_texts(path, SMALL)
+    *lines, rest = path.read_text('utf-8').split('\n')
+    assert rest == ''
+    assert [json.loads(line) for line in lines] == [
+        {
+            'text_id': 'q 1',
+            'text': '2 + 2 =\n4',
+            'source': 'sums',
+            'answer': [8, 9]
+        },
+        {
+            'text_id': '猫',
+            'text': '容量\u2028\x85 "é"',
+            'source': ''
+        },
+        {
+            'text_id': '',
+            'text': '',
+            'source': ''
+        },
+    ]
+    assert '容量' in lines[1]
+
+
+def test_what_editors_and_other_tools_write_is_read(tmp_path):
+    path = tmp_path / 'texts.jsonl'
+    path.write_bytes(
+        b'\xef\xbb\xbf{"text_id": "a", "text": "x", "n": 1}\r\n'
+        b' \r\n{"text": "\\u00e9", "text_id": "b", "answer": null}')
+    assert read_texts(str(path)) == TextSet((Text('a', 'x'), Text('b', 'é')))
+
+
+GOOD = b'{"text_id": "a", "text": "x"}\n'
+
+
+@pytest.mark.parametrize('content, message', [
+    (b'', ': expected at least one text, found an empty file'),
+    (b'\n \n', ': expected at least one text'),
+    (GOOD + b'\n{"text_id"', ', line 3: expected a JSON object in UTF-8'),
+    (GOOD + b'{"text_id": "caf\xe9"}', ', line 2: .*UTF-8, .*0xe9'),
+    (GOOD.decode().encode('utf-16'), ', line 1: .*UTF-8, .*0xff'),
+    (b'["a", "x"]', r", line 1: expected a JSON object, found \['a', 'x'\]"),
+    (b'{"text": "x"}', ", line 1: expected a text as 'text_id', found none"),
+    (b'{"text_id": "a"}', ", line 1: expected a text as 'text', found none"),
+    (b'{"text_id": 3, "text": "x"}', ", line 1: .*'text_id', found 3"),
+    (b'{"text_id": "a", "text": null}', ", line 1: .*'text', found None"),
+    (b'{"text_id": "a", "text": "x", "source": 1}',
+     ", line 1: .*'source', found 1"),
+    (GOOD + b'{"text_id": "b", "text": "\\ud800"}',
+     ", line 2: .*text 'b': .*U.D800"),
+    (GOOD + b'{"text_id": "b", "text": "x"}\n' + GOOD,
+     ", line 3: .* found 'a'. Line 1 has it"),
+])
+def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
+    path = tmp_path / 'texts.jsonl'
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        read_texts(path)
+    assert str(error.value).startswith(str(path))
+
+
+@pytest.mark.parametrize('answer, message', [
+    ('[0, 3]', "text that can be used, .*answer of text 'b': .* 0 to 3"),
+    ('[1, 1]', 'found 1 to 1'),
+    ('[0]', r"two whole numbers as 'answer', found \[0\]"),
+    ('[0, 1, 2]', 'two whole numbers'),
+    ('[0, 1.0]', r'two whole numbers.* found \[0, 1.0\]'),
+    ('[false, true]', r'two whole numbers.* found \[False, True\]'),
+    ('"xy"', "two whole numbers.* found 'xy'"),
+])
+def test_bad_answers_are_refused_with_the_line(tmp_path, answer, message):
+    path = tmp_path / 'texts.jsonl'
+    line = f'{{"text_id": "b", "text": "xy", "answer": {answer}}}\n'
+    path.write_bytes(GOOD + line.encode())
+    with pytest.raises(InputError, match=message) as error:
+        read_texts(path)
+    assert str(error.value).startswith(f'{path}, line 2: ')
+
+
+def test_missing_files_and_folders_are_refused(tmp_path):
+    with pytest.raises(InputError, match="none.jsonl: .*'No such file"):
+        read_texts(tmp_path / 'none.jsonl')
+    with pytest.raises(InputError, match="'Is a directory'"):
+        read_texts(tmp_path)
+    with pytest.raises(InputError, match='an existing folder'):
+        write_texts(tmp_path / 'none' / 'texts.jsonl', SMALL)
+
+
+def test_writing_replaces_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / 'texts.jsonl'
+    write_texts(path, SMALL)
+    write_texts(path, TextSet((Text('a', 'x'), )))
+    assert read_texts(path).ids == ('a', )
+    assert list(tmp_path.iterdir()) == [path]

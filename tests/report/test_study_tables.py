@@ -1,0 +1,201 @@
+"""What a study writes: numbers that are those of the study."""
+import csv
+import os
+from dataclasses import replace
+from math import nan
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.salience import Uniform
+from csv_plugin.core.study import Study, geometric_mean, split_study
+from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
+                                            leaderboard, write_leaderboard,
+                                            write_predictions, write_report)
+from tests.tables import Tables, small_tables
+
+MAIN = ('easy', 'hard')
+
+
+@pytest.fixture(scope='module')
+def tables() -> Tables:
+    return small_tables(n_models=18)
+
+
+@pytest.fixture(scope='module')
+def study(tables) -> Study:
+    return split_study(tables.features, tables.accuracies, tables.families,
+                       tables.models[:10], Uniform(), 'texts')
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip('|').split('|')]
+
+
+def test_predictions(tmp_path, tables, study):
+    splits = {model: f's{m % 3}' for m, model in enumerate(tables.models)}
+    write_predictions(tmp_path / 'p.csv', study, splits)
+    with open(tmp_path / 'p.csv', encoding='utf-8', newline='') as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == PREDICTION_COLUMNS == (
+        'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
+        'extrapolated', 'in_sample')
+    assert [(row['model'], row['benchmark']) for row in rows] == [
+        (m, b) for m in tables.models for b in tables.accuracies.benchmarks
+    ]
+    for row in rows:
+        model, benchmark = row['model'], row['benchmark']
+        cell = study.predictions['uniform'].at(model, benchmark)
+        observed = tables.accuracies.column(benchmark)[tables.models.index(
+            model)]  # yapf: disable
+        assert row['split'] == splits[model]
+        assert row['observed'] == ('' if np.isnan(observed) else str(
+            float(observed)))
+        # All digits: the file says what the study says.
+        assert float(row['predicted']) == cell.value
+        assert (float(row['low']), float(row['high'])) == (cell.low, cell.high)
+        assert row['extrapolated'] == str(int(cell.extrapolated))
+        assert row['in_sample'] == str(int(cell.in_sample))
+
+
+def test_error_table(study):
+    header, line, *rows = error_table(study, MAIN).splitlines()
+    assert cells(header) == [
+        'benchmark', 'models', 'MSE uniform', 'MSE constant', 'noise', 'MAE',
+        'Spearman', 'pairs', 'coverage', 'width'
+    ]
+    assert set(line) <= set('|:-')
+    assert len(rows) == 7
+    constant = study.errors('constant')
+    for row, (benchmark, e) in zip(rows, study.errors('uniform').items()):
+        numbers = [(1e3 * e.mse, 2), (1e3 * constant[benchmark].mse, 2),
+                   (1e3 * e.noise, 2), (100 * e.mae, 1), (e.spearman, 2),
+                   (e.pairwise, 2), (e.coverage, 2), (100 * e.width, 1)]
+        assert cells(row) == [benchmark, str(e.n_models)] + [
+            '-' if np.isnan(number) else f'{number:.{digits}f}'
+            for number, digits in numbers]  # yapf: disable
+
+
+@pytest.mark.parametrize('main', [MAIN, ('easy', ), ('easy', 'none')])
+def test_means(study, main):
+    """Geometric of the MSE, plain of the rest; without what is unknown."""
+    last = cells(error_table(study, main).splitlines()[-1])
+    expected = [f'mean of {len(main)}', '']
+    for method in ('uniform', 'constant'):
+        errors = study.errors(method)
+        mse = geometric_mean(errors[b].mse for b in main)
+        expected.append(f'{1e3 * mse:.2f}')
+    errors = study.errors('uniform')
+    expected.append('')
+    for name, scale, digits in (('mae', 100, 1), ('spearman', 1, 2),
+                                ('pairwise', 1, 2), ('coverage', 1,
+                                                     2), ('width', 100, 1)):
+        mean = np.nanmean([getattr(errors[b], name) for b in main])
+        expected.append(f'{scale * mean:.{digits}f}')
+    assert last == expected
+
+
+def test_no_main_benchmark(study):
+    last = cells(error_table(study, ()).splitlines()[-1])
+    assert last == ['mean of 0', '', '-', '-', '', '-', '-', '-', '-', '-']
+
+
+def test_the_solver_comes_first(study):
+    predictions = dict(reversed(list(study.predictions.items())))
+    header = error_table(replace(study, predictions=predictions), MAIN)
+    assert cells(
+        header.splitlines()[0])[2:4] == ['MSE constant', 'MSE uniform']
+
+
+def test_report(tmp_path, study):
+    path = tmp_path / 'r.md'
+    write_report(path, study, MAIN, 'A title', 'python x.py --out "a b"')
+    text = path.read_text('utf-8')
+    assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
+    assert text.endswith('.\n') and not text.endswith('\n\n')
+    assert error_table(study, MAIN) in text
+    assert 'the 90% intervals\nare' in text or '90%\nintervals' in text
+    assert 'over 2 main benchmarks.' in text
+    notes = text.partition('## Notes\n\n')[2].splitlines()
+    assert notes == [
+        f'* {known.benchmark}: {note}.' for known in study.predictor.benchmarks
+        for note in known.notes
+    ]
+    assert len(notes) >= 4
+
+
+def test_report_without_notes(tmp_path, tables):
+    easy = tables.only('easy')
+    study = split_study(easy.features, easy.accuracies, easy.families,
+                        easy.models[:10], Uniform(), 'texts')
+    write_report(tmp_path / 'r.md', study, ('easy', ), 'T', 'c')
+    text = (tmp_path / 'r.md').read_text('utf-8')
+    assert text.endswith('\n\n## Notes\n\nNone.\n')
+
+
+def test_level_is_that_of_the_predictions(tmp_path, study):
+    table = replace(study.predictions['uniform'], level=0.5)
+    other = replace(study, predictions={'uniform': table})
+    write_report(tmp_path / 'r.md', other, MAIN, 'T', 'c')
+    assert 'width of the 50%' in (tmp_path / 'r.md').read_text('utf-8')
+
+
+def test_same_report_twice(tmp_path, study):
+    for name in ('a', 'b'):
+        write_report(tmp_path / name, study, MAIN, 'T', 'c')
+    assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
+
+
+def test_failed_report_leaves_the_old_file(tmp_path, study):
+    path = tmp_path / 'r.md'
+    path.write_text('old', 'utf-8')
+    with pytest.raises(UnicodeEncodeError):
+        write_report(path, study, MAIN, 'a lone surrogate \ud800', 'c')
+    assert path.read_text('utf-8') == 'old'
+    assert os.listdir(tmp_path) == ['r.md']
+
+
+def test_a_perfect_prediction(tmp_path, study):
+    """An MSE of 0 has a geometric mean of 0, with no warning."""
+    same = study.errors('constant')['same']
+    assert same.mse == pytest.approx(0, abs=1e-30)
+    perfect = replace(
+        study.observed,
+        values=np.where(
+            np.isnan(study.observed.values), nan,
+            study.predictions['uniform'].values))
+    last = cells(
+        error_table(replace(study, observed=perfect), MAIN).splitlines()[-1])
+    assert last[2] == '0.00'
+
+
+def test_leaderboard(study):
+    """Cells against the tables they come from; marks where they belong."""
+    table = study.predictions[next(iter(study.predictions))]
+    models = table.models[::-1]
+    lines = leaderboard(study, models).splitlines()
+    rows = [cells(line) for line in lines]
+    names = [name for b in table.benchmarks for name in (b, 'predicted')]
+    assert rows[0] == ['model', *names]
+    assert [row[0] for row in rows[2:]] == list(models)
+    for row in rows[2:]:
+        m = table.models.index(row[0])
+        for b in range(len(table.benchmarks)):
+            real, predicted = row[1 + 2 * b:3 + 2 * b]
+            observed = study.observed.values[m, b]
+            assert real == ('-'
+                            if np.isnan(observed) else f'{100 * observed:.1f}')
+            half = (table.high[m, b] - table.low[m, b]) / 2
+            assert predicted.startswith(
+                f'{100 * table.values[m, b]:.1f} ±{100 * half:.1f}')
+            assert ('*' in predicted) == table.in_sample[m, b]
+            assert ('>' in predicted) == table.extrapolated[m, b]
+    assert table.in_sample.any() and not table.in_sample.all()
+
+
+def test_leaderboard_file(tmp_path, study):
+    models = study.observed.models[:2]
+    write_leaderboard(tmp_path / 'leaderboard.md', study, models)
+    text = (tmp_path / 'leaderboard.md').read_text('utf-8')
+    assert text.startswith(leaderboard(study, models) + '\n\nPercent; ± half')
+    assert '90% interval' in text

@@ -1,0 +1,109 @@
+"""The marks that real models' losses and scores must reach.
+
+The data is 89 models' losses on 263 texts and their benchmark scores; it is
+not part of the repository but lies beside it. Marks are geometric means of
+the test MSE over the main benchmarks.
+"""
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.salience import SOLVERS
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
+                                   split_study)
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+
+REAL = Path(__file__).resolve().parents[2] / 'shared/real'
+FILES = [
+    REAL / f'{name}.csv'
+    for name in ('losses', 'scores', 'models', 'benchmarks')
+]
+
+pytestmark = pytest.mark.skipif(
+    not all(path.is_file() for path in FILES),
+    reason='the real models\' tables are not at ../shared/real')
+
+
+@pytest.fixture(scope='module')
+def tables() -> ModelTables:
+    """Of the main benchmarks alone: the marks are about no others."""
+    tables = read_model_tables(*FILES)
+    known = tables.accuracies
+    columns = [known.benchmarks.index(name) for name in tables.main]
+    main = AccuracyTable(known.models, tables.main, known.values[:, columns],
+                         known.chance[columns], known.n_items[columns])
+    return replace(tables, accuracies=main)
+
+
+@pytest.fixture(scope='module')
+def split(tables):
+    """Fits a solver on the smaller models and predicts the larger ones."""
+
+    def run(solver: str) -> Study:
+        fit_models = tables.models_in(('train', 'validation'))
+        return split_study(tables.features, tables.accuracies, tables.families,
+                           fit_models, SOLVERS[solver], tables.fingerprint)
+
+    return run
+
+
+@pytest.fixture(scope='module')
+def ridge(split) -> Study:
+    return split('ridge')
+
+
+@pytest.fixture(scope='module')
+def left_out(tables) -> Study:
+    return leave_families_out(tables.features, tables.accuracies,
+                              tables.families, SOLVERS['ridge'],
+                              tables.fingerprint)  # yapf: disable
+
+
+def mean_mse(study: Study, method: str) -> float:
+    return geometric_mean(e.mse for e in study.errors(method).values())
+
+
+def cell_coverage(study: Study) -> float:
+    """Share of all cells, models that were fitted on left out."""
+    errors = study.errors('ridge').values()
+    n_models = [e.n_models for e in errors]
+    return np.average([e.coverage for e in errors], weights=n_models)
+
+
+def test_every_main_benchmark_counts(tables, ridge, left_out):
+    n_test = len(tables.models_in(('test', )))
+    for study, n_models in ((ridge, n_test), (left_out,
+                                              len(tables.features.models))):
+        for method in study.predictions:
+            errors = study.errors(method)
+            assert tuple(errors) == tables.main
+            for benchmark, measured in errors.items():
+                observed = tables.accuracies.column(benchmark)
+                n_missing = np.isnan(observed).sum()
+                assert n_models - n_missing <= measured.n_models <= n_models
+
+
+def test_mean_loss(ridge):
+    assert mean_mse(ridge, 'uniform') == pytest.approx(1.438e-3, rel=0.02)
+
+
+def test_nonnegative(split):
+    assert mean_mse(split('nonnegative'), 'nonnegative') <= 1.40e-3
+
+
+def test_ridge(ridge):
+    assert mean_mse(ridge, 'ridge') <= 0.80e-3
+
+
+def test_ridge_leaving_families_out(left_out):
+    assert mean_mse(left_out, 'ridge') <= 0.94e-3
+
+
+@pytest.mark.parametrize('protocol', ['ridge', 'left_out'])
+def test_coverage_of_the_intervals(protocol, request):
+    study = request.getfixturevalue(protocol)
+    assert study.predictions['ridge'].level == 0.9
+    assert 0.86 <= cell_coverage(study) <= 0.97
