@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
                                    split_study)
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
@@ -32,9 +31,7 @@ def tables() -> ModelTables:
     """Of the main benchmarks alone: the marks are about no others."""
     tables = read_model_tables(*FILES)
     known = tables.accuracies
-    columns = [known.benchmarks.index(name) for name in tables.main]
-    main = AccuracyTable(known.models, tables.main, known.values[:, columns],
-                         known.chance[columns], known.n_items[columns])
+    main = known.select_benchmarks(tables.main)
     return replace(tables, accuracies=main)
 
 

@@ -72,6 +72,27 @@ class AccuracyTable:
             tuple(models), self.benchmarks, self.values[rows], self.chance,
             self.n_items)
 
+    def select_benchmarks(self, benchmarks: Sequence[str]) -> 'AccuracyTable':
+        """The columns of the given benchmarks, in the given order.
+
+        Args:
+            benchmarks (Sequence[str]): Names of `benchmarks`, each at most
+                once.
+
+        Returns:
+            AccuracyTable: All models on these benchmarks.
+
+        Raises:
+            InputError: The table lacks a benchmark, or one is named twice.
+        """
+        columns = [
+            _position('benchmark', name, self.benchmarks)
+            for name in benchmarks
+        ]
+        return AccuracyTable(self.models, tuple(benchmarks),
+                             self.values[:, columns], self.chance[columns],
+                             self.n_items[columns])
+
     def _check_shapes(self) -> None:
         n_benchmarks = len(self.benchmarks)
         shapes = {

@@ -31,7 +31,7 @@ def load(arguments):
                                                   'benchmarks')))
         fit = tables.models_in(('train', 'validation'))
         family, features = tables.families, tables.features
-        accuracies = tables.accuracies.choose(tables.main)
+        accuracies = tables.accuracies.select_benchmarks(tables.main)
     return features, accuracies.select(fit), [family[model] for model in fit]
 
 

@@ -25,6 +25,16 @@ def test_select_reorders_models_and_keeps_benchmarks() -> None:
     np.testing.assert_array_equal(selected.n_items, TABLE.n_items)
 
 
+def test_select_benchmarks_reorders_columns_and_keeps_models() -> None:
+    names = TABLE.benchmarks[::-1]
+    selected = TABLE.select_benchmarks(names)
+    assert selected.benchmarks == names
+    assert selected.models == TABLE.models
+    np.testing.assert_array_equal(selected.values, TABLE.values[:, ::-1])
+    np.testing.assert_array_equal(selected.chance, TABLE.chance[::-1])
+    np.testing.assert_array_equal(selected.n_items, TABLE.n_items[::-1])
+
+
 def test_select_nothing_leaves_no_model() -> None:
     assert TABLE.select([]).values.shape == (0, 3)
 
@@ -33,6 +43,7 @@ def test_select_nothing_leaves_no_model() -> None:
     (lambda: TABLE.column('mmul'), "found 'mmul'. Nearest names: mmlu"),
     (lambda: TABLE.select(['smal']), "found 'smal'. Nearest names: small"),
     (lambda: TABLE.select(['small', 'small']), "found 'small' twice"),
+    (lambda: TABLE.select_benchmarks(['nope']), "found 'nope'. Nearest"),
 ])
 def test_unusable_names_are_refused(call, message) -> None:
     with pytest.raises(InputError, match=message):
