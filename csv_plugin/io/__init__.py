@@ -1,1 +1,1 @@
-"""Files: tables and predictors. No pickle anywhere."""
+"""Files: tables, predictors, validation sets, token-loss dumps. No pickle."""

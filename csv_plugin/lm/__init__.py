@@ -1,0 +1,1 @@
+"""Token losses and hidden states of language models."""

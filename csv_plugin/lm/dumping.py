@@ -1,0 +1,83 @@
+"""From a causal LM and a validation set to a token-loss dump."""
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+import torch
+import transformers
+
+from csv_plugin import __version__
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import DumpInfo, TokenLossDump
+from csv_plugin.lm.causal_lm import context_length, prefix_token
+from csv_plugin.lm.token_losses import token_losses
+
+
+def dump_info(model: Any,
+              tokenizer: Any,
+              texts: TextSet,
+              name: Optional[str] = None,
+              context: Optional[int] = None) -> DumpInfo:
+    """Where losses of a model on a validation set come from.
+
+    Args:
+        model (Any): A `transformers` causal LM.
+        tokenizer (Any): Its tokenizer.
+        texts (TextSet): The whole validation set.
+        name (Optional[str]): What to call the model, its path by default.
+        context (Optional[int]): As in `token_losses`.
+    """
+    return DumpInfo(
+        fingerprint=texts.fingerprint,
+        model=model.name_or_path if name is None else name,
+        tokenizer=tokenizer.name_or_path,
+        prefix=prefix_token(tokenizer)[1],
+        dtype=str(model.dtype).removeprefix('torch.'),
+        context=context_length(model) if context is None else context,
+        versions={
+            'csv_plugin': __version__,
+            'numpy': np.__version__,
+            'torch': torch.__version__,
+            'transformers': transformers.__version__
+        })
+
+
+def dump_losses(model: Any,
+                tokenizer: Any,
+                texts: TextSet,
+                part: Optional[Sequence[Text]] = None,
+                name: Optional[str] = None,
+                entropy: bool = False,
+                rank: bool = False,
+                context: Optional[int] = None,
+                progress: Progress = iter) -> TokenLossDump:
+    """Score a validation set, or a part of it, for `io.dumps.write_dump`.
+
+    Scored: as in `token_losses`.
+
+    Args:
+        model (Any): A `transformers` causal LM.
+        tokenizer (Any): Its tokenizer.
+        texts (TextSet): The whole validation set.
+        part (Optional[Sequence[Text]]): The texts of it to score; all by
+            default. Parts are joined by `io.dumps.merge_dumps`.
+        name (Optional[str]): What to call the model, its path by default.
+        entropy (bool): Record the entropy of each predictive distribution.
+        rank (bool): Record how many tokens were more likely.
+        context (Optional[int]): Longest window, prefix included.
+        progress (Progress): Wraps the batches.
+
+    Raises:
+        InputError: As in `token_losses`.
+    """
+    losses = token_losses(
+        model,
+        tokenizer,
+        texts.texts if part is None else part,
+        entropy,
+        rank,
+        context,
+        progress=progress)
+    return TokenLossDump(
+        dump_info(model, tokenizer, texts, name, context), tuple(losses))

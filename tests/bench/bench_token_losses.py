@@ -1,0 +1,272 @@
+"""CPU time and memory of token losses, beside others who compute them.
+
+    OMP_NUM_THREADS=1 python tests/bench/bench_token_losses.py
+        [--sizes smoke 23M 60M 100M 174M] [--texts 24]
+
+Random-weight Llama models read random texts of 50 to 1191 tokens in random
+order. Each contender runs in a process of its own: CPU seconds of a pass
+after a warm-up, and the most memory in use during the pass beyond what was
+in use before it (Linux only). Contenders that are not installed are named.
+"""
+import argparse
+import ctypes
+import gc
+import importlib.util
+import itertools
+import json
+import random
+import string
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (AutoModelForCausalLM, AutoTokenizer, LlamaConfig,
+                          LlamaForCausalLM, PreTrainedTokenizerFast)
+
+from csv_plugin.core.texts import Text
+from csv_plugin.lm.token_losses import token_losses
+
+BATCH = 8
+#: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
+SIZES = {
+    'smoke': (64, 2, 4, 2, 128, 4000),
+    '23M': (384, 6, 6, 6, 1024, 32000),
+    '60M': (384, 6, 6, 6, 1024, 128256),
+    '100M': (768, 12, 12, 4, 2048, 32000),
+    '174M': (768, 12, 12, 4, 2048, 128256),
+}
+
+
+def make(size, n_texts, folder):
+    """Write a model, its tokenizer and texts."""
+    width, layers, heads, kv_heads, mlp, vocabulary = SIZES[size]
+    torch.manual_seed(0)
+    LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=vocabulary,
+            hidden_size=width,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            num_key_value_heads=kv_heads,
+            intermediate_size=mlp,
+            max_position_embeddings=2048,
+            tie_word_embeddings=True,
+            initializer_range=.1,
+            bos_token_id=0,
+            eos_token_id=0)).save_pretrained(folder)
+    words = map(''.join, itertools.product(string.ascii_lowercase, repeat=4))
+    pieces = ['<s>', *itertools.islice(('Ġ' + w for w in words), vocabulary)]
+    backend = Tokenizer(
+        models.WordLevel({p: i
+                          for i, p in enumerate(pieces[:vocabulary])}, '<s>'))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token='<s>',
+        eos_token='<s>',
+        pad_token='<s>',
+        model_input_names=['input_ids', 'attention_mask'],
+        model_max_length=2048).save_pretrained(folder)
+    draw = random.Random(0)
+    texts = [
+        ''.join(' ' + piece[1:] for piece in draw.choices(
+            pieces[1:vocabulary], k=draw.randint(50, 1191)))
+        for _ in range(n_texts)
+    ]
+    (folder / 'texts.json').write_text(json.dumps(texts))
+
+
+def load(folder):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return model.eval(), AutoTokenizer.from_pretrained(folder)
+
+
+# A contender loads a model and returns what scores texts: per text the
+# losses of its tokens, or their sum, or None for what cannot be compared.
+
+
+def csv_plugin(folder):
+    model, tokenizer = load(folder)
+
+    def score(texts):
+        named = [Text(str(i), text) for i, text in enumerate(texts)]
+        return [
+            losses.losses for losses in token_losses(model, tokenizer, named)
+        ]
+
+    return score
+
+
+def one_at_a_time(folder):
+    """The plain way: a text, its logits, a cross entropy."""
+    model, tokenizer = load(folder)
+
+    @torch.inference_mode()
+    def score(texts):
+        found = []
+        for text in texts:
+            ids = torch.tensor([[0, *tokenizer(text).input_ids]])
+            mask = torch.ones_like(ids)
+            logits = model(ids, mask, use_cache=False).logits[0, :-1]
+            found.append(
+                torch.nn.functional.cross_entropy(
+                    logits, ids[0, 1:], reduction='none').numpy())
+        return found
+
+    return score
+
+
+def opencompass(folder):
+    from opencompass.models import HuggingFaceBaseModel
+    model = HuggingFaceBaseModel(
+        path=str(folder),
+        model_kwargs=dict(device_map='cpu', torch_dtype='torch.float32'),
+        max_seq_len=2048)
+
+    def score(texts):
+        for start in range(0, len(texts), BATCH):
+            model.get_ppl(texts[start:start + BATCH])
+
+    return score
+
+
+def lm_eval(folder):
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+    model, tokenizer = load(folder)
+    scorer = HFLM(
+        pretrained=model,
+        tokenizer=tokenizer,
+        batch_size=BATCH,
+        max_length=2048,
+        device='cpu')
+
+    def score(texts):
+        requests = [
+            Instance('loglikelihood_rolling', {}, (text, ), i)
+            for i, text in enumerate(texts)
+        ]
+        found = scorer.loglikelihood_rolling(requests, disable_tqdm=True)
+        return [-np.float64(value) for value in found]
+
+    return score
+
+
+def minicons(folder):
+    from minicons.scorer import IncrementalLMScorer
+    model, tokenizer = load(folder)
+    scorer = IncrementalLMScorer(model, 'cpu', tokenizer=tokenizer)
+
+    def score(texts):
+        found = []
+        for start in range(0, len(texts), BATCH):
+            found += scorer.token_score(
+                texts[start:start + BATCH], bos_token=True)
+        # The first pair is BOS itself.
+        return [np.array([-pair[1] for pair in pairs[1:]]) for pairs in found]
+
+    return score
+
+
+CONTENDERS = {
+    'csv_plugin': ('csv_plugin', csv_plugin),
+    'one text at a time': ('transformers', one_at_a_time),
+    f'OpenCompass get_ppl, batches of {BATCH}': ('opencompass', opencompass),
+    f'lm-eval rolling, batches of {BATCH}': ('lm_eval', lm_eval),
+    f'minicons, batches of {BATCH}': ('minicons', minicons),
+}
+
+
+def memory(field):
+    """A figure of this process, MB."""
+    status = Path('/proc/self/status').read_text()
+    return int(status.split(field + ':')[1].split()[0]) / 1024
+
+
+def measure(name, folder):
+    """Run one contender here; print what it took as JSON."""
+    torch.set_num_threads(1)
+    texts = json.loads((folder / 'texts.json').read_text())
+    score = CONTENDERS[name][1](folder)
+    score([min(texts, key=len)])
+    gc.collect()
+    ctypes.CDLL('libc.so.6').malloc_trim(0)
+    Path('/proc/self/clear_refs').write_text('5')  # the peak starts anew
+    before, start = memory('VmRSS'), time.process_time()
+    found = score(texts)
+    seconds = time.process_time() - start
+    losses = None if found is None else [row.tolist() for row in found]
+    result = (seconds, memory('VmHWM') - before, losses)
+    print('\n' + json.dumps(result))
+
+
+def difference(losses, reference):
+    """Largest difference, of tokens or else of sums, nats."""
+    if losses is None:
+        return 'not comparable'
+    pairs = [(np.array(a), np.array(b)) for a, b in zip(losses, reference)]
+    if all(a.shape == b.shape for a, b in pairs):
+        return f'{max(abs(a - b).max() for a, b in pairs):.1e} a token'
+    return f'{max(abs(a - b.sum()) for a, b in pairs):.1e} a text'
+
+
+def run(name, folder):
+    """Measure one contender in a process of its own."""
+    if importlib.util.find_spec(CONTENDERS[name][0]) is None:
+        return None
+    command = [sys.executable, __file__, '--worker', name, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f'{name}:\n{done.stderr}')
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(size, n_texts, folder):
+    """Print a row for every contender at one size."""
+    make(size, n_texts, folder)
+    results = {name: run(name, folder) for name in CONTENDERS}
+    ours = results['csv_plugin']
+    reference = results['one text at a time'][2]
+    tokens = sum(map(len, reference))
+    print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {tokens} tokens\n')
+    print('| | CPU s | ratio | extra MB | ratio | largest difference |')
+    print('|---|---|---|---|---|---|')
+    for name, result in results.items():
+        if result is None:
+            print(f'| {name} | not installed | | | | |')
+            continue
+        seconds, extra, losses = result
+        print(f'| {name} | {seconds:.1f} | {seconds / ours[0]:.2f} '
+              f'| {extra:.0f} | {extra / ours[1]:.1f} '
+              f'| {difference(losses, reference)} |')
+    sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        '--sizes', nargs='+', choices=SIZES, default=['23M', '60M'])
+    parser.add_argument('--texts', type=int, default=24)
+    parser.add_argument(
+        '--worker',
+        nargs=2,
+        metavar=('NAME', 'FOLDER'),
+        help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        measure(arguments.worker[0], Path(arguments.worker[1]))
+        return
+    for size in arguments.sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            compare(size, arguments.texts, Path(folder))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,84 @@
+"""From a model to a dump to features, end to end; parts join to the whole."""
+import numpy as np
+import pytest
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import text_features
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import (load_loss_table, merge_dumps, read_dump,
+                                 write_dump)
+from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.lm.tokenization import tokenize_all
+from . import models, tokenizers
+
+TEXTS = TextSet(
+    tuple(
+        Text(f't{i}', text) for i, text in enumerate(
+            ['The answer is 5.', '中文，三个字。', 'a', 'long ' * 40, '🤦🏽 here'])))
+
+
+@pytest.fixture(scope='module')
+def tokenizer():
+    return models.tokenizer()
+
+
+def test_a_dump_says_how_it_was_made(tokenizer):
+    model = models.make('llama')
+    info = dump_losses(
+        model, tokenizer, TEXTS, name='lab/tiny', context=50).info
+    assert info.fingerprint == TEXTS.fingerprint
+    assert info.model == 'lab/tiny'
+    assert info.prefix == f'bos {tokenizer.bos_token_id}'
+    assert (info.dtype, info.context) == ('float32', 50)
+    assert {'csv_plugin', 'torch', 'transformers'} <= set(info.versions)
+    own = dump_losses(model.bfloat16(), tokenizer, TEXTS).info
+    assert (own.dtype, own.context) == ('bfloat16', models.CONTEXT)
+
+
+def test_parts_join_to_the_whole(tokenizer, tmp_path):
+    model = models.make('llama')
+    whole = dump_losses(model, tokenizer, TEXTS, entropy=True, rank=True)
+    shards = []
+    for k in range(2):
+        path = tmp_path / f'{k}.parquet'
+        write_dump(
+            path,
+            dump_losses(
+                model,
+                tokenizer,
+                TEXTS,
+                TEXTS.texts[k::2],
+                entropy=True,
+                rank=True))
+        shards.append(read_dump(path))
+    joined = merge_dumps(shards[::-1], TEXTS)
+    assert joined.info == whole.info
+    for one, other in zip(joined.texts, whole.texts):
+        assert one.text_id == other.text_id and one.sha256 == other.sha256
+        np.testing.assert_allclose(one.losses, other.losses, atol=1e-5)
+        np.testing.assert_allclose(one.entropy, other.entropy, atol=1e-4)
+        np.testing.assert_array_equal(one.token_ids, other.token_ids)
+        np.testing.assert_array_equal(one.rank, other.rank)
+
+
+def test_models_with_different_tokenizers_share_one_table(tmp_path):
+    """Algorithm 1: what a model lost on a text does not depend on tokens."""
+    paths, sums = {}, {}
+    for name, tokenizer in (('one', models.tokenizer()),
+                            ('two', tokenizers.byte_fallback('always'))):
+        vocabulary = max(len(tokenizer), models.VOCABULARY)
+        dump = dump_losses(
+            models.make('llama', vocab_size=vocabulary), tokenizer, TEXTS)
+        paths[name] = tmp_path / f'{name}.parquet'
+        write_dump(paths[name], dump)
+        sums[name] = [np.nansum(text.losses) for text in dump.texts]
+    target = [t.spans for t in tokenize_all(models.tokenizer(), TEXTS.texts)]
+    table = load_loss_table(paths, target, TEXTS)
+    features = text_features(table)
+    n_chars = np.array([len(text.text) for text in TEXTS])
+    for row, name in enumerate(table.models):
+        np.testing.assert_allclose(
+            features.values[row] * n_chars, sums[name], rtol=1e-5)
+    fewer = TextSet(TEXTS.texts[1:])
+    with pytest.raises(InputError, match="unknown texts, 't0'"):
+        load_loss_table(paths, target[1:], fewer)

@@ -1,0 +1,278 @@
+"""Small tokenizers of every kind, made in code."""
+import functools
+import io
+import json
+import warnings
+from collections.abc import Callable
+
+import pytest
+import transformers
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models,
+                        normalizers, pre_tokenizers, processors, trainers)
+from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
+
+CORPUS = [
+    'The quick brown fox jumps over the lazy dog. It is 12345 and 2024!',
+    'the cat sat on the mat; the dog did not sit, and so the story goes.',
+    "def add(a, b):\n    return a + b\n\tprint('done')",
+    '今天天气很好，我们去公园散步。你好世界。', 'こんにちは世界、カタカナ。', '안녕하세요 세계', 'مرحبا بالعالم',
+    'שלום עולם', 'नमस्ते दुनिया', 'สวัสดีชาวโลก', 'café naïve résumé Ünïcödé',
+    '🙂👍🏽👩\u200d👩\u200d👧'
+]
+SPECIAL = '<|end|>'
+
+
+def wrap(backend: Tokenizer, **tokens: str) -> PreTrainedTokenizerFast:
+    backend.add_special_tokens([SPECIAL])
+    backend.post_processor = processors.TemplateProcessing(
+        single=f'{SPECIAL} $A {SPECIAL}',
+        special_tokens=[(SPECIAL, backend.token_to_id(SPECIAL))])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, eos_token=SPECIAL, **tokens)
+
+
+def train(backend: Tokenizer, trainer: trainers.Trainer) -> Tokenizer:
+    backend.train_from_iterator(CORPUS, trainer)
+    return backend
+
+
+def byte_level(prefix: bool = False,
+               trim: bool = False,
+               normalizer: normalizers.Normalizer | None = None,
+               digits: bool = False,
+               vocab_size: int = 450) -> PreTrainedTokenizerFast:
+    """GPT-2 style; `vocab_size=256` has no merges."""
+    backend = Tokenizer(models.BPE())
+    first = [pre_tokenizers.Digits(individual_digits=True)] if digits else []
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [*first, pre_tokenizers.ByteLevel(add_prefix_space=prefix)])
+    if normalizer is not None:
+        backend.normalizer = normalizer
+    backend = train(
+        backend,
+        trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    backend.decoder = decoders.ByteLevel()
+    tokenizer = wrap(backend)
+    if trim:
+        tokenizer.backend_tokenizer.post_processor = processors.ByteLevel(
+            trim_offsets=True, add_prefix_space=prefix)
+    return tokenizer
+
+
+def trimmed_nfc() -> PreTrainedTokenizerFast:
+    return byte_level(prefix=True, trim=True, normalizer=normalizers.NFC())
+
+
+def _spaced_pieces() -> tuple[dict[str, int], list[tuple[str, str]]]:
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    train(
+        backend,
+        trainers.BpeTrainer(
+            vocab_size=220, show_progress=False, limit_alphabet=60))
+    model = json.loads(backend.to_str())['model']
+    merges = [
+        tuple(m if isinstance(m, list) else m.split()) for m in model['merges']
+    ]
+    pieces = ['<unk>', *(f'<0x{i:02X}>' for i in range(256)), *model['vocab']]
+    # A run of spaces, as Llama has.
+    pieces += ['\u2581\u2581']
+    merges += [('\u2581', '\u2581')]
+    return {piece: i for i, piece in enumerate(pieces)}, merges
+
+
+def byte_fallback(prepend: str, merge: bool = True) -> PreTrainedTokenizerFast:
+    """Llama style: 'legacy' is a normaliser, the others are Metaspace.
+
+    Without `merge` only two spaces make one token.
+    """
+    vocab, merges = _spaced_pieces()
+    merges = merges if merge else merges[-1:]
+    backend = Tokenizer(
+        models.BPE(
+            vocab,
+            merges,
+            byte_fallback=True,
+            unk_token='<unk>',
+            fuse_unk=True))
+    if prepend == 'legacy':
+        backend.normalizer = normalizers.Sequence([
+            normalizers.Prepend('\u2581'),
+            normalizers.Replace(' ', '\u2581')
+        ])
+    else:
+        backend.pre_tokenizer = pre_tokenizers.Metaspace(
+            prepend_scheme=prepend, split=False)
+    return wrap(backend, unk_token='<unk>')
+
+
+def gemma() -> PreTrainedTokenizerFast:
+    """Runs of spaces are pieces and added tokens alike."""
+    tokenizer = byte_fallback('never')
+    tokenizer.backend_tokenizer.add_tokens(
+        [AddedToken('\u2581\u2581', normalized=False)])
+    return tokenizer
+
+
+def unigram() -> PreTrainedTokenizerFast:
+    """T5 style: NFKC, runs of spaces collapse, unknown characters."""
+    backend = Tokenizer(models.Unigram())
+    backend.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(),
+         normalizers.Replace(Regex(' {2,}'), ' ')])
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    train(
+        backend,
+        trainers.UnigramTrainer(
+            vocab_size=300,
+            show_progress=False,
+            special_tokens=['<unk>'],
+            unk_token='<unk>'))
+    return wrap(backend, unk_token='<unk>')
+
+
+def word_piece(lowercase: bool) -> PreTrainedTokenizerFast:
+    backend = Tokenizer(models.WordPiece(unk_token='[UNK]'))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    train(
+        backend,
+        trainers.WordPieceTrainer(
+            vocab_size=400, show_progress=False, special_tokens=['[UNK]']))
+    return wrap(backend, unk_token='[UNK]')
+
+
+class Pieces(PreTrainedTokenizer):
+    """A tokenizer in python, in every transformers: pieces by a function.
+
+    Entries of the vocabulary are given; what is not in it is unknown.
+    """
+
+    def __init__(self, entries: list[str | bytes], cut: Callable[[str], list],
+                 **kwargs: str) -> None:
+        self.entries, self.cut = entries, cut
+        super().__init__(**kwargs)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.entries)
+
+    def get_vocab(self) -> dict:
+        return {entry: i for i, entry in enumerate(self.entries)}
+
+    def _tokenize(self, text: str, **kwargs: str) -> list:
+        return self.cut(text)
+
+    def _convert_token_to_id(self, token: str | bytes) -> int:
+        known = token in self.entries
+        return self.entries.index(token) if known else self.unk_token_id
+
+    def _convert_id_to_token(self, index: int) -> str | bytes:
+        return self.entries[index]
+
+
+def byt5() -> PreTrainedTokenizer:
+    return transformers.ByT5Tokenizer()
+
+
+def slow(name: str) -> type:
+    """A tokenizer class in python, where this transformers has it."""
+    found = getattr(transformers, name, None)
+    if found is None or issubclass(found, PreTrainedTokenizerFast):
+        pytest.skip(f'transformers {transformers.__version__} has no {name} '
+                    'in python')
+    return found
+
+
+def slow_gpt2(folder) -> PreTrainedTokenizer:
+    cls = slow('GPT2Tokenizer')
+    byte_level().backend_tokenizer.model.save(str(folder))
+    return cls(
+        folder / 'vocab.json',
+        folder / 'merges.txt',
+        unk_token=SPECIAL,
+        bos_token=SPECIAL,
+        eos_token=SPECIAL)
+
+
+def slow_bert(folder) -> PreTrainedTokenizer:
+    cls = slow('BertTokenizer')
+    word_piece(True).backend_tokenizer.model.save(str(folder))
+    return cls(folder / 'vocab.txt')
+
+
+@functools.lru_cache(maxsize=None)
+def _sentencepiece_model(byte_fallback: bool) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        trainer = pytest.importorskip('sentencepiece').SentencePieceTrainer
+    model = io.BytesIO()
+    rules = dict(
+        normalization_rule_name='identity', remove_extra_whitespaces=False)
+    trainer.train(
+        sentence_iterator=iter(CORPUS),
+        model_writer=model,
+        model_type='bpe' if byte_fallback else 'unigram',
+        vocab_size=450 if byte_fallback else 180,
+        byte_fallback=byte_fallback,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **(rules if byte_fallback else {}))
+    return model.getvalue()
+
+
+def slow_llama(folder, legacy: bool) -> PreTrainedTokenizer:
+    cls = slow('LlamaTokenizer')
+    path = folder / 'tokenizer.model'
+    path.write_bytes(_sentencepiece_model(byte_fallback=True))
+    return cls(str(path), legacy=legacy)
+
+
+def slow_t5(folder) -> PreTrainedTokenizer:
+    """NFKC, runs of spaces collapse, no byte fallback."""
+    cls = slow('T5Tokenizer')
+    path = folder / 'spiece.model'
+    path.write_bytes(_sentencepiece_model(byte_fallback=False))
+    return cls(str(path), legacy=False, extra_ids=0)
+
+
+EXACT: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
+    'byte level':
+    byte_level,
+    'byte level, prefix space':
+    functools.partial(byte_level, prefix=True),
+    'byte level, trimmed':
+    functools.partial(byte_level, trim=True),
+    'byte level, prefix space, trimmed':
+    functools.partial(byte_level, prefix=True, trim=True),
+    'byte level, digits':
+    functools.partial(byte_level, digits=True),
+    'bytes':
+    functools.partial(byte_level, vocab_size=256),
+    'gemma':
+    gemma,
+    'byt5':
+    byt5,
+    **{
+        f'byte fallback, {scheme}': functools.partial(byte_fallback, scheme)
+        for scheme in ('always', 'first', 'never', 'legacy')
+    }
+}
+LOSSY: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
+    'byte level, NFC':
+    functools.partial(byte_level, normalizer=normalizers.NFC()),
+    'byte level, NFC, trimmed': trimmed_nfc,
+    'unigram': unigram,
+    'word piece, cased': functools.partial(word_piece, False),
+    'word piece, uncased': functools.partial(word_piece, True),
+}
+SLOW = {
+    'slow gpt2': slow_gpt2,
+    'slow bert': slow_bert,
+    'slow llama': functools.partial(slow_llama, legacy=False),
+    'slow llama, legacy': functools.partial(slow_llama, legacy=True),
+    'slow t5': slow_t5,
+}
