@@ -5,9 +5,9 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from csv_plugin.core.errors import InputError
+from csv_plugin.io.files import read_bytes
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,7 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _text(file: str) -> str:
-    try:
-        data = Path(file).read_bytes()
-    except OSError as error:
-        raise InputError(file, 'a file that can be read',
-                         f'the error {error.strerror!r}',
-                         'Check the path.') from error
+    data = read_bytes(file)
     try:
         return data.decode('utf-8-sig')  # Excel writes a byte order mark
     except UnicodeDecodeError as error:

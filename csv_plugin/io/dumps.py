@@ -19,7 +19,7 @@ from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import LossTable, TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet, utf8_bytes
-from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.files import atomic_path
 from csv_plugin.io.loss_rows import (OPTIONAL, REMEDY, from_table, named_in,
                                      read_table, to_table)
 from csv_plugin.io.merging import check_texts, merge_texts

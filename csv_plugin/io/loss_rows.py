@@ -1,7 +1,6 @@
 """Token losses as rows of a Parquet table, one per text."""
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
+from csv_plugin.io.files import read_bytes
 
 #: Columns that a table lacks if what they hold was not recorded.
 OPTIONAL = ('token_ids', 'entropy', 'rank')
@@ -96,12 +96,7 @@ def read_table(file: str) -> pa.Table:
     Raises:
         InputError: The file is missing, truncated, damaged or no Parquet.
     """
-    try:
-        data = Path(file).read_bytes()
-    except OSError as error:
-        raise InputError(file, 'a file that can be read',
-                         f'the error {error.strerror!r}',
-                         'Check the path.') from error
+    data = read_bytes(file)
     try:
         # From memory: a path that looks like an address is never followed.
         table = pq.ParquetFile(

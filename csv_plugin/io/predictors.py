@@ -18,7 +18,7 @@ from csv_plugin.core.errors import InputError
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SalienceModel
-from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.files import atomic_path
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 1

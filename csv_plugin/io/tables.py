@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.io.atomic import atomic_path
 from csv_plugin.io.csv_rows import CsvRow, read_rows
+from csv_plugin.io.files import atomic_path
 
 FilePath = str | os.PathLike[str]
 _CellReader = Callable[[CsvRow, str], float]

@@ -2,12 +2,11 @@
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.files import atomic_path, read_bytes
 
 
 def read_texts(path: str | os.PathLike[str]) -> TextSet:
@@ -77,12 +76,7 @@ def _record(text: Text) -> dict[str, Any]:
 
 def _records(file: str) -> Iterator[tuple[int, Any]]:
     """Line number and JSON value of every line that is not blank."""
-    try:
-        data = Path(file).read_bytes()
-    except OSError as error:
-        raise InputError(file, 'a file that can be read',
-                         f'the error {error.strerror!r}',
-                         'Check the path.') from error
+    data = read_bytes(file)
     # Not splitlines: JSON leaves other line separators in texts as they are.
     lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
     for line, content in enumerate(lines, start=1):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are read with a clear error and written whole or not at all."""
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,3 +39,17 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """All of a file.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            os.fspath(path), 'a file that can be read',
+            f'the error {error.strerror!r}', 'Check the path.') from error
