@@ -6,8 +6,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
-from csv_plugin.lm.statistics import (COLUMNS, FullLogits, HeadLogits,
-                                      Logits)
+from csv_plugin.lm.statistics import COLUMNS, FullLogits, HeadLogits, Logits
 
 #: Tokens on which the two ways to the logits are compared.
 PROBE_TOKENS = 8
@@ -101,8 +100,8 @@ def _is_capped(model: Any) -> bool:
 
 
 def _run(network: Any, inputs: Tensor) -> Any:
-    # Padding is no reason for a mask, which would cost attention its causal
-    # kernel; so does no mask at all, where packed texts are then looked for.
+    # All ones, padding included: with zeros, or without a mask (where it
+    # looks for packed texts), transformers gives up the causal kernel.
     return network(
         input_ids=inputs,
         attention_mask=torch.ones_like(inputs),

@@ -18,10 +18,10 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.batching import cut_windows, group_batches, pad, target_rows
+from csv_plugin.lm.batching import (cut_windows, default_max_tokens,
+                                    group_batches, pad, target_rows)
 from csv_plugin.lm.causal_lm import (body_states, context_length, evaluating,
                                      input_device, prefix_token)
-from csv_plugin.lm.token_losses import MAX_TOKENS
 from csv_plugin.lm.tokenization import tokenize_all
 
 
@@ -75,7 +75,8 @@ def hidden_states(model: Any,
             tokens.ids, tokens.ids[-1:]), prefix, limit)
     ]
     device = input_device(model)
-    for batch in progress(list(group_batches(windows, MAX_TOKENS))):
+    size = default_max_tokens(device)
+    for batch in progress(list(group_batches(windows, size))):
         with evaluating(model):
             states = body_states(model, pad(batch).to(device)).flatten(0, 1)
             rows = target_rows(batch).to(states.device)
@@ -141,7 +142,7 @@ def accumulate_phi(chunks: Iterable[StateChunk],
     """
     losses = np.where(table.scored, table.losses, 0.0)
     seen = np.zeros(losses.shape[1], dtype=bool)
-    phi = total = squares = 0.0
+    phi = total = squares = np.zeros(1)
     for chunk in chunks:
         start = table.token_offsets[chunk.text] + chunk.first
         stop = start + len(chunk.states)

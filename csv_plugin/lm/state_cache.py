@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.files import atomic_path
 from csv_plugin.lm.hidden_states import StateChunk
 
 FORMAT = 'csv_plugin.states'

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 #: Rows (tokens) and columns (vocabulary) of a block.
-ROWS = 1024
-COLUMNS = 4096
+ROWS = 2048
+COLUMNS = 1024
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,17 +11,15 @@ from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.batching import (Window, cut_windows, group_batches, pad,
-                                    target_rows)
+from csv_plugin.lm.batching import (Window, cut_windows, default_max_tokens,
+                                    group_batches, pad, target_rows)
 from csv_plugin.lm.causal_lm import (context_length, evaluating, input_device,
                                      logits_of, plain_head, prefix_token)
 from csv_plugin.lm.statistics import TokenStatistics, token_statistics
 from csv_plugin.lm.tokenization import (TokenizedText, check_unknown_share,
                                         tokenize_all)
 
-#: Inputs of a batch: small batches of sorted texts hardly pad.
-MAX_TOKENS = 2048
-#: The same where the model makes all logits itself.
+#: Inputs of a batch where the model makes all logits itself.
 MAX_TOKENS_FULL = 512
 
 
@@ -80,7 +78,8 @@ def token_losses(model: Any,
     with evaluating(model):
         head = plain_head(model, pad(windows[:1]).to(device)) \
             if windows else None
-        size = max_tokens or (MAX_TOKENS_FULL if head is None else MAX_TOKENS)
+        size = max_tokens or (default_max_tokens(device)
+                              if head else MAX_TOKENS_FULL)
         for batch in progress(list(group_batches(windows, size))):
             logits = logits_of(model, head, pad(batch).to(device))
             record.fill(

@@ -7,7 +7,7 @@ from tabulate import tabulate
 
 from csv_plugin.core.predictor import Prediction
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
-from csv_plugin.io.atomic import atomic_path
+from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import write_csv
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',

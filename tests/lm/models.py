@@ -7,14 +7,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import (BloomConfig, BloomForCausalLM, CohereConfig,
-                          CohereForCausalLM, Gemma2Config, Gemma2ForCausalLM,
-                          GPT2Config, GPT2LMHeadModel, GPTNeoXConfig,
-                          GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM,
-                          MambaConfig, MambaForCausalLM, OPTConfig,
-                          OPTForCausalLM, PreTrainedModel,
-                          PreTrainedTokenizerFast, Qwen2Config,
-                          Qwen2ForCausalLM)
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers.models.bloom import BloomConfig, BloomForCausalLM
+from transformers.models.cohere import CohereConfig, CohereForCausalLM
+from transformers.models.gemma2 import Gemma2Config, Gemma2ForCausalLM
+from transformers.models.gpt2 import GPT2Config, GPT2LMHeadModel
+from transformers.models.gpt_neox import GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers.models.llama import LlamaConfig, LlamaForCausalLM
+from transformers.models.mamba import MambaConfig, MambaForCausalLM
+from transformers.models.opt import OPTConfig, OPTForCausalLM
+from transformers.models.qwen2 import Qwen2Config, Qwen2ForCausalLM
 
 from .tokenizers import SPECIAL, byte_level
 
@@ -45,11 +47,12 @@ def gpt_neox(**settings: Any) -> PreTrainedModel:
 
 def qwen2(**settings: Any) -> PreTrainedModel:
     return Qwen2ForCausalLM(
-        Qwen2Config(**{
-            **_SIZES, 'num_key_value_heads': 2,
-            'tie_word_embeddings': True,
-            **settings
-        }))
+        Qwen2Config(
+            **{
+                **_SIZES, 'num_key_value_heads': 2,
+                'tie_word_embeddings': True,
+                **settings
+            }))
 
 
 def gemma2(**settings: Any) -> PreTrainedModel:
@@ -130,12 +133,11 @@ def bloom(**settings: Any) -> PreTrainedModel:
 def cohere(**settings: Any) -> PreTrainedModel:
     """Scales its logits."""
     return CohereForCausalLM(
-        CohereConfig(
-            **{
-                **_SIZES, 'num_key_value_heads': 2,
-                'logit_scale': .25,
-                **settings
-            }))
+        CohereConfig(**{
+            **_SIZES, 'num_key_value_heads': 2,
+            'logit_scale': .25,
+            **settings
+        }))
 
 
 #: Body and head alone give the logits.

@@ -17,8 +17,9 @@ def window(text, length, first_id=0, n_targets=None):
     return Window(text, inputs, inputs[-(n_targets or length):] + 1, 0)
 
 
-windows_of_any_length = st.lists(st.integers(1, 40), max_size=30).map(
-    lambda lengths: [window(i, n) for i, n in enumerate(lengths)])
+windows_of_any_length = st.lists(
+    st.integers(1, 40), max_size=30).map(
+        lambda lengths: [window(i, n) for i, n in enumerate(lengths)])
 
 
 @given(st.integers(0, 300), prefixes, st.integers(2, 60))
@@ -94,6 +95,12 @@ def test_batches_hold_all_windows_within_the_budget(windows, budget):
     for batch, width, after in zip(batches, widths, batches[1:]):
         # No batch ends early.
         assert width * (len(batch) + 1) > budget, (width, len(after))
+
+
+def test_a_batch_may_fill_its_budget():
+    windows = [window(i, 8) for i in range(3)]
+    assert [len(batch) for batch in group_batches(windows, 16)] == [2, 1]
+    assert [len(batch) for batch in group_batches(windows, 15)] == [1, 1, 1]
 
 
 @given(

@@ -54,14 +54,25 @@ def test_a_scale_is_seen_where_logits_are_tiny(dtype, initializer_range):
     assert head_of(model) is not None
 
 
-def test_half_precision_logits_handed_out_as_fp32_are_plain():
-    """As models of older releases and from hubs do."""
-    model = make('llama').bfloat16()
+@pytest.mark.parametrize('dtype, scale', [(torch.float32, 1.00001),
+                                          (torch.float16, 1.02),
+                                          (torch.bfloat16, 1.1)])
+def test_a_scale_is_seen_unless_rounding_hides_it(dtype, scale):
+    assert head_of(make('cohere', logit_scale=scale).to(dtype)) is None
+
+
+@pytest.mark.parametrize('inside, outside', [
+    (torch.bfloat16, torch.float32),
+    (torch.float32, torch.bfloat16),
+])
+def test_logits_handed_out_in_another_type_are_plain(inside, outside):
+    """As fp32 by older releases and code from hubs."""
+    model = make('llama').to(inside)
     plain = model.forward
 
     def forward(*args, **kwargs):
         output = plain(*args, **kwargs)
-        output.logits = output.logits.float()
+        output.logits = output.logits.to(outside)
         return output
 
     model.forward = forward
@@ -115,7 +126,7 @@ def test_a_body_of_another_width_is_not_plain():
     """The head sees a projection of what the body gives."""
     model = make('llama')
     model.lm_head = nn.Linear(8, model.config.vocab_size)
-    model.forward = lambda input_ids, use_cache: types.SimpleNamespace(
+    model.forward = lambda input_ids, **_: types.SimpleNamespace(
         logits=model.lm_head(body_states(model, input_ids)[..., :8]))
     assert head_of(model) is None
 

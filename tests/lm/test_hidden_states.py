@@ -124,8 +124,7 @@ def test_states_that_are_not_finite_are_refused():
                 InputError,
                 match=rf"'some/model'.*at token {where} of text 't0'"
                 '.*bfloat16 or float32'):
-            list(
-                hidden_states(model, tokenizer(), TEXTS[:1], context=context))
+            list(hidden_states(model, tokenizer(), TEXTS[:1], context=context))
 
 
 def test_progress_sees_the_batches():
@@ -244,10 +243,13 @@ def overlapping(chunks):
 
 
 def too_long(chunks):
-    """Into the next text: its own chunk comes later."""
-    chunk = chunks[-2]
-    states = np.vstack([chunk.states, chunk.states[:1]])
-    return [StateChunk(chunk.text, chunk.first, states)]
+    """Into the next text, whose own chunk leaves room: all are covered."""
+    states = np.concatenate([chunk.states for chunk in chunks[::-1]])
+    return [
+        StateChunk(0, 0, states[:8]),
+        StateChunk(2, 1, states[8:12]),
+        StateChunk(3, 0, states[12:])
+    ]
 
 
 @pytest.mark.parametrize('change, text', [(missing, 't3'), (shortened, 't3'),

@@ -96,7 +96,8 @@ def test_confident_predictions_at_large_logits_lose_no_digits():
     logits[0, 3], logits[0, 20] = 10000., 9993.
     found = of_all(FullLogits(logits), torch.tensor([3]))
     losses, entropy, _ = truth(logits, torch.tensor([3]))
-    torch.testing.assert_close(found.losses.double(), losses, rtol=1e-4, atol=0)
+    torch.testing.assert_close(
+        found.losses.double(), losses, rtol=1e-4, atol=0)
     torch.testing.assert_close(
         found.entropy.double(), entropy, rtol=1e-4, atol=0)
 
@@ -157,6 +158,12 @@ def test_rows_are_looked_up():
     targets = torch.randint(11, (7, ))
     found = token_statistics(FullLogits(logits), rows, targets, True, True)
     check(found, truth(logits[rows], targets), 2e-6)
+
+
+def test_blocks_are_free_to_overwrite():
+    values = torch.ones(3, 5)
+    FullLogits(values).block(1, 4).zero_()
+    assert torch.equal(values, torch.ones(3, 5))
 
 
 def test_only_what_is_asked_for():

@@ -1,5 +1,4 @@
 """Token losses against one text, one pass, all logits, float64."""
-import types
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from csv_plugin.core.errors import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.lm import token_losses as module
 from csv_plugin.lm.token_losses import token_losses
-from .models import (CONTEXT, MODELS, PLAIN, VOCABULARY, make,
-                     reference_losses, tokenizer)
+from .models import CONTEXT, MODELS, make, reference_losses, tokenizer
 from .tokenizers import CORPUS, SPECIAL
 
 BOS = 450
@@ -41,8 +39,7 @@ def test_losses_are_those_of_an_unbatched_pass(name):
         ids = tokenizer()(text.text, add_special_tokens=False).input_ids
         assert found.token_ids.tolist() == ids
         expected = reference_losses(model, [BOS, *ids])
-        np.testing.assert_allclose(
-            found.losses, expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
         assert expected.std() > .3
         assert found.sha256 == text.sha256
         assert found.n_chars == len(text.text) and found.spans.tiles
@@ -215,6 +212,15 @@ def test_the_context_is_the_models_own(name):
 
 
 @pytest.mark.parametrize('name', ['llama', 'gemma2'])
+def test_no_context_is_no_limit(name):
+    """Positions are rotations here, so that there is none by nature."""
+    model = make(name)
+    found, = losses_of(model, [LONG], context=0)
+    expected = reference_losses(model, [BOS, *found.token_ids])
+    np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['llama', 'gemma2'])
 def test_entropy_and_rank(name):
     model = make(name)
     found = losses_of(model, TEXTS, entropy=True, rank=True)
@@ -260,6 +266,21 @@ def test_plain_heads_run_without_all_logits():
     assert lengths == [(1, 8)]
 
 
+def test_attention_keeps_its_causal_kernel(monkeypatch):
+    """Padded batches too; with a mask it would do twice the work."""
+    calls = []
+    plain = torch.nn.functional.scaled_dot_product_attention
+
+    def attention(*args, **kwargs):
+        calls.append((kwargs['attn_mask'], kwargs['is_causal']))
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(torch.nn.functional, 'scaled_dot_product_attention',
+                        attention)
+    losses_of(make('llama'), TEXTS)
+    assert set(calls) == {(None, True)}
+
+
 def test_batches_of_models_that_make_all_logits_are_small():
     model = make('gemma2')
     shapes = []
@@ -281,9 +302,7 @@ def test_batches_of_models_that_make_all_logits_are_small():
                                               (torch.float16, .02)])
 @pytest.mark.parametrize('name', MODELS)
 def test_half_precision_models_are_close_to_fp32(name, dtype, tolerance):
-    settings = {'init_std': .1} if name == 'opt' else {
-        'initializer_range': .1
-    }
+    settings = {'init_std': .1} if name == 'opt' else {'initializer_range': .1}
     exact = losses_of(make(name, **settings), TEXTS)
     found = losses_of(make(name, **settings).to(dtype), TEXTS)
     error = np.concatenate(
@@ -360,8 +379,10 @@ def test_progress_sees_the_batches():
 def test_a_tokenizer_that_does_not_know_the_text_is_refused():
     made = tokenizer()
     made.unk_token = 'e'
-    made.backend_tokenizer.model = type(made.backend_tokenizer.model)(
-        {'e': 0}, [], unk_token='e')
+    made.backend_tokenizer.model = type(
+        made.backend_tokenizer.model)({
+            'e': 0
+        }, [], unk_token='e')
     made.backend_tokenizer.post_processor = processors.ByteLevel()
     with pytest.raises(InputError, match='at most 1% unknown tokens'):
         losses_of(make('llama'), TEXTS, made)
@@ -390,14 +411,17 @@ def offload_to_disk(accelerate, model, folder):
 
 def offload_the_head(accelerate, model, folder):
     accelerate.dispatch_model(
-        model, {'model': 'cpu', 'lm_head': 'disk'},
+        model, {
+            'model': 'cpu',
+            'lm_head': 'disk'
+        },
         main_device='cpu',
         offload_dir=folder)
 
 
 @pytest.mark.parametrize('name', ['llama', 'gemma2'])
-@pytest.mark.parametrize(
-    'offload', [offload_to_cpu, offload_to_disk, offload_the_head])
+@pytest.mark.parametrize('offload',
+                         [offload_to_cpu, offload_to_disk, offload_the_head])
 def test_offloaded_weights(accelerate, name, offload, tmp_path):
     model = make(name, tie_word_embeddings=False)
     expected = losses_of(model, TEXTS)
