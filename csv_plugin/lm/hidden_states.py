@@ -62,8 +62,8 @@ def hidden_states(model: Any,
         StateChunk: Every token in one chunk, the longest texts first.
 
     Raises:
-        InputError: If a text cannot be reproduced from its tokens, or a
-            state is not finite.
+        InputError: If a text cannot be reproduced from its tokens, a state
+            is not finite, or the model is wrapped by an adapter.
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model) if context is None else context
@@ -79,6 +79,7 @@ def hidden_states(model: Any,
     for batch in progress(list(group_batches(windows, size))):
         with evaluating(model):
             states = body_states(model, pad(batch).to(device)).flatten(0, 1)
+            _check_width(model, states.shape[1])
             rows = target_rows(batch).to(states.device)
             states = states[rows].float().cpu().numpy()
         bounds = np.cumsum([len(window.targets) for window in batch])[:-1]
@@ -89,6 +90,15 @@ def hidden_states(model: Any,
                                part[skip:])
             _check_finite(model, texts[window.text], chunk)
             yield chunk
+
+
+def _check_width(model: Any, width: int) -> None:
+    """Refuse wrappers whose inner model is the whole one, head included."""
+    expected = getattr(model.get_output_embeddings(), 'in_features', width)
+    if width != expected:
+        raise InputError(f'hidden states of {model.name_or_path!r}',
+                         f'the {expected} numbers that its head takes',
+                         str(width), 'Merge adapters into the model first.')
 
 
 def _check_finite(model: Any, text: Text, chunk: StateChunk) -> None:

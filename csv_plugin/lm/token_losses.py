@@ -54,6 +54,8 @@ def token_losses(model: Any,
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
         max_tokens (Optional[int]): Inputs of a batch, padding included.
+            Where the position encoding depends on the length (some RoPE
+            variants), a batch takes that of its longest text.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
 
     Returns:

@@ -279,3 +279,16 @@ def test_states_of_a_scoring_lm_give_features_of_its_texts():
             hidden_states(model, made, TEXTS, context=context), table)
         np.testing.assert_allclose(
             features.values[:, 1:], phi, rtol=0, atol=1e-5)
+
+
+def test_wrappers_that_are_the_whole_model_are_refused():
+    """As adapters are: their inner model returns logits."""
+    model = make('llama')
+
+    class Wrapped(type(model)):
+        base_model = property(lambda self: self.whole[0])
+
+    whole = make('llama')
+    model.__class__, model.whole = Wrapped, [whole]
+    with pytest.raises(InputError, match=r'32 numbers.*found 512.*adapters'):
+        list(hidden_states(model, tokenizer(), [Text('t', 'abc')]))
