@@ -1,8 +1,8 @@
-"""The marks that real models' losses and scores must reach.
+"""Errors on real models' losses and scores stay as low as they were.
 
 The data is 89 models' losses on 263 texts and their benchmark scores; it is
-not part of the repository but lies beside it. Marks are geometric means of
-the test MSE over the main benchmarks.
+not part of the repository but lies beside it. Bounds are on geometric means
+of the test MSE over the main benchmarks.
 """
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope='module')
 def tables() -> ModelTables:
-    """Of the main benchmarks alone: the marks are about no others."""
+    """Of the main benchmarks alone: the bounds are about no others."""
     tables = read_model_tables(*FILES)
     known = tables.accuracies
     main = known.select_benchmarks(tables.main)

@@ -23,15 +23,11 @@ from csv_plugin.report.study_tables import (error_table, write_leaderboard,
                                             write_predictions, write_report)
 
 
-def split_name(name):
-    return 'validation' if name == 'val' else name
-
-
 def whole_number(text):
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f'expected a whole number, 0 or more, found {text!r}')
+    return int(text)
 
 
 def check_folder(path):
@@ -52,7 +48,7 @@ def parse_args(argv):
         parser.add_argument(
             f'--{option}',
             nargs='+',
-            type=split_name,
+            type=lambda name: {'val': 'validation'}.get(name, name),
             default=default,
             choices=('train', 'validation', 'test'),
             metavar='SPLIT',
@@ -61,8 +57,7 @@ def parse_args(argv):
     parser.add_argument(
         '--leave-family-out',
         action='store_true',
-        help='predict every model of all these splits from models of other\n'
-        'families; the predictor is then fitted on all of them')
+        help='predict each model of all these splits from other families')
     parser.add_argument(
         '--seed',
         type=whole_number,
@@ -74,6 +69,11 @@ def parse_args(argv):
 
 def run(args, command):
     check_folder(args.out)
+    both = set(args.fit) & set(args.predict)
+    if both and not args.leave_family_out:
+        raise InputError('--fit and --predict', 'different splits',
+                         f'{sorted(both)} in both',
+                         'Take it out of one, or use --leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(tuple(args.fit))
@@ -100,9 +100,9 @@ def run(args, command):
     write_leaderboard(args.out / 'leaderboard.md', study, shown)
     write_report(args.out / 'report.md', study, tables.main, title, command)
     save_predictor(study.predictor, args.out / 'predictor.safetensors')
-    print(title, error_table(study, tables.main), sep='\n\n')
-    print(f'\nWritten to {args.out}: predictions.csv, leaderboard.md, '
-          'report.md, predictor.safetensors')
+    written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
+               'report.md, predictor.safetensors')
+    print(title, error_table(study, tables.main), written, sep='\n\n')
 
 
 def main(argv=None):
@@ -110,7 +110,7 @@ def main(argv=None):
     command = shlex.join(['python', 'tools/fit_from_tables.py', *argv])
     try:
         run(parse_args(argv), command)
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f'error: {error}', file=sys.stderr)
         return 2
     return 0

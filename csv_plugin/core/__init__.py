@@ -1,4 +1,4 @@
-"""The method itself, on numpy and scipy alone.
+"""The method itself, on numpy and scipy (and threadpoolctl) alone.
 
 Nothing in here imports torch, transformers or opencompass.
 """

@@ -3,9 +3,9 @@
 `fit_predictor` learns, `Predictor.predict` is a dot product and a curve.
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import ClassVar
+from typing import Optional
 
 import numpy as np
 import scipy
@@ -16,93 +16,12 @@ from csv_plugin import __version__
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceModel, Solver, Task,
                                       fold_masks)
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One predicted accuracy.
-
-    Args:
-        value (float): A fraction in 0..1.
-        low (float): Lower end of the interval, a fraction.
-        high (float): Upper end, a fraction.
-        level (float): Share of such intervals that should hold the
-            observed accuracy.
-        extrapolated (bool): Whether the capability score lies outside
-            those fitted on.
-        in_sample (bool): Whether the model's observed accuracy was fitted
-            on, so that the prediction proves nothing.
-    """
-    value: float
-    low: float
-    high: float
-    level: float
-    extrapolated: bool
-    in_sample: bool
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionTable:
-    """Predicted accuracies of M models on B benchmarks.
-
-    Args:
-        models (tuple[str, ...]): M names.
-        benchmarks (tuple[str, ...]): B names.
-        values (NDArray): Fractions, shape `(M, B)`; so are `low`, `high`.
-        low (NDArray): Lower ends of the intervals.
-        high (NDArray): Upper ends of the intervals.
-        extrapolated (NDArray): Shape `(M, B)`, see `Prediction`.
-        in_sample (NDArray): Shape `(M, B)`, see `Prediction`.
-        level (float): Level of the intervals.
-    """
-    models: tuple[str, ...]
-    benchmarks: tuple[str, ...]
-    values: NDArray
-    low: NDArray
-    high: NDArray
-    extrapolated: NDArray
-    in_sample: NDArray
-    level: float
-
-    _ARRAYS: ClassVar = ('values', 'low', 'high', 'extrapolated', 'in_sample')
-
-    def at(self, model: str, benchmark: str) -> Prediction:
-        """The prediction of one model on one benchmark.
-
-        Raises:
-            ValueError: If the table has no such model or benchmark.
-        """
-        cell = self.models.index(model), self.benchmarks.index(benchmark)
-        return Prediction(
-            float(self.values[cell]), float(self.low[cell]),
-            float(self.high[cell]), self.level, bool(self.extrapolated[cell]),
-            bool(self.in_sample[cell]))
-
-    def select(self, models: Sequence[str]) -> 'PredictionTable':
-        """The rows of some models, in their order.
-
-        Raises:
-            ValueError: If the table has no such model.
-        """
-        rows = [self.models.index(model) for model in models]
-        return replace(
-            self, models=tuple(models),
-            **{part: getattr(self, part)[rows]
-               for part in self._ARRAYS})  # yapf: disable
-
-    @classmethod
-    def concatenate(cls,
-                    tables: Sequence['PredictionTable']) -> 'PredictionTable':
-        """One table of the models of all; benchmarks and level agree."""
-        return replace(
-            tables[0], models=sum((table.models for table in tables), ()),
-            **{part: np.concatenate([getattr(t, part) for t in tables])
-               for part in cls._ARRAYS})  # yapf: disable
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +63,8 @@ class Predictor:
         fingerprint (str): Of the validation set the losses belong to.
         benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
         versions (Mapping[str, str]): Package versions at training.
+        scored (Optional[NDArray]): Tokens that the features count, bool,
+            `(T,)`; None where they were not made from tokens.
 
     Raises:
         InputError: If there is no benchmark.
@@ -153,6 +74,7 @@ class Predictor:
     fingerprint: str
     benchmarks: tuple[BenchmarkPredictor, ...]
     versions: Mapping[str, str]
+    scored: Optional[NDArray] = None
 
     def __post_init__(self) -> None:
         if not self.benchmarks:
@@ -219,6 +141,22 @@ class Predictor:
                 'training, in their order', f'{len(features.units)} columns, '
                 f'{theirs!r} in the place of {ours!r}',
                 'Build the features as they were built for the training.')
+        if not _same_tokens(features.scored, self.scored):
+            raise InputError(
+                'predictor', 'features of the tokens that the training '
+                f'counted, {_count(self.scored)}',
+                f'{_count(features.scored)}, or others',
+                'Build the features with scored=predictor.scored.')
+
+
+def _same_tokens(one: Optional[NDArray], other: Optional[NDArray]) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _count(scored: Optional[NDArray]) -> str:
+    return 'none' if scored is None else str(np.count_nonzero(scored))
 
 
 def _predict_one(known: BenchmarkPredictor, features: FeatureTable,
@@ -272,7 +210,7 @@ def fit_predictor(features: FeatureTable,
         'scipy': scipy.__version__
     }
     return Predictor(features.units, features.uniform, fingerprint, known,
-                     versions)
+                     versions, features.scored)
 
 
 def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,

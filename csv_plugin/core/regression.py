@@ -7,6 +7,7 @@ hundreds of them that differ in mask, floor and penalty only, so they are
 stacked and solved together.
 """
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,3 +145,45 @@ def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
         products = (rows[:, :, None] * rows[:, None, :]).reshape(-1, p * p)
         total += weights[:, start:start + n_rows] @ products
     return total.reshape(-1, p, p)
+
+
+def fit_line(
+    score: NDArray[np.float64],
+    accuracy: NDArray[np.float64],
+    floor: float,
+    guess: Optional[NDArray[np.float64]] = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eq. 4 for one benchmark by Levenberg-Marquardt on standardised scores.
+
+    Solved twice, from a logit regression and from the guess; the better one
+    counts.
+
+    Args:
+        score (NDArray): Shape `(n,)`.
+        accuracy (NDArray): Shape `(n,)`, none missing.
+        floor (float): Lower end of Eq. 2.
+        guess (Optional[NDArray]): Intercept and slope, shape `(2,)`.
+
+    Returns:
+        tuple[NDArray, NDArray]: Intercept and slope in standardised scores;
+        alpha and beta.
+    """
+    centre = score.mean()
+    spread = max(score.std(), np.finfo(float).tiny)
+    design = np.stack([np.ones_like(score), (score - centre) / spread], axis=1)
+    n_starts = 1 if guess is None else 2
+    regressions = Regressions(
+        design,
+        accuracy,
+        np.ones((n_starts, len(score))),
+        np.full(n_starts, floor),
+        n_free=2)
+    starts = regressions.start()
+    starts[1:] = guess
+    # So tight that gradients taken at the solution are exact.
+    lines = regressions.solve(0.0, starts, tolerance=1e-14)
+    squares = (regressions.predict(lines) - accuracy)**2
+    line = lines[squares.sum(axis=1).argmin()]
+    # A flat optimum has its half-way point infinitely far away.
+    slope = line[1] or -1e-12
+    return line, np.array([slope / spread, centre - line[0] * spread / slope])

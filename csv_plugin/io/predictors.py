@@ -69,6 +69,8 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         InputError: If the folder does not exist.
     """
     arrays = {'uniform': predictor.uniform}
+    if predictor.scored is not None:
+        arrays['scored'] = predictor.scored
     for index, known in enumerate(predictor.benchmarks):
         for name, array in _arrays(known).items():
             arrays[f'{index}.{name}'] = array
@@ -103,9 +105,12 @@ def load_predictor(path: str | os.PathLike[str]) -> Predictor:
     benchmarks = tuple(
         _benchmark(where, scalars, index, arrays, lengths)
         for index, scalars in enumerate(header['benchmarks']))
+    scored = None
+    if 'scored' in arrays:
+        scored = _array(where, arrays, 'scored', 'T', lengths).astype(bool)
     return Predictor(
         tuple(header['units']), uniform, header['fingerprint'], benchmarks,
-        header['versions'])
+        header['versions'], scored)
 
 
 def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:

@@ -11,14 +11,11 @@ from torch import Tensor
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.regression import Regressions
+from csv_plugin.core.regression import fit_line
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS, diagnose, scaling_law
 from csv_plugin.lm.scoring_head import (ScoringHead, losses_per_character,
                                         weighted_losses)
-
-#: Of the fit of alpha and beta: so tight that the gradient is exact.
-TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,42 +150,3 @@ class HeadObjective:
             np.nanmean(squares[rows], axis=0)
             for rows in (self.train, self.validation)
         ])
-
-
-def fit_line(
-    score: NDArray[np.float64], accuracy: NDArray[np.float64], floor: float,
-    guess: Optional[NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eq. 4 for one benchmark by Levenberg-Marquardt on standardised scores.
-
-    Solved twice, from a logit regression and from the guess; the better one
-    counts.
-
-    Args:
-        score (NDArray): Shape `(n,)`.
-        accuracy (NDArray): Shape `(n,)`, none missing.
-        floor (float): Lower end of Eq. 2.
-        guess (Optional[NDArray]): Intercept and slope, shape `(2,)`.
-
-    Returns:
-        tuple[NDArray, NDArray]: Intercept and slope in standardised scores;
-        alpha and beta.
-    """
-    centre = score.mean()
-    spread = max(score.std(), np.finfo(float).tiny)
-    design = np.stack([np.ones_like(score), (score - centre) / spread], axis=1)
-    n_starts = 1 if guess is None else 2
-    regressions = Regressions(
-        design,
-        accuracy,
-        np.ones((n_starts, len(score))),
-        np.full(n_starts, floor),
-        n_free=2)
-    starts = regressions.start()
-    starts[1:] = guess
-    lines = regressions.solve(0.0, starts, TOLERANCE)
-    squares = (regressions.predict(lines) - accuracy)**2
-    line = lines[squares.sum(axis=1).argmin()]
-    # A flat optimum has its half-way point infinitely far away.
-    slope = line[1] or -1e-12
-    return line, np.array([slope / spread, centre - line[0] * spread / slope])

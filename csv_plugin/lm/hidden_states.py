@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text
@@ -127,21 +127,36 @@ class StateScale:
         """Standardised states, shape `(n, H)`."""
         return (states - self.mean) / self.spread
 
+    def token_weights(self, coefficients: NDArray,
+                      states: NDArray) -> NDArray[np.float64]:
+        """Salience weights of tokens, shape `(n,)` (Eq. 3, linear).
 
-def accumulate_phi(chunks: Iterable[StateChunk],
-                   table: LossTable) -> tuple[FeatureTable, StateScale]:
+        Args:
+            coefficients (NDArray): Of the columns of `accumulate_phi`, such
+                as `SalienceModel.coefficients`. Shape `(1 + H,)`.
+            states (NDArray): At the tokens, shape `(n, H)`.
+        """
+        return coefficients[0] + self.apply(states) @ coefficients[1:]
+
+
+def accumulate_phi(
+        chunks: Iterable[StateChunk],
+        table: LossTable,
+        scored: Optional[NDArray] = None) -> tuple[FeatureTable, StateScale]:
     """Feature columns of a scoring LM: the mean loss, then Phi.
 
     Hidden states are standardised over the tokens, or a few huge directions
     would be all that a penalty sees. With coefficients `c` of the columns,
     the weight of token t is `c[0] + h_t . c[1:]`, `h_t` standardised.
 
-    Scored: the tokens that every model scored (`LossTable.scored`).
+    Scored: the tokens that every model scored (`LossTable.scored`), or
+    those given.
 
     Args:
         chunks (Iterable[StateChunk]): From `hidden_states`, of the texts of
             the table under its tokenization.
         table (LossTable): Losses of M models on those tokens.
+        scored (Optional[NDArray]): As in `features.text_features`.
 
     Returns:
         tuple[FeatureTable, StateScale]: `values` of shape `(M, 1 + H)`, nats
@@ -150,7 +165,7 @@ def accumulate_phi(chunks: Iterable[StateChunk],
     Raises:
         InputError: If the chunks do not cover the table's tokens exactly.
     """
-    losses = np.where(table.scored, table.losses, 0.0)
+    losses, counted = counted_losses(table, scored)
     seen = np.zeros(losses.shape[1], dtype=bool)
     phi = total = squares = np.zeros(1)
     for chunk in chunks:
@@ -176,8 +191,8 @@ def accumulate_phi(chunks: Iterable[StateChunk],
     units = ('loss', *(f'h{i}' for i in range(columns.shape[1])))
     uniform = np.zeros(values.shape[1])
     uniform[0] = 1
-    return (FeatureTable(table.models, units, values,
-                         uniform), StateScale(mean, spread))
+    features = FeatureTable(table.models, units, values, uniform, counted)
+    return features, StateScale(mean, spread)
 
 
 def _other_tokens(table: LossTable, text: int) -> InputError:

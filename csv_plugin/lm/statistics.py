@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 #: Rows (tokens) and columns (vocabulary) of a block.
 ROWS = 2048
-COLUMNS = 1024
+COLUMNS = 512
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ def token_losses(model: Any,
         model (Any): A `transformers` causal LM, on any device and of any
             type. It is put into evaluation mode and back.
         tokenizer (Any): Its tokenizer; its settings for padding, truncation
-            and special tokens are neither used nor changed.
+            and special tokens are not used.
         texts (Sequence[Text]): What to score.
         entropy (bool): Record the entropy of each predictive distribution.
         rank (bool): Record how many tokens were more likely.
@@ -60,7 +60,8 @@ def token_losses(model: Any,
 
     Returns:
         list[TokenLosses]: In the order of the texts; losses in nats,
-        computed in fp32.
+        computed in fp32, from logits in fp32 unless the model makes them
+        itself (see `plain_head`).
 
     Raises:
         InputError: If a text cannot be reproduced from its tokens, the

@@ -42,7 +42,9 @@ def tokenize(tokenizer: PreTrainedTokenizerBase,
     `token_alignment`.
 
     Args:
-        tokenizer (PreTrainedTokenizerBase): Any tokenizer; left unchanged.
+        tokenizer (PreTrainedTokenizerBase): Any tokenizer. Truncation and
+            padding that are on in its fast backend end up off, as after any
+            call of it.
         text (str): The text. Special tokens in it are read as the tokenizer
             reads them; none is added.
         where (str): What to call the text in an error.
@@ -62,7 +64,7 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     """`tokenize` for many texts, with few calls of the tokenizer.
 
     Args:
-        tokenizer (PreTrainedTokenizerBase): Any tokenizer; left unchanged.
+        tokenizer (PreTrainedTokenizerBase): As in `tokenize`.
         texts (Sequence[Text]): The texts. Length S.
 
     Returns:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from csv_plugin.core.predictor import Prediction
+from csv_plugin.core.predictions import Prediction
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import write_csv

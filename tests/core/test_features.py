@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.capability import capability_score
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.features import (FeatureTable, group_features,
-                                      text_features)
+from csv_plugin.core.features import (FeatureTable, answer_groups, answer_mask,
+                                      group_features, text_features)
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text
 
 NAN = float('nan')
 
@@ -54,10 +56,11 @@ def all_token_loss(table):
 
 @given(loss_tables())
 def test_uniform_text_features_are_the_all_token_loss(table):
+    if not table.scored.any():
+        return
     features = text_features(table)
     np.testing.assert_allclose(features.values @ features.uniform,
                                all_token_loss(table), 1e-12)
-    assert features.uniform.sum() == pytest.approx(1, 1e-12)
     scored = np.where(table.scored, table.losses, NAN)
     np.testing.assert_allclose(
         features.values @ features.uniform,
@@ -86,11 +89,11 @@ def test_text_features_are_losses_per_character():
     table = loss_table([[1, 2, NAN, 4, 5], [2, 4, 6, 8, NAN]], [2, 0, 0, 3],
                        [3, 0, 2, 5])
     features = text_features(table)
-    assert features.units == ('t0', 't2', 't3')
+    assert features.units == ('t0', 't3')
     assert features.models == ('m0', 'm1')
-    np.testing.assert_allclose(features.values, [[1, 0, 0.8], [2, 0, 1.6]],
-                               1e-15)
-    np.testing.assert_allclose(features.uniform, [0.3, 0.2, 0.5], 1e-15)
+    np.testing.assert_allclose(features.values, [[1, 0.8], [2, 1.6]], 1e-15)
+    np.testing.assert_allclose(features.uniform, [0.3, 0.5], 1e-15)
+    assert features.scored.tolist() == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize('lengths, n_chars', [
@@ -99,12 +102,13 @@ def test_text_features_are_losses_per_character():
     ([2, 1, 0], [3, 4, 1]),
     ([3, 0, 0], [3, 4, 1]),
 ])
-def test_texts_without_tokens_have_no_loss(lengths, n_chars):
+def test_texts_without_tokens_are_left_out(lengths, n_chars):
+    """What was not scored is no loss of 0."""
     values = text_features(loss_table([[1, 2, 4]], lengths, n_chars)).values[0]
     edges = np.append(0, np.cumsum(lengths))
     expected = [
         sum([1, 2, 4][a:b]) / chars
-        for a, b, chars in zip(edges, edges[1:], n_chars)
+        for a, b, chars in zip(edges, edges[1:], n_chars) if a < b
     ]
     np.testing.assert_allclose(values, expected, 1e-15)
 
@@ -122,8 +126,59 @@ def test_groups_without_a_scored_token_are_left_out():
     lambda: group_features(loss_table([[NAN, NAN]], [2], [2]), ['a', 'b']),
 ])
 def test_tables_without_content_are_refused(build):
-    with pytest.raises(InputError, match='uniform'):
+    with pytest.raises(InputError, match='a token or more that every model'):
         build()
+
+
+BUILDERS = [
+    text_features,
+    lambda table, scored=None: group_features(table, ['a', 'b', 'a'], scored)
+]
+
+
+@pytest.mark.parametrize('build', BUILDERS)
+def test_a_model_alone_is_measured_on_the_tokens_of_the_training(build):
+    """Its own tokens may be more than those that all others scored."""
+    everyone = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
+    alone = loss_table([[1, 2, 3]], [2, 1], [2, 4])
+    joint = build(everyone)
+    np.testing.assert_array_equal(
+        build(alone, joint.scored).values[0], joint.values[0])
+    assert not np.array_equal(build(alone).values[0], joint.values[0])
+
+
+@pytest.mark.parametrize('build', BUILDERS)
+def test_a_model_that_misses_a_counted_token_is_named(build):
+    table = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
+    with pytest.raises(InputError, match="'m1'.*all 2 tokens.*1 of them"):
+        build(table, np.array([True, True, False]))
+
+
+@pytest.mark.parametrize('scored', [np.zeros(3, bool), np.ones(4, bool)])
+def test_counted_tokens_must_fit_the_table(scored):
+    table = loss_table([[1, 2, 3]], [2, 1], [2, 4])
+    with pytest.raises(InputError, match='of 3, found'):
+        text_features(table, scored)
+
+
+def test_answers_are_found_in_bytes():
+    texts = [
+        Text('a', '问：几？答：五。', 'quiz', (6, 7)),
+        Text('b', 'no answer'),
+        Text('c', '5', 'sums', (0, 1))
+    ]
+    spans = [
+        TokenSpans([0, 9, 18, 19, 21], [9, 18, 19, 21, 24], 24),
+        TokenSpans([0, 2], [2, 9], 9),
+        TokenSpans([0, 0], [0, 1], 1)
+    ]
+    # Character 6 of the first text is bytes 18 to 21.
+    expected = [0, 0, 1, 1, 0, 0, 0, 0, 1]
+    assert answer_mask(texts, spans).tolist() == [bool(x) for x in expected]
+    assert answer_groups(texts, spans) == [
+        'quiz/text', 'quiz/text', 'quiz/answer', 'quiz/answer', 'quiz/text',
+        '/text', '/text', 'sums/text', 'sums/answer'
+    ]
 
 
 @pytest.mark.parametrize('groups', [[], ['a'], ['a'] * 3])

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictor import (BenchmarkPredictor, Prediction,
-                                       PredictionTable, Predictor,
+from csv_plugin.core.features import FeatureTable, text_features
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.predictions import Prediction, PredictionTable
+from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        fit_predictor)
 from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.io.predictors import load_predictor, save_predictor
 from tests.tables import CHANCE, Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
@@ -419,3 +421,51 @@ def test_select_and_concatenate(tables, predicted):
             getattr(again, part), getattr(predicted, part))
     with pytest.raises(ValueError):
         predicted.select(['no'])
+
+
+def token_features(models, losses, scored=None):
+    """Text features of models with one loss for each of six tokens."""
+    table = LossTable(
+        tuple(models), ('a', 'b', 'c'),
+        np.array(losses), np.array([0, 2, 4, 6]), np.array([5, 5, 5]),
+        np.array([5, 5, 5]), 'texts')
+    return text_features(table, scored)
+
+
+def token_world():
+    """Models of which the first lacks the first token of every text."""
+    rng = np.random.default_rng(0)
+    skill = rng.normal(size=(20, 1))
+    losses = 2 - 0.3 * skill + 0.05 * rng.normal(size=(20, 6))
+    accuracy = 1 / (1 + np.exp(-2 * skill))
+    new, losses = losses[-1:], losses[:-1].copy()
+    losses[0, ::2] = np.nan
+    models = [f'm{i}' for i in range(19)]
+    known = AccuracyTable(
+        tuple(models), ('exam', ), accuracy[:-1], np.zeros(1),
+        np.zeros(1, int))
+    families = [f'f{i % 4}' for i in range(19)]
+    features = token_features(models, losses)
+    predictor = fit_predictor(features, known, families, Ridge(), 'texts')
+    return predictor, features, models, losses, new
+
+
+def test_a_model_predicted_alone_is_predicted_as_among_others():
+    predictor, features, models, losses, new = token_world()
+    assert predictor.scored.tolist() == [False, True] * 3
+    joint = token_features([*models, 'new'], [*losses, *new])
+    alone = token_features(['new'], new, predictor.scored)
+    among = predictor.predict(joint, 'texts').at('new', 'exam')
+    assert predictor.predict(alone, 'texts').at('new', 'exam') == among
+
+
+def test_features_of_other_tokens_are_refused(tmp_path):
+    predictor, features, models, losses, new = token_world()
+    save_predictor(predictor, tmp_path / 'p.safetensors')
+    loaded = load_predictor(tmp_path / 'p.safetensors')
+    for known in (predictor, loaded):
+        np.testing.assert_array_equal(known.scored, features.scored)
+        with pytest.raises(InputError, match='counted, 3, found 6, or others'):
+            known.predict(token_features(['new'], new), 'texts')
+        with pytest.raises(InputError, match='counted, 3, found none'):
+            known.predict(replace(features, scored=None), 'texts')

@@ -8,10 +8,11 @@ import torch
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.metrics import mse
+from csv_plugin.core.regression import fit_line
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import fit_sigmoid, scaling_law
-from csv_plugin.lm.head_objective import HeadObjective, fit_line
+from csv_plugin.lm.head_objective import HeadObjective
 from csv_plugin.lm.hidden_states import accumulate_phi
 from csv_plugin.lm.scoring_head import ScoringHead
 from csv_plugin.lm.state_cache import open_states, state_chunks, write_states

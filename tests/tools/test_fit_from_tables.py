@@ -212,8 +212,7 @@ def test_report_names_the_command(tmp_path, tables):
 @pytest.mark.parametrize('fit, predict, n_rows, title', [
     (['train'], ['val', 'test'], 15, '6 models predicted from 9'),
     (['train'], ['validation'], 12, '3 models predicted from 9'),
-    (['test', 'train'], ['test'], 12, '3 models predicted from 12'),
-    (['train'], ['train'], 9, '9 models predicted from 9'),
+    (['val', 'train'], ['test'], 15, '3 models predicted from 12'),
 ])
 def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
     solver = ['--solver', 'uniform']
@@ -331,9 +330,24 @@ def test_missing_file(tmp_path, arguments, capsys, table):
 def test_empty_split(tmp_path, arguments, capsys, option):
     path = tmp_path / 'in/models.csv'
     path.write_text(path.read_text('utf-8').replace(',val', ',test'), 'utf-8')
-    assert main([*arguments, option, 'val']) == 2
+    other = {'--fit': '--predict', '--predict': '--fit'}[option]
+    assert main([*arguments, option, 'val', other, 'train']) == 2
     assert_says(capsys.readouterr().err, "split 'validation'",
                 "['test', 'train']")
+    assert not (tmp_path / 'out').exists()
+
+
+def test_an_output_that_cannot_be_written(tmp_path, arguments, capsys):
+    (tmp_path / 'out/report.md').mkdir(parents=True)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: ') and 'report.md' in error
+
+
+def test_models_cannot_be_fitted_on_and_predicted(tmp_path, arguments, capsys):
+    assert main([*arguments, '--fit', 'train', 'test']) == 2
+    assert_says(capsys.readouterr().err, "['test'] in both",
+                'use --leave-family-out')
     assert not (tmp_path / 'out').exists()
 
 
@@ -369,8 +383,8 @@ def test_out_is_a_file_by_subprocess(tmp_path, arguments):
     (['--solver', 'best'], "invalid choice: 'best'"),
     (['--fit', 'dev'], "invalid choice: 'dev'"),
     (['--predict'], 'expected at least one argument'),
-    (['--seed', '-1'], "invalid whole_number value: '-1'"),
-    (['--seed', 'x'], "invalid whole_number value: 'x'"),
+    (['--seed', '-1'], "a whole number, 0 or more, found '-1'"),
+    (['--seed', 'x'], "a whole number, 0 or more, found 'x'"),
     (['--learn'], 'unrecognized arguments: --learn'),
 ])
 def test_bad_argument(tmp_path, arguments, capsys, bad, said):

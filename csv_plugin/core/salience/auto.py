@@ -12,8 +12,9 @@ from csv_plugin.core.salience.nonnegative import NonNegative
 class Auto:
     """The solver with the lowest error on held-out families.
 
-    Uniform weights win ties; columns without a positive uniform coefficient
-    (directions of a scoring LM) are not offered to `NonNegative`.
+    Offered are ridge, non-negative and uniform weights, all with a learned
+    floor. Uniform weights win ties; columns without a positive uniform
+    coefficient (directions of a scoring LM) are not offered to `NonNegative`.
     """
     name: str = 'auto'
 

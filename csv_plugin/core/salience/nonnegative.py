@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.regression import Regressions
+from csv_plugin.core.regression import fit_line
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
                                            fit_notes, held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
@@ -101,32 +101,18 @@ class _Problem:
         """Capability scores in standard units of the mean loss, `(n,)`."""
         return self.columns @ weights - self.centre / self.spread
 
-    def line(self, score: NDArray) -> NDArray:
-        """Best intercept and slope at these scores (Eq. 4), `(2,)`."""
-        centre, spread = score.mean(), score.std()
-        design = np.stack([np.ones_like(score), (score - centre) / spread],
-                          axis=1)
-        regression = Regressions(
-            design,
-            self.task.accuracy,
-            np.ones((1, len(score))),
-            np.array([self.floor]),
-            n_free=2)
-        intercept, slope = regression.solve(0.0, regression.start(), 1e-14)[0]
-        return np.array([intercept - slope * centre / spread, slope / spread])
-
     def objective(self, theta: NDArray,
                   penalty: float) -> tuple[float, NDArray]:
         """Value and gradient in theta, shape `(K,)`."""
         weights = np.logaddexp(0, theta)
         score = self.score(weights)
-        intercept, slope = self.line(score)
-        p = expit(intercept + slope * score)
+        _, (alpha, beta) = fit_line(score, self.task.accuracy, self.floor)
+        p = expit(alpha * (score - beta))
         residual = self.floor + (1 - self.floor) * p - self.task.accuracy
         value = (
             np.mean(residual**2) / self.scale + penalty * np.mean(
                 (weights - 1)**2))
-        by_score = residual * (p - p**2) * slope * (1 -
+        by_score = residual * (p - p**2) * alpha * (1 -
                                                     self.floor) / self.scale
         by_weight = (
             by_score @ self.columns / len(score) + penalty *
@@ -136,8 +122,9 @@ class _Problem:
     def model(self, theta: NDArray) -> SalienceModel:
         """The salience model with weights softplus(theta)."""
         weights = np.logaddexp(0, theta)
-        line = self.line(self.score(weights))
-        gradient = line[1] * weights * self.task.uniform / self.spread
-        offset = line[0] - line[1] * self.centre / self.spread
+        _, (alpha, beta) = fit_line(
+            self.score(weights), self.task.accuracy, self.floor)
+        gradient = alpha * weights * self.task.uniform / self.spread
+        offset = -alpha * (self.centre / self.spread + beta)
         return SalienceModel.from_linear(gradient, offset, self.floor,
                                          self.task.uniform)
