@@ -1,4 +1,5 @@
 """The one exception for input that cannot be used."""
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
@@ -22,3 +23,21 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
                  remedy: str) -> None:
         super().__init__(f'{where}: expected {expected}, found {found}. '
                          f'{remedy}')
+
+
+def check_unique(where: str, names: Iterable[str]) -> None:
+    """Refuse names that occur twice.
+
+    Args:
+        where (str): What to call the names in an error.
+        names (Iterable[str]): The names.
+
+    Raises:
+        InputError: Names the first that was there before.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(where, 'every name once', f'{name!r} twice',
+                             'Rename or remove one of the two.')
+        seen.add(name)

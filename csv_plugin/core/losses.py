@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.errors import InputError, check_unique
 from csv_plugin.core.mapping import LossMap, loss_array
 from csv_plugin.core.spans import TokenSpans
 
@@ -139,7 +139,7 @@ class LossTable:
     def __post_init__(self) -> None:
         for field in ('models', 'text_ids'):
             names = tuple(getattr(self, field))
-            _check_unique(f'LossTable.{field}', names)
+            check_unique(f'LossTable.{field}', names)
             object.__setattr__(self, field, names)
         object.__setattr__(self, 'losses',
                            loss_array('LossTable.losses', self.losses))
@@ -273,15 +273,6 @@ def _check_offsets(offsets: NDArray[np.int64]) -> None:
                          'offsets from 0 that never decrease',
                          f'{offsets[0]} first, smallest step {steps.min()}',
                          'Cumulate the numbers of tokens of the texts.')
-
-
-def _check_unique(where: str, names: tuple[str, ...]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(where, 'every name once', f'{name!r} twice',
-                             'Rename or remove one of the two.')
-        seen.add(name)
 
 
 def _check_lengths(text_ids: Sequence[str], n_chars: NDArray[np.int64],

@@ -106,13 +106,15 @@ class Predictor:
         """Predict the accuracies of all models on all benchmarks.
 
         Args:
-            features (FeatureTable): The columns that were fitted on.
+            features (FeatureTable): The columns that were fitted on, built
+                with `scored` of this predictor if made from tokens.
             fingerprint (str): Of the validation set they come from.
             level (float): Level of the intervals, in (0, 1).
 
         Raises:
-            InputError: If the fingerprint or the columns are not those of
-                the training, or the level is not in (0, 1).
+            InputError: If the fingerprint, the columns or the tokens that
+                they count are not those of the training, or the level is
+                not in (0, 1).
         """
         self._check(features, fingerprint)
         cells = [

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from csv_plugin.core.sigmoid import accuracy_at
+
 MAX_STEPS = 50
 #: Numbers in the products of design columns that are in memory at a time.
 PRODUCTS = 2**20
@@ -61,8 +63,7 @@ class Regressions:
 
     def predict(self, theta: NDArray) -> NDArray:
         """Accuracies of all rows, shape `(Q, n)`, fractions."""
-        floors = self.floors[:, None]
-        return floors + (1 - floors) * expit(theta @ self.design.T)
+        return accuracy_at(theta @ self.design.T, self.floors[:, None])
 
     def solve(self,
               penalty: float,
@@ -105,7 +106,7 @@ class Regressions:
     def _objective(self, theta: NDArray, rows: NDArray,
                    ridge: NDArray) -> NDArray:
         masks, floors = self.masks[rows], self.floors[rows, None]
-        fitted = floors + (1 - floors) * expit(theta @ self.design.T)
+        fitted = accuracy_at(theta @ self.design.T, floors)
         squares = masks * (self.accuracy - fitted)**2
         return squares.sum(axis=1) / masks.sum(axis=1) + theta**2 @ ridge
 

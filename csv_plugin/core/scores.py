@@ -6,7 +6,7 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.errors import InputError, check_unique
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class AccuracyTable:
     n_items: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        _check_unique('models', self.models)
-        _check_unique('benchmarks', self.benchmarks)
+        check_unique('AccuracyTable.models', self.models)
+        check_unique('AccuracyTable.benchmarks', self.benchmarks)
         self._check_shapes()
         self._check_values()
         self._check_benchmarks()
@@ -164,13 +164,6 @@ def standard_error(accuracy: ArrayLike,
 
 def _fraction_or_nan(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.isnan(values) | ((0 <= values) & (values <= 1))
-
-
-def _check_unique(field: str, names: tuple[str, ...]) -> None:
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise InputError(f'AccuracyTable.{field}', 'every name once',
-                             f'{name!r} twice', 'Remove one of the two.')
 
 
 def _position(kind: str, name: str, names: tuple[str, ...]) -> int:

@@ -27,6 +27,20 @@ PROBLEMS = {
 }
 
 
+def accuracy_at(logit: ArrayLike, floor: ArrayLike) -> NDArray:
+    """The curve of Eq. 2 over its exponent, `alpha (score - beta)`.
+
+    Args:
+        logit (ArrayLike): Exponent, any shape.
+        floor (ArrayLike): Fractions; broadcasts.
+
+    Returns:
+        NDArray: Accuracies, fractions, broadcast shape.
+    """
+    floor = np.asarray(floor)
+    return floor + (1 - floor) * expit(logit)
+
+
 def scaling_law(score: ArrayLike, alpha: ArrayLike, beta: ArrayLike,
                 floor: ArrayLike) -> NDArray:
     """Accuracy at a capability score (Eq. 2).
@@ -44,9 +58,8 @@ def scaling_law(score: ArrayLike, alpha: ArrayLike, beta: ArrayLike,
     >>> float(scaling_law(2.0, -3.0, 2.0, 0.25))
     0.625
     """
-    floor = np.asarray(floor)
     distance = np.asarray(score) - np.asarray(beta)
-    return floor + (1 - floor) * expit(np.asarray(alpha) * distance)
+    return accuracy_at(np.asarray(alpha) * distance, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +201,11 @@ def _fit_fixed(score: NDArray, accuracy: NDArray, floor: float,
     z = (score - centre) / spread
 
     def residuals(params: NDArray) -> NDArray:
-        return floor + (1 - floor) * expit(params[0] + params[1] * z) \
-            - accuracy
+        """Of (intercept, slope) in standard units, shape `(n,)`."""
+        return accuracy_at(params[0] + params[1] * z, floor) - accuracy
 
     def jacobian(params: NDArray) -> NDArray:
+        """Of the residuals, shape `(n, 2)`."""
         p = expit(params[0] + params[1] * z)
         d = (1 - floor) * p * (1 - p)
         return np.stack([d, d * z], axis=1)
@@ -230,6 +244,7 @@ def _fit_floor(score: NDArray, accuracy: NDArray, chance: float,
     """(alpha, beta, floor) with the floor learned in [0, chance]."""
 
     def sse(floor: float) -> float:
+        """Sum of squares of the best curve with a given floor."""
         fit = _fit_fixed(score, accuracy, floor, start)
         return float(np.sum((scaling_law(score, *fit) - accuracy)**2))
 

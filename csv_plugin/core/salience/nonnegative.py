@@ -18,6 +18,7 @@ from csv_plugin.core.regression import fit_line
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
                                            fit_notes, held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
+from csv_plugin.core.sigmoid import scaling_law
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
@@ -108,7 +109,8 @@ class _Problem:
         score = self.score(weights)
         _, (alpha, beta) = fit_line(score, self.task.accuracy, self.floor)
         p = expit(alpha * (score - beta))
-        residual = self.floor + (1 - self.floor) * p - self.task.accuracy
+        residual = scaling_law(score, alpha, beta,
+                               self.floor) - self.task.accuracy
         value = (
             np.mean(residual**2) / self.scale + penalty * np.mean(
                 (weights - 1)**2))
