@@ -9,6 +9,7 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import LossTable
@@ -122,75 +123,129 @@ def counted_losses(
     return np.where(counted, table.losses, 0.0), counted
 
 
-def text_features(table: LossTable,
-                  scored: Optional[NDArray] = None) -> FeatureTable:
-    """One column per text: its loss per character.
-
-    Scored: the tokens that every model scored (`LossTable.scored`), or
-    those given; the characters are those of the whole text. Texts without
-    such a token are left out.
+@dataclass(frozen=True, eq=False)
+class TokenColumns:
+    """Feature columns as sums of token losses: `losses @ matrix`.
 
     Args:
-        table (LossTable): Losses of M models on T tokens.
-        scored (Optional[NDArray]): As in `counted_losses`;
-            `Predictor.scored` for models to be predicted.
-
-    Returns:
-        FeatureTable: `values` `(M, S)` in nats per character; `uniform`
-        `(S,)`, each text's share of all characters, so the uniform score
-        is Eq. 1 with all weights 1.
+        units (tuple[str, ...]): K column names.
+        matrix (csc_array): What a nat of a token adds to each column.
+            Shape `(T, K)`.
+        uniform (NDArray): As in `FeatureTable`, `(K,)`.
+        scored (NDArray): Tokens that count, bool, `(T,)`.
 
     Raises:
-        InputError: As in `counted_losses`.
+        InputError: On shapes that differ.
     """
-    losses, counted = counted_losses(table, scored)
-    text = table.text_of_token()
-    n_texts = len(table.text_ids)
-    filled = (np.bincount(text, counted, minlength=n_texts) > 0) & (
-        table.n_chars > 0)
-    sums = np.stack(
-        [np.bincount(text, row, minlength=n_texts) for row in losses])[:,
-                                                                       filled]
-    units = tuple(np.array(table.text_ids, dtype=object)[filled])
-    n_chars = table.n_chars[filled]
-    return FeatureTable(table.models, units, sums / n_chars,
-                        n_chars / table.n_chars.sum(), counted)
+    units: tuple[str, ...]
+    matrix: csc_array
+    uniform: NDArray
+    scored: NDArray
+
+    def __post_init__(self) -> None:
+        expected = (len(self.scored), len(self.units))
+        if self.matrix.shape != expected or \
+                self.uniform.shape != expected[1:]:
+            raise InputError(
+                'columns of token losses', f'a matrix of shape {expected} and '
+                f'uniform of shape {expected[1:]}',
+                f'{self.matrix.shape} and {self.uniform.shape}',
+                'Give one row per token, one column per unit.')
+
+    def features(self, table: LossTable) -> FeatureTable:
+        """The columns of M models.
+
+        Scored: the tokens of `scored`, all of which every model must have.
+
+        Raises:
+            InputError: As in `counted_losses`.
+        """
+        losses, counted = counted_losses(table, self.scored)
+        return FeatureTable(table.models, self.units, losses @ self.matrix,
+                            self.uniform, counted)
 
 
-def group_features(table: LossTable,
-                   groups: Sequence[str],
-                   scored: Optional[NDArray] = None) -> FeatureTable:
+def group_columns(table: LossTable,
+                  groups: Sequence[str],
+                  scored: Optional[NDArray] = None) -> TokenColumns:
     """One column per group of tokens: the group's mean token loss.
 
-    Scored: the tokens that every model scored (`LossTable.scored`), or
-    those given; groups without one are left out.
+    Groups without a scored token are left out.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
         groups (Sequence[str]): T names, such as those of `answer_groups`.
-        scored (Optional[NDArray]): As in `text_features`.
+        scored (Optional[NDArray]): As in `counted_losses`.
 
     Returns:
-        FeatureTable: `values` `(M, groups)` in nats per token, groups in
-        alphabetical order; `uniform`, scored tokens of the group per
-        character of all texts, so the uniform score is Eq. 1 with all
-        weights 1.
+        TokenColumns: Groups in alphabetical order; `uniform`, scored tokens
+        of the group per character of all texts, so the uniform score is
+        Eq. 1 with all weights 1.
 
     Raises:
         InputError: As in `counted_losses`, and if there is not one group
             name per token.
     """
     if len(groups) != table.losses.shape[1]:
-        raise InputError('group_features',
+        raise InputError('group_columns',
                          f'{table.losses.shape[1]} group names, one a token',
                          str(len(groups)), 'Name the group of every token.')
-    losses, counted = counted_losses(table, scored)
+    _, counted = counted_losses(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
     counts = np.bincount(member)
-    sums = np.stack(
-        [np.bincount(member, weights=row) for row in losses[:, counted]])
-    return FeatureTable(table.models, tuple(str(n) for n in names),
-                        sums / counts, counts / table.n_chars.sum(), counted)
+    return TokenColumns(
+        tuple(str(n) for n in names), _indicator(counted, member, 1 / counts),
+        counts / table.n_chars.sum(), counted)
+
+
+def text_columns(table: LossTable,
+                 scored: Optional[NDArray] = None) -> TokenColumns:
+    """One column per text: its loss per character.
+
+    The characters are those of the whole text. Texts without a scored
+    token are left out.
+
+    Args:
+        table (LossTable): Losses of M models on T tokens.
+        scored (Optional[NDArray]): As in `counted_losses`.
+
+    Returns:
+        TokenColumns: Nats per character; `uniform` `(S,)`, each text's
+        share of all characters, so the uniform score is Eq. 1 with all
+        weights 1.
+
+    Raises:
+        InputError: As in `counted_losses`.
+    """
+    _, counted = counted_losses(table, scored)
+    kept, member = np.unique(
+        table.text_of_token()[counted], return_inverse=True)
+    n_chars = table.n_chars[kept]
+    return TokenColumns(
+        tuple(table.text_ids[text] for text in kept),
+        _indicator(counted, member, 1 / n_chars),
+        n_chars / table.n_chars.sum(), counted)
+
+
+def _indicator(counted: NDArray, member: NDArray,
+               values: NDArray) -> csc_array:
+    """`values[k]` where a counted token belongs to column k. `(T, K)`."""
+    shape = (len(counted), len(values))
+    return csc_array((values[member], (np.flatnonzero(counted), member)),
+                     shape=shape)
+
+
+def text_features(table: LossTable,
+                  scored: Optional[NDArray] = None) -> FeatureTable:
+    """Values of `text_columns`, shape `(M, S)`, nats per character."""
+    return text_columns(table, scored).features(table)
+
+
+def group_features(table: LossTable,
+                   groups: Sequence[str],
+                   scored: Optional[NDArray] = None) -> FeatureTable:
+    """Values of `group_columns`, shape `(M, groups)`, nats per token."""
+    return group_columns(table, groups, scored).features(table)
 
 
 def answer_mask(texts: Iterable[Text],

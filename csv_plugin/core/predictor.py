@@ -3,25 +3,28 @@
 `fit_predictor` learns, `Predictor.predict` is a dot product and a curve.
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Optional
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceModel, Solver, Task,
                                       fold_masks)
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.core.targets import TargetTokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +68,13 @@ class Predictor:
         versions (Mapping[str, str]): Package versions at training.
         scored (Optional[NDArray]): Tokens that the features count, bool,
             `(T,)`; None where they were not made from tokens.
+        targets (Optional[TargetTokens]): The T tokens.
+        matrix (Optional[csc_array]): What a nat of a token adds to each
+            column, `(T, K)`; see `TokenColumns`.
 
     Raises:
-        InputError: If there is no benchmark.
+        InputError: If there is no benchmark, or the parts about tokens do
+            not fit each other.
     """
     units: tuple[str, ...]
     uniform: NDArray
@@ -75,11 +82,70 @@ class Predictor:
     benchmarks: tuple[BenchmarkPredictor, ...]
     versions: Mapping[str, str]
     scored: Optional[NDArray] = None
+    targets: Optional[TargetTokens] = None
+    matrix: Optional[csc_array] = None
 
     def __post_init__(self) -> None:
         if not self.benchmarks:
             raise InputError('predictor', 'a benchmark or more', 'none',
                              'Give accuracies on a benchmark.')
+        if self.targets is not None:
+            n_tokens = len(self._columns().scored)
+            if (self.targets.n_tokens,
+                    self.targets.fingerprint) != (n_tokens, self.fingerprint):
+                raise InputError(
+                    'predictor', f'{n_tokens} target tokens of the texts '
+                    f'{self.fingerprint}', f'{self.targets.n_tokens} of '
+                    f'{self.targets.fingerprint}',
+                    'Use the tokens that the features were made of.')
+
+    def _columns(self) -> TokenColumns:
+        if self.matrix is None or self.scored is None:
+            raise InputError(
+                'predictor', 'feature columns that were made from tokens',
+                'columns of a table',
+                'Give features to predict(), or train on token losses.')
+        return TokenColumns(self.units, self.matrix, self.uniform, self.scored)
+
+    def with_tokens(self, targets: TargetTokens,
+                    columns: TokenColumns) -> 'Predictor':
+        """The same predictor, able to `predict_losses`.
+
+        Args:
+            targets (TargetTokens): The tokens that losses are mapped onto.
+            columns (TokenColumns): What the features were made by.
+
+        Raises:
+            InputError: If they are not those of the training.
+        """
+        self._check_units(columns.units)
+        self._check_scored(columns.scored)
+        return replace(self, targets=targets, matrix=columns.matrix)
+
+    def predict_losses(self,
+                       losses: Mapping[str, Sequence[TokenLosses]],
+                       fingerprint: str,
+                       level: float = 0.9) -> PredictionTable:
+        """Predict models from their token losses, whatever their tokens.
+
+        Args:
+            losses (Mapping): Each model's losses on the texts, such as
+                those of its dump, in any order.
+            fingerprint (str): Of the validation set they come from.
+            level (float): Level of the intervals, in (0, 1).
+
+        Raises:
+            InputError: If the predictor was not made from tokens, the
+                fingerprint or a text is another, a text is missing, or a
+                token that the training counted is unscored.
+        """
+        self._check_fingerprint(fingerprint)
+        columns = self._columns()
+        if self.targets is None:
+            raise InputError('predictor', 'the tokens of the training', 'none',
+                             'Give it tokens by with_tokens().')
+        features = columns.features(self.targets.table(losses))
+        return self.predict(features, fingerprint, level)
 
     def weights(self, benchmark: str) -> NDArray:
         """Salience weight of every unit, shape `(K,)`; uniform is 1.
@@ -128,27 +194,35 @@ class Predictor:
             **dict(zip(PredictionTable._ARRAYS, parts)))
 
     def _check(self, features: FeatureTable, fingerprint: str) -> None:
+        self._check_fingerprint(fingerprint)
+        self._check_units(features.units)
+        self._check_scored(features.scored)
+
+    def _check_fingerprint(self, fingerprint: str) -> None:
         if fingerprint != self.fingerprint:
             raise InputError(
                 'predictor',
                 f'losses on the validation set {self.fingerprint}',
                 f'the validation set {fingerprint}',
                 'Collect losses on the texts of the training, or train anew.')
-        if features.units != self.units:
+
+    def _check_units(self, units: tuple[str, ...]) -> None:
+        if units != self.units:
             theirs, ours = next(
-                pair for pair in zip_longest(features.units, self.units)
+                pair for pair in zip_longest(units, self.units)
                 if pair[0] != pair[1])
             raise InputError(
                 'predictor', f'the {len(self.units)} feature columns of the '
-                'training, in their order', f'{len(features.units)} columns, '
+                'training, in their order', f'{len(units)} columns, '
                 f'{theirs!r} in the place of {ours!r}',
                 'Build the features as they were built for the training.')
-        if not _same_tokens(features.scored, self.scored):
+
+    def _check_scored(self, scored: Optional[NDArray]) -> None:
+        if not _same_tokens(scored, self.scored):
             raise InputError(
                 'predictor', 'features of the tokens that the training '
-                f'counted, {_count(self.scored)}',
-                f'{_count(features.scored)}, or others',
-                'Build the features with scored=predictor.scored.')
+                f'counted, {_count(self.scored)}', f'{_count(scored)}, or '
+                'others', 'Build the features with scored=predictor.scored.')
 
 
 def _same_tokens(one: Optional[NDArray], other: Optional[NDArray]) -> bool:

@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+from scipy.sparse import csc_array
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SalienceModel
+from csv_plugin.core.targets import TargetTokens
 from csv_plugin.io.files import atomic_path
+from csv_plugin.io.token_arrays import SHAPES, pack_tokens, unpack_tokens
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 1
@@ -28,6 +31,7 @@ _Arrays = Mapping[str, NDArray]
 _HEADER_FIELDS = {
     'fingerprint': 'a text',
     'units': 'a list of texts',
+    'texts': 'pairs of texts',
     'versions': 'texts by name',
     'benchmarks': 'a list',
 }
@@ -71,6 +75,10 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
     arrays = {'uniform': predictor.uniform}
     if predictor.scored is not None:
         arrays['scored'] = predictor.scored
+    texts = []
+    if predictor.targets is not None and predictor.matrix is not None:
+        arrays.update(pack_tokens(predictor.targets, predictor.matrix))
+        texts = list(zip(predictor.targets.text_ids, predictor.targets.hashes))
     for index, known in enumerate(predictor.benchmarks):
         for name, array in _arrays(known).items():
             arrays[f'{index}.{name}'] = array
@@ -79,6 +87,7 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         'format_version': FORMAT_VERSION,
         'fingerprint': predictor.fingerprint,
         'units': predictor.units,
+        'texts': texts,
         'versions': dict(predictor.versions),
         'benchmarks': [_scalars(known) for known in predictor.benchmarks],
     }
@@ -110,7 +119,26 @@ def load_predictor(path: str | os.PathLike[str]) -> Predictor:
         scored = _array(where, arrays, 'scored', 'T', lengths).astype(bool)
     return Predictor(
         tuple(header['units']), uniform, header['fingerprint'], benchmarks,
-        header['versions'], scored)
+        header['versions'], scored, *_tokens(where, header, arrays, lengths))
+
+
+def _tokens(
+    where: str, header: Mapping[str, Any], arrays: _Arrays,
+    lengths: dict[str,
+                  int]) -> tuple[Optional[TargetTokens], Optional[csc_array]]:
+    texts = header['texts']
+    if not texts:
+        return None, None
+    lengths['S'] = len(texts)
+    part = {
+        name: _array(where, arrays, name, letters, lengths)
+        for name, letters in SHAPES.items()
+    }
+    try:
+        return unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
+    except (InputError, ValueError) as error:
+        raise InputError(where, 'tokens that lie in their texts',
+                         f'others ({error})', _REMEDY) from error
 
 
 def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:
@@ -268,5 +296,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     'a count': lambda v: type(v) is int and v >= 0,
     'a list': lambda v: isinstance(v, list),
     'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
+    'pairs of texts': lambda v: isinstance(v, list) and all(
+        isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
     'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
 }  # yapf: disable
