@@ -28,7 +28,8 @@ FORMAT = b'csv_plugin.dump'
 FORMAT_VERSION = 1
 
 #: Fields of DumpInfo that are no texts.
-_KINDS = {'context': 'a whole number, 0 or more', 'versions': 'texts by name'}
+_COUNT = 'a whole number, 0 or more'
+_KINDS = {'context': _COUNT, 'stride': _COUNT, 'versions': 'texts by name'}
 
 _FilePath = Union[str, os.PathLike[str]]
 
@@ -46,10 +47,12 @@ class DumpInfo:
             'eos 2' with its vocabulary index; 'none' without one.
         dtype (str): Number format of the model's body, such as 'bfloat16'.
         context (int): Longest window in tokens, 0 if unlimited.
+        stride (int): Tokens that each window after the first of a text
+            scores, with the context before them read again; 0 if unlimited.
         versions (Mapping[str, str]): Of the packages that took part.
 
     Raises:
-        InputError: A field has another type, or the context is negative.
+        InputError: A field has another type, or a number is negative.
     """
     fingerprint: str
     model: str
@@ -57,11 +60,14 @@ class DumpInfo:
     prefix: str
     dtype: str
     context: int
+    stride: int
     versions: Mapping[str, str]
 
     def __post_init__(self) -> None:
         sound = {k: isinstance(v, str) for k, v in vars(self).items()}
-        sound['context'] = type(self.context) is int and self.context >= 0
+        for name in ('context', 'stride'):
+            number = getattr(self, name)
+            sound[name] = type(number) is int and number >= 0
         sound['versions'] = isinstance(self.versions, Mapping) and all(
             isinstance(text, str) for item in self.versions.items()
             for text in item)

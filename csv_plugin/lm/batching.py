@@ -29,6 +29,21 @@ class Window:
     first: int
 
 
+def window_stride(context: int) -> int:
+    """Tokens that each window after the first of a text scores.
+
+    Half a context: more left context for every token would cost a forward
+    pass each.
+
+    Args:
+        context (int): Most inputs that the model takes; 0 = no limit.
+
+    >>> window_stride(2048), window_stride(0)
+    (1024, 0)
+    """
+    return max(1, context // 2) if context else 0
+
+
 def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                 context: int) -> list[Window]:
     """Windows that score each token of a text once.
@@ -59,7 +74,7 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                          'Leave the context to the model.')
     windows = [Window(text, row[:context], row[1:context + 1], 1 - len(lead))]
     room = context - len(lead)
-    done, stride = context, max(1, context // 2)
+    done, stride = context, window_stride(context)
     while done < n_inputs:
         end = min(done + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])

@@ -10,6 +10,7 @@ from csv_plugin import __version__
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import DumpInfo, TokenLossDump
+from csv_plugin.lm.batching import window_stride
 from csv_plugin.lm.causal_lm import context_length, prefix_token
 from csv_plugin.lm.token_losses import token_losses
 
@@ -28,13 +29,15 @@ def dump_info(model: Any,
         name (Optional[str]): What to call the model, its path by default.
         context (Optional[int]): As in `token_losses`.
     """
+    limit = context_length(model) if context is None else context
     return DumpInfo(
         fingerprint=texts.fingerprint,
         model=model.name_or_path if name is None else name,
         tokenizer=tokenizer.name_or_path,
         prefix=prefix_token(tokenizer)[1],
         dtype=str(model.dtype).removeprefix('torch.'),
-        context=context_length(model) if context is None else context,
+        context=limit,
+        stride=window_stride(limit),
         versions={
             'csv_plugin': __version__,
             'numpy': np.__version__,

@@ -29,7 +29,7 @@ SPANS = [
     for text in TEXTS
 ]
 INFO = DumpInfo(TEXTS.fingerprint, 'org/模型', 'org/tok', 'bos 1', 'bfloat16',
-                4096, {
+                4096, 2048, {
                     'torch': '2.1',
                     'numpy': '1.26'
                 })
@@ -214,6 +214,7 @@ def test_versions_are_kept_as_they_were():
     (dict(model=None), 'DumpInfo.model: expected a text, found None'),
     (dict(fingerprint=b'f'), "DumpInfo.fingerprint: .* found b'f'"),
     (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),
+    (dict(stride=-1), 'DumpInfo.stride: .* 0 or more, found -1'),
     (dict(context=1.0), 'DumpInfo.context: .* found 1.0'),
     (dict(context=True), 'DumpInfo.context: .* found True'),
     (dict(versions='2.1'), "DumpInfo.versions: expected texts by name, .*'2"),
@@ -526,6 +527,7 @@ def test_zeros_of_either_sign_are_not_the_same_bits():
     dict(prefix='none'),
     dict(dtype='float16'),
     dict(context=0),
+    dict(stride=1),
     dict(versions={'torch': '2.2'}),
 ])
 def test_shards_of_different_origin_are_refused(changes):

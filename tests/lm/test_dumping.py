@@ -29,7 +29,7 @@ def test_a_dump_says_how_it_was_made(tokenizer):
     assert info.fingerprint == TEXTS.fingerprint
     assert info.model == 'lab/tiny'
     assert info.prefix == f'bos {tokenizer.bos_token_id}'
-    assert (info.dtype, info.context) == ('float32', 50)
+    assert (info.dtype, info.context, info.stride) == ('float32', 50, 25)
     assert {'csv_plugin', 'torch', 'transformers'} <= set(info.versions)
     own = dump_losses(model.bfloat16(), tokenizer, TEXTS).info
     assert (own.dtype, own.context) == ('bfloat16', models.CONTEXT)
