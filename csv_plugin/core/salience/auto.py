@@ -1,4 +1,4 @@
-"""Cross-validation among the solvers."""
+"""Cross-validation among solvers."""
 from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
@@ -12,21 +12,30 @@ from csv_plugin.core.salience.nonnegative import NonNegative
 class Auto:
     """The solver with the lowest error on held-out families.
 
-    Offered are ridge, non-negative and uniform weights, all with a learned
-    floor. Uniform weights win ties; columns without a positive uniform
-    coefficient (directions of a scoring LM) are not offered to `NonNegative`.
+    Uniform weights with a learned floor are always offered, and win ties.
+
+    Args:
+        candidates (tuple[Solver, ...]): What else is offered; by default
+            ridge and, where every column has a positive uniform coefficient,
+            non-negative weights.
     """
+    candidates: tuple[Solver, ...] = ()
     name: str = 'auto'
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; the fit names the solver that was chosen."""
+        uniform = Uniform(learn_floor=True)
         if not len(masks):
-            return Uniform(learn_floor=True).fit(task, masks)
-        solvers: list[Solver] = [Uniform(learn_floor=True), Ridge()]
-        if task.uniform.min() > 0:
-            solvers.append(NonNegative())
-        fits = [solver.fit(task, masks) for solver in solvers]
+            return uniform.fit(task, masks)
+        offered = [uniform, *(self.candidates or _defaults(task))]
+        fits = [solver.fit(task, masks) for solver in offered]
         best = min(fits, key=lambda fit: fit.cv_mse)
         errors = ', '.join(f'{fit.solver} {fit.cv_mse:.2e}' for fit in fits)
         note = f'{best.solver} chosen by held-out MSE ({errors})'
         return replace(best, notes=(*best.notes, note))
+
+
+def _defaults(task: Task) -> tuple[Solver, ...]:
+    if task.uniform.min() > 0:
+        return Ridge(), NonNegative()
+    return (Ridge(), )
