@@ -123,6 +123,19 @@ class StateScale:
     mean: NDArray[np.float64]
     spread: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, states: NDArray[np.float64]) -> 'StateScale':
+        """Of states of n tokens, shape `(n, H)`."""
+        return cls.of_moments(states.mean(axis=0), (states**2).mean(axis=0))
+
+    @classmethod
+    def of_moments(cls, mean: NDArray[np.float64],
+                   mean_square: NDArray[np.float64]) -> 'StateScale':
+        """Of the mean state and the mean of the squares, `(H,)`."""
+        variance = mean_square - mean**2
+        return cls(mean,
+                   np.sqrt(np.where(variance > 1e-12 * mean**2, variance, 1)))
+
     def apply(self, states: NDArray) -> NDArray[np.float64]:
         """Standardised states, shape `(n, H)`."""
         return (states - self.mean) / self.spread
@@ -181,18 +194,16 @@ def accumulate_phi(
         squares = squares + (states**2).sum(axis=0)
     if not seen.all():
         raise _other_tokens(table, int(table.text_of_token()[seen.argmin()]))
-    mean = total / len(seen)
-    variance = squares / len(seen) - mean**2
-    spread = np.sqrt(np.where(variance > 1e-12 * mean**2, variance, 1.0))
+    scale = StateScale.of_moments(total / len(seen), squares / len(seen))
     n_chars = table.n_chars.sum()
     mean_loss = losses.sum(axis=1, keepdims=True) / n_chars
-    columns = (phi / n_chars - mean_loss * mean) / spread
+    columns = (phi / n_chars - mean_loss * scale.mean) / scale.spread
     values = np.hstack([mean_loss, columns])
     units = ('loss', *(f'h{i}' for i in range(columns.shape[1])))
     uniform = np.zeros(values.shape[1])
     uniform[0] = 1
     features = FeatureTable(table.models, units, values, uniform, counted)
-    return features, StateScale(mean, spread)
+    return features, scale
 
 
 def _other_tokens(table: LossTable, text: int) -> InputError:

@@ -1,0 +1,61 @@
+"""Feature columns side by side."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.blocks import Block, join_blocks
+from csv_plugin.core.capability import capability_score
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import group_columns, text_columns
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.salience import NonNegative, Ridge
+
+RNG = np.random.default_rng(0)
+TABLE = LossTable(('m', 'n'), ('a', 'b'), RNG.uniform(1, 2, (2, 5)),
+                  np.array([0, 2, 5]), np.array([4, 6]), np.array([4, 6]),
+                  'f')  # yapf: disable
+GROUPS = group_columns(TABLE, ['x', 'y', 'x', 'x', 'y'])
+TEXTS = text_columns(TABLE)
+
+
+def test_columns_stand_side_by_side():
+    columns, _ = join_blocks(
+        [Block('groups', GROUPS, ()),
+         Block('texts', TEXTS, ())])
+    assert columns.units == ('groups: x', 'groups: y', 'texts: a', 'texts: b')
+    features = columns.features(TABLE)
+    np.testing.assert_allclose(
+        features.values,
+        np.hstack([
+            GROUPS.features(TABLE).values,
+            TEXTS.features(TABLE).values,
+        ]))
+    np.testing.assert_allclose(
+        features.values @ columns.uniform,
+        capability_score(TABLE.losses, np.ones(5), 10))
+
+
+def test_each_solver_gets_its_own_columns():
+    _, solvers = join_blocks([
+        Block('groups', GROUPS, (Ridge(), NonNegative())),
+        Block('texts', TEXTS, (Ridge(), ))
+    ])
+    assert [solver.name for solver in solvers
+            ] == ['groups ridge', 'groups nonnegative', 'texts ridge']
+    assert [solver.columns.tolist()
+            for solver in solvers] == [[0, 1], [0, 1], [2, 3]]
+    for solver, part in zip(solvers, (GROUPS, GROUPS, TEXTS)):
+        np.testing.assert_array_equal(solver.uniform, part.uniform)
+    assert [type(solver.solver)
+            for solver in solvers] == [Ridge, NonNegative, Ridge]
+
+
+def test_what_does_not_fit_is_refused():
+    other = replace(TEXTS, scored=np.array([False, *[True] * 4]))
+    with pytest.raises(InputError, match='one or more, found none'):
+        join_blocks([])
+    with pytest.raises(InputError, match='groups'):
+        join_blocks([Block('groups', GROUPS, ())] * 2)
+    with pytest.raises(InputError, match="'texts': expected the tokens of "):
+        join_blocks([Block('groups', GROUPS, ()), Block('texts', other, ())])
