@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from csv_plugin.core.predictions import Prediction
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import write_csv
+from csv_plugin.report.leaderboards import (explain_marks, predicted_cell,
+                                            real_cell)
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample')
@@ -61,19 +62,13 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
         for b, benchmark in enumerate(table.benchmarks):
             real = study.observed.values[m, b]
             cells += [
-                '-' if math.isnan(real) else f'{100 * real:.1f}',
-                _predicted_cell(table.at(model, benchmark))
+                real_cell(100 * real),
+                predicted_cell(table.at(model, benchmark))
             ]
         rows.append(cells)
     align = ['left', *['right'] * (len(header) - 1)]
     return tabulate(rows, header, tablefmt='pipe', colalign=align,
                     disable_numparse=True)  # yapf: disable
-
-
-def _predicted_cell(prediction: Prediction) -> str:
-    half = 50 * (prediction.high - prediction.low)
-    marks = '*' * prediction.in_sample + '>' * prediction.extrapolated
-    return f'{100 * prediction.value:.1f} ±{half:.1f}{marks}'
 
 
 def write_leaderboard(path: str | os.PathLike[str], study: Study,
@@ -86,9 +81,7 @@ def write_leaderboard(path: str | os.PathLike[str], study: Study,
         models (Sequence[str]): One row each, in this order.
     """
     level = next(iter(study.predictions.values())).level
-    legend = (f'Percent; ± half the width of the {level:.0%} interval; * the '
-              'real score was fitted on; > outside the range fitted on.')
-    _write_text(path, [leaderboard(study, models), legend])
+    _write_text(path, [leaderboard(study, models), explain_marks(level)])
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:

@@ -1,0 +1,24 @@
+"""The label-token loss of any benchmark, over its full test set.
+
+    with read_base():
+        from opencompass.configs.datasets.siqa.siqa_ppl_ced5f6 import \\
+            siqa_datasets
+        from csv_plugin.configs.datasets.label_loss import label_loss
+    datasets = [*siqa_datasets, *map(label_loss, siqa_datasets)]
+    del label_loss
+"""
+from csv_plugin.oc.evaluators import LabelLossEvaluator
+from csv_plugin.oc.inferencers import LabelLossInferencer
+
+
+def label_loss(dataset: dict) -> dict:
+    """The entry of a benchmark with its answers' losses in place of scores."""
+    entry = {key: dataset[key] for key in dataset if key not in ('k', 'n')}
+    return {
+        **entry, 'abbr': dataset['abbr'] + '-label_loss',
+        'infer_cfg': {
+            **dataset['infer_cfg'], 'inferencer':
+            dict(type=LabelLossInferencer)
+        },
+        'eval_cfg': dict(evaluator=dict(type=LabelLossEvaluator))
+    }

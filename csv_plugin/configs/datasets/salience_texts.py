@@ -1,0 +1,50 @@
+"""The validation set whose token losses are collected: the demo's texts.
+
+For texts of your own (JSON lines, see `csv_plugin.io.text_sets`):
+
+    with read_base():
+        from csv_plugin.configs.datasets.salience_texts import salience_texts
+    datasets = [salience_texts('my_texts.jsonl')]
+    del salience_texts
+"""
+from os.path import abspath, dirname, join
+
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from csv_plugin.oc.datasets import SalienceTextDataset
+from csv_plugin.oc.evaluators import SalienceEvaluator
+from csv_plugin.oc.inferencers import TokenLossInferencer
+
+
+def salience_texts(path: str,
+                   evaluator: dict = {},
+                   **inferencer: object) -> dict:
+    """Dataset entry of a file of texts, named after their fingerprint.
+
+    Args:
+        path (str): The file; relative to where OpenCompass is started.
+        evaluator (dict): Arguments of `SalienceEvaluator`, such as
+            `predictor`.
+        inferencer (object): Arguments of `TokenLossInferencer`, such as
+            `entropy=True`.
+    """
+    # Imports at the top of a config only name what later processes import.
+    text_sets = __import__('csv_plugin.io.text_sets', fromlist=['text_sets'])
+    fingerprint = text_sets.read_texts(path).fingerprint
+    return dict(
+        abbr=f'salience_texts-{fingerprint[:12]}',
+        type=SalienceTextDataset,
+        path=abspath(path),
+        fingerprint=fingerprint,
+        reader_cfg=dict(input_columns=[], output_column=None),
+        infer_cfg=dict(
+            prompt_template=dict(type=PromptTemplate, template=''),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(type=TokenLossInferencer, **inferencer)),
+        eval_cfg=dict(evaluator=dict(type=SalienceEvaluator, **evaluator)))
+
+
+salience_texts_datasets = [
+    salience_texts(join(dirname(__file__), '../../demo/texts.jsonl'))
+]

@@ -1,0 +1,50 @@
+"""Five exams of a small invented world, 300 questions each.
+
+Three are multiple choice by perplexity, two are worked out by generation.
+"""
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_inferencer import GenInferencer, PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from csv_plugin.oc.exams import TidewellExam, tidewell_final_answer
+
+# By exam: the longest worked solution in tokens, and where to stop.
+_worked = [('sums', 64, ['\n']), ('swaps', 176, [])]
+
+tidewell_exams_datasets = [
+    dict(
+        abbr=kind,
+        type=TidewellExam,
+        kind=kind,
+        reader_cfg=dict(
+            input_columns=['question', 'A', 'B', 'C', 'D'],
+            output_column='label'),
+        infer_cfg=dict(
+            prompt_template=dict(
+                type=PromptTemplate,
+                template={
+                    label: '{question}{' + label + '}'
+                    for label in 'ABCD'
+                }),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(type=PPLInferencer)),
+        eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+    for kind in ['census', 'chinese', 'scenes']
+] + [
+    dict(
+        abbr=kind,
+        type=TidewellExam,
+        kind=kind,
+        reader_cfg=dict(input_columns=['question'], output_column='label'),
+        infer_cfg=dict(
+            prompt_template=dict(type=PromptTemplate, template='{question}'),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(
+                type=GenInferencer, max_out_len=length,
+                stopping_criteria=stop)),
+        eval_cfg=dict(
+            evaluator=dict(type=AccEvaluator),
+            pred_postprocessor=dict(type=tidewell_final_answer)))
+    for kind, length, stop in _worked
+]

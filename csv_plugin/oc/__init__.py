@@ -1,0 +1,2 @@
+"""OpenCompass classes: models, datasets, inferencers, evaluators, summarizers.
+"""

@@ -1,0 +1,65 @@
+"""A validation set as an OpenCompass dataset."""
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from datasets import Dataset, Features, Sequence, Value
+from opencompass.datasets import BaseDataset
+from opencompass.registry import LOAD_DATASET
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.text_sets import read_texts
+
+_COLUMNS = Features({
+    **{name: Value('string')
+       for name in ('text_id', 'text', 'sha256', 'source')},
+    # First character and the one after the last; empty without an answer.
+    'answer': Sequence(Value('int64'))
+})  # yapf: disable
+
+
+@LOAD_DATASET.register_module()
+class SalienceTextDataset(BaseDataset):
+    """The texts on which token losses are collected, in both splits."""
+
+    @staticmethod
+    def load(path: str, fingerprint: str = '') -> Dataset:
+        """Read a validation set.
+
+        Args:
+            path (str): A file that `io.text_sets.read_texts` reads.
+            fingerprint (str): What the fingerprint of the texts must begin
+                with, so that files named after it hold these texts.
+
+        Raises:
+            InputError: As in `read_texts`, or the fingerprint is another.
+        """
+        texts = read_texts(path)
+        if not texts.fingerprint.startswith(fingerprint):
+            raise InputError(
+                path, f'texts with a fingerprint of {fingerprint}...',
+                texts.fingerprint, 'Put this fingerprint into the dataset '
+                'config, its first 12 digits into the abbr.')
+        return Dataset.from_list([_row(text) for text in texts],
+                                 features=_COLUMNS)
+
+
+def _row(text: Text) -> dict[str, Any]:
+    return dict(
+        text_id=text.text_id,
+        text=text.text,
+        sha256=text.sha256,
+        source=text.source,
+        answer=text.answer or ())
+
+
+def texts_of(rows: Iterable[Mapping[str, Any]]) -> TextSet:
+    """The texts in rows of a `SalienceTextDataset`.
+
+    Raises:
+        InputError: A text is there twice: the dataset is repeated (`n`).
+    """
+    return TextSet(
+        tuple(
+            Text(row['text_id'], row['text'], row['source'],
+                 tuple(row['answer']) or None) for row in rows))

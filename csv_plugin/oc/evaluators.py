@@ -1,0 +1,185 @@
+"""Numbers of a model from its token losses."""
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+from datasets import Dataset
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.registry import ICL_EVALUATORS
+
+from csv_plugin.core.capability import (bits_per_byte, bits_per_character,
+                                        label_token_loss, mean_token_loss)
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import TokenColumns, answer_mask
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
+from csv_plugin.io.merging import check_texts
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.oc.datasets import texts_of
+
+
+@ICL_EVALUATORS.register_module()
+class SalienceEvaluator(BaseEvaluator):
+    """Losses of one model on a validation set; lower is better.
+
+    Scored: the tokens of the model's own tokenization that it scored.
+
+    Args:
+        predictor (Optional[str]): A predictor's file, to store predictions
+            and capability scores as well.
+    """
+
+    def __init__(self, predictor: Optional[str] = None) -> None:
+        super().__init__()
+        self.predictor = predictor
+
+    def score(self, text_id: Sequence[str], dump: Sequence[str],
+              test_set: Dataset) -> dict[str, Any]:
+        """All numbers of one model.
+
+        Args:
+            text_id (Sequence[str]): Texts that were scored.
+            dump (Sequence[str]): The file that each is in.
+            test_set (Dataset): The texts that should have been.
+
+        Returns:
+            dict[str, Any]: `all_token_loss` and `label_token_loss` (where
+            texts have answers) in nats per token, `bits_per_byte`,
+            `bits_per_character`, `n_texts`, `n_scored` and `n_unscored`
+            tokens; with a predictor, `capability` and `predicted` by
+            benchmark.
+
+        Raises:
+            InputError: Texts are missing, or a dump cannot be used.
+        """
+        texts = texts_of(test_set)
+        if len(text_id) != len(texts):
+            raise InputError(
+                f'predictions of {self._model()!r}', f'{len(texts)} texts',
+                str(len(text_id)), 'If .cache/dataset_size.json, where the '
+                'run started, tells of other texts, remove it and the '
+                'predictions, and run again.')
+        merged = merge_dumps(
+            read_dump(self._predictions() / file)
+            for file in dict.fromkeys(dump))
+        by_id = {losses.text_id: losses for losses in merged.texts}
+        check_texts(f'dump of {self._model()!r}', by_id, texts)
+        ordered = TokenLossDump(merged.info,
+                                tuple(by_id[text_id] for text_id in texts.ids))
+        result = loss_numbers(self._model(), ordered, texts)
+        if self.predictor is not None:
+            result |= predictions(self.predictor, self._model(), ordered)
+        return result
+
+    def _predictions(self) -> Path:
+        """The folder beside `results/` that mirrors it."""
+        root, _ = self._split()
+        return root.with_name('predictions') / self._model()
+
+    def _model(self) -> str:
+        return self._split()[1]
+
+    def _split(self) -> tuple[Path, str]:
+        """OpenCompass's folder of results, and the model's abbr below it."""
+        folder = Path(self._out_dir).parent
+        root = next(p for p in folder.parents if p.name == 'results')
+        return root, folder.relative_to(root).as_posix()
+
+
+def loss_numbers(model: str, dump: TokenLossDump,
+                 texts: TextSet) -> dict[str, Any]:
+    """What `SalienceEvaluator.score` returns without a predictor.
+
+    Args:
+        model (str): Its name, for errors.
+        dump (TokenLossDump): Of the texts, in their order.
+        texts (TextSet): The texts.
+
+    Raises:
+        InputError: No token, or none of the answers, was scored.
+    """
+    spans = [losses.spans for losses in dump.texts]
+    table = LossTable.from_models({model: dump.texts}, spans, texts.ids,
+                                  dump.info.fingerprint)
+    numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
+    if any(text.answer for text in texts):
+        numbers['label_token_loss'] = float(
+            label_token_loss(table, answer_mask(texts, spans))[0])
+    n_scored = int(table.scored.sum())
+    return numbers | {
+        'bits_per_byte': float(bits_per_byte(table)[0]),
+        'bits_per_character': float(bits_per_character(table)[0]),
+        'n_texts': len(texts),
+        'n_scored': n_scored,
+        'n_unscored': len(table.scored) - n_scored
+    }
+
+
+def predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
+    """Predicted accuracies and capability scores, or why there are none.
+
+    Args:
+        path (str): The predictor's file.
+        model (str): The model's abbr.
+        dump (TokenLossDump): Its losses.
+
+    Returns:
+        dict[str, Any]: By benchmark, `capability` (Eq. 1, nats per
+        character) and `predicted`: `value`, `low`, `high`, `level`,
+        `extrapolated` and `in_sample`, or an `error`.
+    """
+    losses = {model: dump.texts}
+    try:
+        predictor = load_predictor(path)
+        table = predictor.predict_losses(losses, dump.info.fingerprint)
+    except InputError as error:  # The losses are good without it.
+        return {'capability': None, 'predicted': {'error': str(error)}}
+    columns = TokenColumns(predictor.units, predictor.matrix,
+                           predictor.uniform, predictor.scored)
+    features = columns.features(predictor.targets.table(losses))
+    return {
+        'capability': {
+            known.benchmark: float(known.model.score(features.values)[0])
+            for known in predictor.benchmarks
+        },
+        'predicted': {
+            name: vars(table.at(model, name))
+            for name in table.benchmarks
+        }
+    }
+
+
+@ICL_EVALUATORS.register_module()
+class LabelLossEvaluator(BaseEvaluator):
+    """Averages of what `LabelLossInferencer` wrote; lower is better."""
+
+    def score(self, label_loss: Sequence[float], label_tokens: Sequence[int],
+              label_bytes: Sequence[int],
+              test_set: Dataset) -> dict[str, float]:
+        """Mean loss of the right answers.
+
+        Args:
+            label_loss (Sequence[float]): Nats, one per item.
+            label_tokens (Sequence[int]): Tokens of each label.
+            label_bytes (Sequence[int]): UTF-8 bytes of each label.
+            test_set (Dataset): The items.
+
+        Returns:
+            dict[str, float]: `label_loss` in nats per item,
+            `label_token_loss` per token, `label_byte_loss` per byte.
+
+        Raises:
+            InputError: Items are missing.
+        """
+        if len(label_loss) != len(test_set):
+            raise InputError('label losses', f'{len(test_set)} items',
+                             str(len(label_loss)),
+                             'Remove the predictions and run again.')
+        nats = float(np.sum(label_loss))
+        return {
+            'label_loss': nats / len(label_loss),
+            'label_token_loss': nats / sum(label_tokens),
+            'label_byte_loss': nats / sum(label_bytes)
+        }

@@ -1,0 +1,101 @@
+"""Token losses of OpenCompass models, wrapped or bare."""
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import torch
+from opencompass.models import BaseModel
+from opencompass.registry import MODELS
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import TokenLossDump
+from csv_plugin.lm.dumping import dump_losses
+
+
+@MODELS.register_module()
+class TokenLossModel(BaseModel):
+    """Any OpenCompass model, with a method for token losses.
+
+    To whoever uses it, it is the inner model: all scores are the same. Wrap
+    a model config `m` as `{**m, 'type': TokenLossModel, 'llm':
+    dict(type=m['type'])}`: everything but the type stays outside, where
+    OpenCompass looks for it.
+
+    Args:
+        llm (Mapping): Config of the inner model; its type suffices.
+        rest (Any): The inner model's other arguments.
+    """
+
+    def __init__(self, llm: Mapping[str, Any], **rest: Any) -> None:
+        inner = MODELS.build({**llm, **rest})
+        # On the instance, in front of what BaseModel defines.
+        vars(self).update({
+            name: getattr(inner, name)
+            for name in dir(type(inner))
+            if name == 'is_api' or _is_public_method(type(inner), name)
+        })
+        vars(self)['_inner'] = inner
+
+    def __getattr__(self, name: str) -> Any:
+        if '_inner' not in vars(self):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._inner, name, value)
+
+    def get_token_loss(self,
+                       texts: TextSet,
+                       part: Optional[Sequence[Text]] = None,
+                       **settings: Any) -> TokenLossDump:
+        """Losses of the inner model; args as in `get_token_loss`."""
+        return get_token_loss(self._inner, texts, part, **settings)
+
+
+def _is_public_method(owner: type, name: str) -> bool:
+    return not name.startswith('_') and callable(getattr(owner, name))
+
+
+def get_token_loss(model: Any,
+                   texts: TextSet,
+                   part: Optional[Sequence[Text]] = None,
+                   **settings: Any) -> TokenLossDump:
+    """Token losses of an OpenCompass model, by its own method if it has one.
+
+    Scored: as in `lm.token_losses.token_losses`.
+
+    Args:
+        model (Any): An OpenCompass model with the weights and the tokenizer
+            of a `transformers` causal LM as `model` and `tokenizer`, or one
+            with a method `get_token_loss(texts, part, **settings)`.
+        texts (TextSet): The whole validation set.
+        part (Optional[Sequence[Text]]): The texts of it to score; all by
+            default.
+        settings (Any): `entropy`, `rank`, `context` and `progress`, as in
+            `lm.dumping.dump_losses`.
+
+    Raises:
+        InputError: The model has no weights at hand, or as in
+            `token_losses`.
+    """
+    own = getattr(model, 'get_token_loss', None)
+    if own is not None:
+        return own(texts, part, **settings)
+    return dump_losses(*weights_of(model), texts, part, **settings)
+
+
+def weights_of(model: Any) -> tuple[Any, Any]:
+    """The causal LM and the tokenizer inside an OpenCompass model.
+
+    Raises:
+        InputError: The model runs elsewhere or in another engine.
+    """
+    inner = getattr(model, 'model', None)
+    tokenizer = getattr(model, 'tokenizer', None)
+    if not isinstance(inner, torch.nn.Module) or tokenizer is None:
+        raise InputError(
+            f'model {getattr(model, "path", model)!r}',
+            'the weights and the tokenizer of a Hugging Face model',
+            type(model).__name__, 'Evaluate it as HuggingFaceBaseModel or '
+            'HuggingFacewithChatTemplate, or leave the losses out.')
+    return inner, tokenizer

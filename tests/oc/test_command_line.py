@@ -1,0 +1,97 @@
+"""The host's own command: losses in the table, next to an exam's scores."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from csv_plugin.core.capability import mean_token_loss
+from csv_plugin.core.losses import LossTable
+from csv_plugin.io.dumps import merge_dumps, read_dump
+from . import tiny
+
+CONFIG = '''
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.datasets.label_loss import label_loss
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+
+from opencompass.models import HuggingFaceBaseModel
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from opencompass.partitioners import NaivePartitioner, NumWorkerPartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+from csv_plugin.oc.models import TokenLossModel
+from tests.oc.tiny import Exam
+
+exam = dict(
+    abbr='exam', type=Exam, path='',
+    reader_cfg=dict(input_columns=['question'], output_column='label'),
+    infer_cfg=dict(
+        prompt_template=dict(
+            type=PromptTemplate,
+            template={'A': '{question} {A}', 'B': '{question} {B}'}),
+        retriever=dict(type=ZeroRetriever),
+        inferencer=dict(type=PPLInferencer)),
+    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+datasets = [exam, label_loss(exam), salience_texts('texts.jsonl')]
+bare = dict(
+    type=HuggingFaceBaseModel, abbr='bare', path='FOLDER', batch_size=4,
+    run_cfg=dict(num_gpus=0), model_kwargs=dict(torch_dtype='torch.float'))
+models = [
+    bare,
+    {**bare, 'abbr': 'wrapped', 'type': TokenLossModel,
+     'llm': dict(type=bare['type'])},
+]
+# Three parts of the texts.
+infer = dict(
+    partitioner=dict(type=NumWorkerPartitioner, num_worker=1, num_split=3,
+                     min_task_size=14),
+    runner=dict(type=LocalRunner, max_num_workers=2,
+                task=dict(type=OpenICLInferTask)))
+eval = dict(
+    partitioner=dict(type=NaivePartitioner, n=100),
+    runner=dict(type=LocalRunner, debug=True,
+                task=dict(type=OpenICLEvalTask)))
+del bare, exam, label_loss, salience_texts
+'''
+
+
+def test_losses_beside_scores(model_folder, tmp_path):
+    tiny.save_texts(tmp_path / 'texts.jsonl')
+    (tmp_path / 'mine.py').write_text(
+        CONFIG.replace('FOLDER', str(model_folder)))
+    command = Path(sys.executable).with_name('opencompass')
+    process = subprocess.run([command, 'mine.py', '--work-dir', 'out'],
+                             capture_output=True,
+                             text=True)
+    assert process.returncode == 0, process.stderr
+    dumps = []
+    for model in ('bare', 'wrapped'):
+        folder, = (tmp_path / 'out').glob(f'*/predictions/{model}')
+        parts = sorted(folder.glob('salience_texts-*.parquet'))
+        assert [path.stem[-2:] for path in parts] == ['_0', '_1', '_2']
+        dumps.append(merge_dumps(map(read_dump, parts), tiny.TEXTS))
+        assert not list(folder.glob('tmp_*'))
+    table = LossTable.from_models(
+        {
+            name: dump.texts
+            for name, dump in zip('ab', dumps)
+        }, [text.spans for text in dumps[0].texts], tiny.TEXTS.ids,
+        tiny.TEXTS.fingerprint)
+    bare, wrapped = mean_token_loss(table)
+    assert bare == wrapped
+    rows = {
+        tuple(row.split()[::2][:2]): row.split()[-2:]
+        for row in re.findall('^(?:exam|salience).*', process.stdout, re.M)
+    }
+    name = f'salience_texts-{tiny.TEXTS.fingerprint[:12]}'
+    assert rows[name, 'all_token_loss'] == [f'{bare:.2f}'] * 2
+    assert rows[name, 'n_texts'] == ['42.00'] * 2
+    for key in (('exam', 'accuracy'), ('exam-label_loss', 'label_loss')):
+        one, other = map(float, rows[key])
+        assert one == other > 0

@@ -1,0 +1,89 @@
+"""Validation sets as OpenCompass datasets, in python and in configs."""
+import pytest
+from mmengine.config import Config
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.text_sets import write_texts
+from csv_plugin.oc.datasets import SalienceTextDataset, texts_of
+from . import tiny
+
+READER = dict(input_columns=[], output_column=None)
+
+
+@pytest.mark.parametrize('answers', [[], [40], [0]])
+def test_texts_survive_the_host(answers, tmp_path):
+    """With answers nowhere, only late or only early."""
+    texts = TextSet(
+        tuple(
+            Text(f't{i}', f'{{text}} {i}\x00\u2028 中文 ', 'zh' if i else '', (
+                1, 5) if i in answers else None) for i in range(41)))
+    write_texts(tmp_path / 'texts.jsonl', texts)
+    dataset = SalienceTextDataset(
+        path='texts.jsonl', reader_cfg=READER, abbr='a')
+    assert texts_of(dataset.test) == texts_of(dataset.train) == texts
+    assert dataset.test[3]['sha256'] == texts.texts[3].sha256
+
+
+def test_a_part_and_a_repetition(tmp_path):
+    tiny.save_texts(tmp_path / 'texts.jsonl')
+    part = SalienceTextDataset(
+        path='texts.jsonl', reader_cfg=dict(READER, test_range='[2:5]'))
+    assert texts_of(part.test).texts == tiny.TEXTS.texts[2:5]
+    assert texts_of(part.train) == tiny.TEXTS
+    with pytest.raises(InputError, match="'t0' twice"):
+        texts_of(
+            SalienceTextDataset(path='texts.jsonl', reader_cfg=READER,
+                                n=2).test)
+
+
+def test_changed_texts_are_refused(tmp_path):
+    tiny.save_texts(tmp_path / 'texts.jsonl')
+    known = tiny.TEXTS.fingerprint
+    assert len(SalienceTextDataset.load('texts.jsonl', known[:12])) == 42
+    tiny.save_texts(tmp_path / 'texts.jsonl', TextSet(tiny.TEXTS.texts[1:]))
+    with pytest.raises(InputError, match=f'texts.jsonl: .*{known[:12]}.*abbr'):
+        SalienceTextDataset.load('texts.jsonl', known[:12])
+
+
+def load_as_tasks_do(source, tmp_path):
+    """A config, dumped by the main process and read by that of a task."""
+    (tmp_path / 'mine.py').write_text(source)
+    Config.fromfile(
+        tmp_path / 'mine.py',
+        format_python_code=False).dump(tmp_path / 'dumped.py')
+    return Config.fromfile(tmp_path / 'dumped.py', format_python_code=False)
+
+
+def test_a_config_with_texts_of_ones_own(tmp_path):
+    tiny.save_texts(tmp_path / 'texts.jsonl')
+    config = load_as_tasks_do(
+        '''
+from mmengine.config import read_base
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+datasets = [
+    salience_texts('texts.jsonl', rank=True, evaluator=dict(predictor='p'))
+]
+del salience_texts
+''', tmp_path)
+    entry, = config.datasets
+    assert entry.abbr == f'salience_texts-{tiny.TEXTS.fingerprint[:12]}'
+    assert entry.path == str(tmp_path / 'texts.jsonl')
+    assert entry.fingerprint == tiny.TEXTS.fingerprint
+    assert entry.infer_cfg.inferencer.rank
+    assert entry.eval_cfg.evaluator.predictor == 'p'
+    assert set(config) == {'datasets'}
+
+
+def test_the_texts_of_the_demo(tmp_path):
+    config = load_as_tasks_do(
+        '''
+from mmengine.config import read_base
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import \\
+        salience_texts_datasets
+''', tmp_path)
+    entry, = config.salience_texts_datasets
+    rows = SalienceTextDataset.load(entry.path, entry.fingerprint)
+    assert entry.abbr == f'salience_texts-{texts_of(rows).fingerprint[:12]}'

@@ -1,0 +1,135 @@
+"""Numbers that the host stores of each model."""
+import json
+
+import numpy as np
+import pytest
+
+from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.core.capability import capability_score
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import group_columns
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.predictor import fit_predictor
+from csv_plugin.core.salience import SOLVERS
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.predictors import save_predictor
+from . import tiny
+
+
+@pytest.fixture
+def run(model_folder, tmp_path):
+    """An inference run: the model's config, the dataset's, its dump."""
+    entry = salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl'))
+    model = tiny.model_config(model_folder)
+    folder = tiny.infer(tmp_path, model, entry)
+    return model, entry, folder / f'{entry["abbr"]}.parquet'
+
+
+def test_numbers_of_a_model(run, tmp_path):
+    model, entry, dump = run
+    texts = read_dump(dump).texts
+    losses = np.concatenate([text.losses for text in texts])
+    answers = np.concatenate([
+        (losses.spans.starts < len(text.text[:text.answer[1]].encode()))
+        & (losses.spans.ends > 4) if text.answer else np.zeros(
+            len(losses.spans), bool)
+        for text, losses in zip(tiny.TEXTS, texts)
+    ])
+    result = tiny.evaluate(tmp_path, model, entry)
+    n_bytes = sum(len(text.text.encode()) for text in tiny.TEXTS)
+    n_chars = sum(len(text.text) for text in tiny.TEXTS)
+    expected = dict(
+        all_token_loss=losses.mean(),
+        label_token_loss=losses[answers].mean(),
+        bits_per_byte=losses.sum() / np.log(2) / n_bytes,
+        bits_per_character=losses.sum() / np.log(2) / n_chars,
+        n_texts=42,
+        n_scored=len(losses),
+        n_unscored=0)
+    assert list(result) == list(expected)
+    assert result == pytest.approx(expected)
+
+
+def test_without_answers_and_without_a_first_token(model_folder, tmp_path):
+    texts = TextSet((Text('a', 'cats and dogs'), Text('b', '天气')))
+    entry = salience_texts(tiny.save_texts(tmp_path / 't.jsonl', texts))
+    tokenizer = dict(bos_token=None, eos_token=None, pad_token='a')
+    model = tiny.model_config(model_folder, tokenizer_kwargs=tokenizer)
+    folder = tiny.infer(tmp_path, model, entry)
+    rows = json.loads((folder / f'{entry["abbr"]}.json').read_text())
+    result = tiny.evaluate(tmp_path, model, entry)
+    assert 'label_token_loss' not in result
+    assert (result['n_texts'], result['n_unscored']) == (2, 2)
+    assert result['n_scored'] == sum(row['n_tokens']
+                                     for row in rows.values()) - 2
+
+
+def test_fewer_predictions_than_texts(run, tmp_path):
+    """As after a stale .cache/dataset_size.json."""
+    model, entry, dump = run
+    file = dump.with_suffix('.json')
+    rows = json.loads(file.read_text())
+    rows.pop('41')
+    file.write_text(json.dumps(rows))
+    with pytest.raises(InputError, match="'tiny'.*42 texts.*41.*dataset_size"):
+        tiny.evaluate(tmp_path, model, entry)
+
+
+def test_a_dump_of_other_texts(run, tmp_path):
+    model, entry, dump = run
+    found = read_dump(dump)
+    write_dump(dump, type(found)(found.info, found.texts[1:]))
+    with pytest.raises(InputError, match="dump of 'tiny'.*none on 't0'"):
+        tiny.evaluate(tmp_path, model, entry)
+
+
+def fit(dump, path):
+    """A predictor from losses that are those of the dump, scaled."""
+    found = read_dump(dump)
+    names = [f'm{i}' for i in range(8)]
+    losses = {
+        name: [
+            type(text)(text.text_id, text.losses * (.6 + .1 * i), text.spans,
+                       text.n_chars) for text in found.texts
+        ]
+        for i, name in enumerate(names)
+    }
+    spans = [text.spans for text in found.texts]
+    table = LossTable.from_models(losses, spans, tiny.TEXTS.ids,
+                                  tiny.TEXTS.fingerprint)
+    columns = group_columns(table, ['all'] * table.losses.shape[1])
+    accuracies = AccuracyTable(
+        tuple(names), ('exam', ),
+        np.linspace(.9, .3, 8)[:, None], np.array([.25]), np.array([300]))
+    predictor = fit_predictor(
+        columns.features(table), accuracies, [name[1] for name in names],
+        SOLVERS['uniform'], tiny.TEXTS.fingerprint)
+    targets = TargetTokens.of(tiny.TEXTS, spans)
+    save_predictor(predictor.with_tokens(targets, columns), path)
+
+
+def test_predictions_beside_the_losses(run, tmp_path):
+    model, entry, dump = run
+    fit(dump, tmp_path / 'p.safetensors')
+    entry['eval_cfg']['evaluator']['predictor'] = str(tmp_path /
+                                                      'p.safetensors')
+    result = tiny.evaluate(tmp_path, model, entry)
+    losses = np.concatenate([text.losses for text in read_dump(dump).texts])
+    n_chars = sum(len(text.text) for text in tiny.TEXTS)
+    score = capability_score(losses[None], np.ones(len(losses)), n_chars)
+    assert result['capability'] == {'exam': pytest.approx(score[0], rel=1e-5)}
+    found = result['predicted']['exam']
+    assert found['low'] < found['value'] < found['high']
+    assert found['level'] == .9 and not found['in_sample']
+    assert result['n_texts'] == 42
+
+
+def test_a_missing_predictor_leaves_the_losses(run, tmp_path):
+    model, entry, _ = run
+    entry['eval_cfg']['evaluator']['predictor'] = 'nowhere.safetensors'
+    result = tiny.evaluate(tmp_path, model, entry)
+    assert 'nowhere.safetensors' in result['predicted']['error']
+    assert result['capability'] is None and result['n_texts'] == 42

@@ -1,0 +1,217 @@
+"""Dumps that the host's tasks write, also when they are killed."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from opencompass.models import HuggingFaceBaseModel
+from opencompass.registry import MODELS
+
+from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import merge_dumps, read_dump
+from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.oc import inferencers
+from . import tiny
+
+
+@pytest.fixture
+def entry(tmp_path):
+    return salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl'))
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    """Ids of the texts that are scored, one list a call."""
+    calls = []
+    score = inferencers.get_token_loss
+
+    def record(model, texts, part, **settings):
+        calls.append([text.text_id for text in part])
+        return score(model, texts, part, **settings)
+
+    monkeypatch.setattr(inferencers, 'get_token_loss', record)
+    return calls
+
+
+def config(folder, wrap=True):
+    model = tiny.model_config(folder)
+    return tiny.wrapped(model) if wrap else model
+
+
+def files(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
+    entry['infer_cfg']['inferencer'] |= dict(entropy=True, context=64)
+    folder = tiny.infer(tmp_path, config(model_folder), entry)
+    stem = entry['abbr']
+    assert set(files(folder)) == {f'{stem}.json', f'{stem}.parquet'}
+    dump = merge_dumps([read_dump(folder / f'{stem}.parquet')], tiny.TEXTS)
+    model = MODELS.build(
+        dict(type=HuggingFaceBaseModel, path=str(model_folder)))
+    expected = dump_losses(
+        model.model, model.tokenizer, tiny.TEXTS, entropy=True, context=64)
+    assert dump.info == expected.info
+    assert dump.info.model == str(model_folder)
+    rows = json.loads((folder / f'{stem}.json').read_text())
+    assert list(rows) == [str(i) for i in range(len(tiny.TEXTS))]
+    for row, text, ours, theirs in zip(rows.values(), tiny.TEXTS, dump.texts,
+                                       expected.texts):
+        np.testing.assert_allclose(ours.losses, theirs.losses, atol=1e-5)
+        np.testing.assert_allclose(ours.entropy, theirs.entropy, atol=1e-4)
+        assert row['dump'] == f'{stem}.parquet'
+        assert read_dump(folder / row['dump']).texts[
+            row['row']].text_id == row['text_id'] == text.text_id
+        assert row['sha256'] == text.sha256
+        assert row['n_tokens'] == row['n_scored'] == len(ours.losses)
+        # To which the host would apply a model's postprocessor.
+        assert 'prediction' not in row
+
+
+def test_wrapped_and_bare_dumps_are_the_same(model_folder, entry, tmp_path):
+    bare = tiny.infer(tmp_path / 'bare', config(model_folder, False), entry)
+    wrapped = tiny.infer(tmp_path / 'wrapped', config(model_folder), entry)
+    assert files(bare) == files(wrapped)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        'bare', 'texts.jsonl', 'wrapped'
+    ]
+
+
+def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
+    for part, test_range in enumerate(('[0:17]', '[17: 34]', '[34:51]')):
+        folder = tiny.infer(
+            tmp_path, config(model_folder), {
+                **entry, 'abbr': f'{entry["abbr"]}_{part}',
+                'reader_cfg': {
+                    **entry['reader_cfg'], 'test_range': test_range
+                }
+            })
+    parts = [
+        read_dump(folder / f'{entry["abbr"]}_{part}.parquet')
+        for part in range(3)
+    ]
+    assert [len(part.texts) for part in parts] == [17, 17, 8]
+    merge_dumps(parts, tiny.TEXTS)
+    result = tiny.evaluate(tmp_path, config(model_folder), entry)
+    assert result['n_texts'] == 42
+
+
+KILLED = '''
+import os, signal, sys
+from pathlib import Path
+from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.oc import inferencers
+score = inferencers.get_token_loss
+inferencers.CHUNK = 6
+def kill(model, texts, part, **settings):
+    if part and part[0].text_id == 't3':
+        os.kill(os.getpid(), signal.SIGKILL)
+    return score(model, texts, part, **settings)
+inferencers.get_token_loss = kill
+from tests.oc import tiny
+tiny.infer(Path('killed').resolve(),
+           tiny.wrapped(tiny.model_config(Path(sys.argv[1]))),
+           salience_texts('texts.jsonl'))
+'''
+
+
+def test_a_killed_run_goes_on_where_it_was(model_folder, entry, tmp_path,
+                                           scored, monkeypatch):
+    monkeypatch.setattr(inferencers, 'CHUNK', 6)
+    model = config(model_folder)
+    whole = files(tiny.infer(tmp_path / 'whole', model, entry))
+    process = subprocess.run([sys.executable, '-c', KILLED, model_folder],
+                             capture_output=True)
+    assert process.returncode == -signal.SIGKILL, process.stderr.decode()
+    folder = tmp_path / 'killed/predictions' / model['abbr']
+    journal = folder / f'tmp_{entry["abbr"]}'
+    assert set(files(journal)) == {'0.parquet', '1.parquet', '2.parquet'}
+    assert os.listdir(folder) == [journal.name]
+    # A crash of the whole machine may tear a file.
+    torn = journal / '1.parquet'
+    torn.write_bytes(torn.read_bytes()[:-40])
+    scored.clear()
+    tiny.infer(tmp_path / 'killed', model, entry)
+    assert files(folder) == whole
+    assert [part[:1] for part in scored] == [[], ['t1'], ['t3'], ['t4'],
+                                             ['t5'], ['t6']]
+
+
+def stop_after(n_chunks, monkeypatch):
+    keep = inferencers.Journal.keep
+
+    def stop(journal, chunk, dump):
+        keep(journal, chunk, dump)
+        if chunk == n_chunks - 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(inferencers.Journal, 'keep', stop)
+
+
+@pytest.mark.parametrize('change', ['text', 'dtype', 'entropy', None])
+def test_what_was_scored_otherwise_is_scored_again(change, model_folder, entry,
+                                                   tmp_path, scored,
+                                                   monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(1, patch)
+        with pytest.raises(KeyboardInterrupt):
+            tiny.infer(tmp_path, config(model_folder), entry)
+    model = config(model_folder)
+    if change == 'text':
+        first, *others = tiny.TEXTS
+        changed = TextSet((Text('t0', first.text + '!'), *others))
+        entry |= dict(
+            path=str(tiny.save_texts(tmp_path / 'new.jsonl', changed)),
+            fingerprint='')
+    if change == 'dtype':
+        model['model_kwargs'] = dict(torch_dtype='torch.bfloat16')
+    if change == 'entropy':
+        entry['infer_cfg']['inferencer']['entropy'] = True
+    scored.clear()
+    tiny.infer(tmp_path, model, entry)
+    firsts = [part[0] for part in scored if part]
+    assert firsts == (['t0', 't1'] if change else ['t1'])
+
+
+def test_a_full_disk_leaves_nothing_that_looks_done(model_folder, entry,
+                                                    tmp_path, monkeypatch):
+
+    def full(path, dump):
+        raise OSError(28, 'No space left on device', str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(inferencers, 'write_dump', full)
+        with pytest.raises(OSError, match='No space .*parquet'):
+            tiny.infer(tmp_path, config(model_folder), entry)
+    folder = tmp_path / 'predictions/tiny'
+    assert os.listdir(folder) == [f'tmp_{entry["abbr"]}']
+    tiny.infer(tmp_path, config(model_folder), entry)
+    assert set(files(folder)) == {
+        f'{entry["abbr"]}.{suffix}'
+        for suffix in ('json', 'parquet')
+    }
+
+
+def test_only_the_first_process_of_torchrun_scores(model_folder, entry,
+                                                   tmp_path, monkeypatch):
+    monkeypatch.setenv('RANK', '1')
+    assert not files(tiny.infer(tmp_path, config(model_folder), entry))
+    monkeypatch.setenv('RANK', '0')
+    assert files(tiny.infer(tmp_path, config(model_folder), entry))
+
+
+def test_a_tokenizer_that_loses_the_texts(entry, tmp_path):
+    folder = tiny.save_model(tmp_path / 'lossy')
+    settings = json.loads((folder / 'tokenizer.json').read_text())
+    settings['normalizer'] = dict(
+        type='Replace', pattern=dict(Regex='.'), content='')
+    (folder / 'tokenizer.json').write_text(json.dumps(settings))
+    with pytest.raises(InputError, match="text 't0', .*lossy"):
+        tiny.infer(tmp_path, config(folder), entry)
+    assert not files(tmp_path / 'predictions/lossy')

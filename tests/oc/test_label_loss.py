@@ -1,0 +1,199 @@
+"""Loss of the right answers, by a benchmark's own templates."""
+import json
+
+import numpy as np
+import pytest
+from opencompass.models import (HuggingFaceBaseModel, HuggingFaceCausalLM,
+                                HuggingFacewithChatTemplate)
+from opencompass.openicl.icl_inferencer import GenInferencer, PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
+from opencompass.registry import MODELS
+
+from csv_plugin.configs.datasets.label_loss import label_loss
+from csv_plugin.core.errors import InputError
+from csv_plugin.oc.labels import label_texts
+from tests.lm.models import reference_losses
+from . import tiny
+
+ZERO = dict(type=ZeroRetriever)
+META = dict(round=[
+    dict(role='HUMAN', begin='Q: ', end='\n'),
+    dict(role='BOT', begin='A: ', end='.', generate=True)
+])
+HUMAN = dict(role='HUMAN', prompt='{question}')
+
+
+def benchmark(template, output_column='label', inferencer=PPLInferencer):
+    return tiny.exam(
+        'exam',
+        output_column,
+        prompt_template=dict(type=PromptTemplate, template=template),
+        retriever=ZERO,
+        inferencer=dict(type=inferencer, max_out_len=5))
+
+
+def labels(model, entry, max_seq_len=None):
+    """Prompt and label of every item, as the inferencer gets them."""
+    cfg = entry['infer_cfg']
+    dataset = tiny.Exam(path='', reader_cfg=entry['reader_cfg'])
+    retriever = dict(cfg['retriever'])
+    retriever = retriever.pop('type')(dataset=dataset, **retriever)
+    templates = [
+        PromptTemplate(**{
+            k: v
+            for k, v in cfg[name].items() if k != 'type'
+        }) if name in cfg else None
+        for name in ('ice_template', 'prompt_template')
+    ]
+    texts = label_texts(model, retriever, *templates, max_seq_len)
+    assert all(text.answer[1] == len(text.text) for text in texts)
+    return [(text.text[:text.answer[0]], text.text[slice(*text.answer)])
+            for text in texts]
+
+
+@pytest.fixture(scope='module')
+def model(model_folder):
+    return build(HuggingFaceBaseModel, model_folder)
+
+
+def build(kind, folder, **settings):
+    return MODELS.build(dict(type=kind, path=str(folder), **settings))
+
+
+# The first item is right with A, whose text holds '{A}' in the question.
+ASKED = 'Is the cat a {A}?'
+
+
+@pytest.mark.parametrize('template, expected', [
+    ({
+        'A': '{question} {A}',
+        'B': '{question} {B}'
+    }, (ASKED + ' ', 'the cat')),
+    ({
+        'A': '{question}\nAnswer: A',
+        'B': '{question}\nAnswer: B'
+    }, (ASKED + '\nAnswer: ', 'A')),
+    ({
+        'A': '{question} all {A}.',
+        'B': '{question} also {B}.'
+    }, (ASKED + ' ', 'all the cat.')),
+    ({
+        'A': '{A} is it',
+        'B': '{B} is it'
+    }, ('', 'the cat is it')),
+    ({
+        'A': dict(round=[HUMAN, dict(role='BOT', prompt='{A}')]),
+        'B': dict(round=[HUMAN, dict(role='BOT', prompt='{B}')])
+    }, (ASKED + '\n', 'the cat')),
+])
+def test_a_label_begins_where_templates_part(template, expected, model):
+    items = labels(model, benchmark(template))
+    assert items[0] == expected and len(items) == 7
+
+
+@pytest.mark.parametrize('template, expected', [
+    ('{question}\nAnswer:', ('Is the cat a the cat?\nAnswer: ', 'the cat')),
+    ('{question}\n', ('Is the cat a the cat?\n', 'the cat')),
+    ('', ('', 'the cat')),
+    ('{question} 答：', ('Is the cat a the cat? 答：', 'the cat')),
+    (dict(round=[HUMAN]), ('Is the cat a the cat? ', 'the cat')),
+])
+def test_a_reference_follows_the_prompt(template, expected, model):
+    items = labels(model, benchmark(template, 'cont', GenInferencer))
+    assert items[0] == expected
+
+
+def test_meta_templates_and_chats(model_folder):
+    entry = benchmark(dict(round=[HUMAN]), 'cont', GenInferencer)
+    asked = 'Is the cat a the cat?'
+    base = build(
+        HuggingFaceCausalLM,
+        model_folder,
+        meta_template=META,
+        model_kwargs=dict(torch_dtype='torch.float'))
+    assert labels(base, entry)[0] == (f'Q: {asked}\nA: ', 'the cat')
+    chat = build(HuggingFacewithChatTemplate, model_folder)
+    prompt, label = labels(chat, entry)[0]
+    assert prompt.split('\n') == [f'<user>{asked}', '', '<assistant> ']
+    assert label == 'the cat'
+
+
+def test_examples_that_do_not_fit_are_dropped(model):
+    by_label = {'A': '{question} {A}\n', 'B': '{question} {B}\n'}
+    entry = benchmark({k: f'</E>{v}' for k, v in by_label.items()})
+    entry['infer_cfg'] |= dict(
+        ice_template=dict(type=PromptTemplate, template=by_label),
+        retriever=dict(type=FixKRetriever, fix_id_list=[1, 2]))
+    entry['infer_cfg']['prompt_template']['ice_token'] = '</E>'
+    dog = 'Is the dog a the dog? the 天气\n'
+    fox = 'Is the fox a the fox? the fox\n'
+    both, _ = labels(model, entry)[0]
+    assert both.startswith(dog + '\n' + fox) and both.endswith(ASKED + ' ')
+    room = model.get_token_len(both + 'the cat\n')
+    assert labels(model, entry, room)[0][0] == both
+    one, _ = labels(model, entry, room - 1)[0]
+    assert dog in one and fox not in one
+    none, _ = labels(model, entry, 1)[0]
+    assert none == f'\n{ASKED} '
+
+
+@pytest.mark.parametrize('template, column, words', [
+    ({
+        'C': 'c',
+        'D': 'd'
+    }, 'label', r"label 'A' in column 'label'.*\['C', 'D'\].*none"),
+    ({
+        'A': '{question}',
+        'B': '{question}'
+    }, 'label', "label 'A'.*the template of another"),
+])
+def test_labels_without_a_template_are_refused(template, column, words, model):
+    with pytest.raises(InputError, match=words):
+        labels(model, benchmark(template, column))
+
+
+def test_losses_of_a_benchmark(model, model_folder, tmp_path):
+    original = benchmark({'A': '{question} {A}', 'B': '{question} {B}'})
+    entry = label_loss(dict(original, n=2, k=2))
+    assert entry['abbr'] == 'exam-label_loss'
+    assert original['infer_cfg']['inferencer']['type'] is PPLInferencer
+    config = tiny.model_config(model_folder)
+    bare = tiny.infer(tmp_path / 'bare', config, entry)
+    wrapped = tiny.infer(tmp_path / 'wrapped', tiny.wrapped(config), entry)
+    file = 'exam-label_loss.json'
+    assert (bare / file).read_bytes() == (wrapped / file).read_bytes()
+    rows = list(json.loads((bare / file).read_text()).values())
+    for (prompt, label), row in zip(labels(model, original), rows):
+        ids = model.tokenizer(
+            prompt + label, add_special_tokens=False)['input_ids']
+        losses = reference_losses(model.model,
+                                  [model.tokenizer.bos_token_id, *ids])
+        last = losses[-row['label_tokens']:].numpy()
+        assert row['label_loss'] == pytest.approx(last.sum(), rel=1e-5)
+        tail = model.tokenizer.decode(ids[-row['label_tokens']:])
+        assert tail.strip() == label
+        assert row['label_bytes'] == len(label.encode())
+    result = tiny.evaluate(tmp_path / 'bare', config, entry)
+    sums = {
+        key: sum(row[key] for row in rows)
+        for key in ('label_loss', 'label_tokens', 'label_bytes')
+    }
+    assert result == pytest.approx(
+        dict(
+            label_loss=sums['label_loss'] / 7,
+            label_token_loss=sums['label_loss'] / sums['label_tokens'],
+            label_byte_loss=sums['label_loss'] / sums['label_bytes']))
+    (bare / file).write_text(json.dumps({'0': rows[0]}))
+    (tmp_path / 'bare/results/tiny' / file).unlink()
+    with pytest.raises(InputError, match='7 items, found 1'):
+        tiny.evaluate(tmp_path / 'bare', config, entry)
+    assert np.isfinite(result['label_loss'])
+
+
+def test_a_label_with_nothing_in_front(model_folder, tmp_path):
+    entry = label_loss(benchmark({'A': '{A}', 'B': '{B}'}))
+    tokens = dict(bos_token=None, eos_token=None, pad_token='a')
+    model = tiny.model_config(model_folder, tokenizer_kwargs=tokens)
+    with pytest.raises(InputError, match='label of item 0'):
+        tiny.infer(tmp_path, model, entry)

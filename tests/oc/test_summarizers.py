@@ -1,0 +1,390 @@
+"""The host's summary with predictions: the table, the files, what lacks."""
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from opencompass.registry import build_from_cfg
+from opencompass.summarizers import DefaultSummarizer
+
+import csv_plugin
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.salience import Uniform
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.oc.summarizers import PredictedSummarizer
+from csv_plugin.report.leaderboards import WIDTH
+from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,
+                        write_losses, write_result, write_run)
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGS = Path(csv_plugin.__file__).parent / 'configs'
+MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 9.0}
+TIME = '20240102_030405'
+
+
+@pytest.fixture(scope='session')
+def predictors(tmp_path_factory):
+    """Pairs of label and file: of both benchmarks, and of one."""
+    folder = tmp_path_factory.mktemp('predictors')
+    save_predictor(train(), folder / 'p')
+    save_predictor(train(('easy', ), Uniform()), folder / 'u')
+    return [('predicted', str(folder / 'p')), ('all-token', str(folder / 'u'))]
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    write_run(tmp_path / 'run', MODELS)
+    return tmp_path / 'run'
+
+
+def make_config(run, models=MODELS, datasets=('easy', 'hard')) -> Config:
+    template = dict(
+        prompt_template=dict(type='P', template='x'),
+        retriever=dict(type='R'),
+        inferencer=dict(type='PPLInferencer'))
+    return Config(
+        dict(
+            models=[
+                m if isinstance(m, dict) else dict(abbr=m, type='M')
+                for m in models
+            ],
+            datasets=[
+                dict(
+                    abbr=d,
+                    type='D',
+                    reader_cfg=dict(input_columns=[], output_column='o'),
+                    infer_cfg=template) for d in datasets
+            ],
+            work_dir=str(run)))
+
+
+def summarize(config, predictors, **changes):
+    """Summarize; rows of the host's table and text of the leaderboard."""
+    summarizer = PredictedSummarizer(config, predictors, **changes)
+    summarizer.summarize(time_str=TIME)
+    folder = Path(config.work_dir, 'summary')
+    with open(folder / f'summary_{TIME}.csv', encoding='utf-8') as file:
+        table = list(csv.reader(file))
+    return table, (folder / f'leaderboard_{TIME}.txt').read_text('utf-8')
+
+
+def notes(board: str) -> list[str]:
+    return board.strip().rpartition('\n\n')[2].splitlines()
+
+
+def names(table) -> list[tuple[str, str]]:
+    return [(row[0], row[2]) for row in table[1:]]
+
+
+def test_predictions_stand_below_the_real_scores(run, predictors):
+    config = make_config(run)
+    table, _ = summarize(config, predictors)
+    assert names(table) == [
+        ('easy', 'accuracy'),
+        ('easy', 'predicted'),
+        ('easy', 'all-token'),
+        ('hard', 'accuracy'),
+        ('hard', 'predicted'),
+        ('hard', 'all-token'),
+    ]
+    assert table[0][4:] == list(MODELS)
+    assert table[2][1:4:2] == ['-', 'losses']
+    for row in table[2], table[3], table[5]:
+        for model, cell in zip(MODELS, row[4:]):
+            assert (cell.endswith('*'), cell.endswith('>')) == (
+                model == 'fit-4', model == 'far'), row  # yapf: disable
+            assert '±' in cell
+    assert table[6][4:] == ['-'] * 4
+
+
+def test_the_rest_is_the_hosts_table(run, predictors, capsys):
+    config = make_config(run)
+    table, _ = summarize(config, predictors)
+    DefaultSummarizer(config).summarize(time_str='host')
+    with open(run / 'summary' / 'summary_host.csv', encoding='utf-8') as file:
+        host = list(csv.reader(file))
+    assert [row for row in table if row[3] != 'losses'] == host
+
+
+def test_values(run, predictors):
+    table, _ = summarize(make_config(run), predictors[:1])
+    path = run / 'summary' / f'leaderboard_{TIME}.json'
+    rows = json.loads(path.read_text('utf-8'))['rows']
+    expected = train().predict_losses({
+        'new-0': model_losses(1.1)
+    }, TEXTS.fingerprint).at('new-0', 'easy')
+    [row] = [
+        row for row in rows
+        if row['model'] == 'new-0' and row['benchmark'] == 'easy'
+    ]
+    assert row['predicted'] == pytest.approx(100 * expected.value, abs=1e-3)
+    assert row['low'] == pytest.approx(100 * expected.low, abs=1e-3)
+    assert row['high'] == pytest.approx(100 * expected.high, abs=1e-3)
+    # In percent, as the host has it.
+    assert row['real'] == pytest.approx(54.98, abs=0.01)
+    assert row['difference'] == row['predicted'] - row['real']
+    half = 50 * (expected.high - expected.low)
+    assert table[2][4] == f'{100 * expected.value:.1f} ±{half:.1f}'
+
+
+def test_it_ends_with_the_leaderboard_and_its_files(run, predictors, capsys):
+    _, board = summarize(make_config(run), predictors)
+    out = capsys.readouterr().out
+    table, _, files = out.strip().rpartition(predictors[1][1] + '\n')
+    assert (table + predictors[1][1] + '\n').endswith(board)
+    paths = [Path(line) for line in files.splitlines()]
+    assert paths == [
+        run / 'summary' / f'leaderboard_{TIME}.{kind}'
+        for kind in ('txt', 'md', 'csv', 'json')
+    ]
+    assert all(path.is_file() for path in paths)
+    # Marks are explained in the host's file, too.
+    summary = (run / 'summary' / f'summary_{TIME}.txt').read_text('utf-8')
+    assert all(note in summary for note in notes(board))
+
+
+def test_output_path(run, predictors):
+    path = run / 'x' / 'mine.txt'
+    PredictedSummarizer(make_config(run),
+                        predictors).summarize(output_path=str(path))
+    assert sorted(os.listdir(path.parent)) == [
+        'leaderboard_mine.csv', 'leaderboard_mine.json', 'leaderboard_mine.md',
+        'leaderboard_mine.txt', 'mine.csv', 'mine.md', 'mine.txt'
+    ]
+
+
+def test_retrained_predictor(run, tmp_path):
+    """Predictions are made anew, from the dumps; results stay."""
+    path = tmp_path / 'p'
+    before = {p: p.read_bytes() for p in run.rglob('*.*')}
+    tables = []
+    for shift in (0, 0.5):
+        save_predictor(train(shift=shift), path)
+        tables.append(summarize(make_config(run), [('p', str(path))])[0])
+    first, second = (table[2][4].split()[0] for table in tables)
+    assert float(second) < float(first) - 5
+    assert tables[0][1] == tables[1][1]
+    assert all(p.read_bytes() == content for p, content in before.items())
+
+
+def test_groups(run, predictors, tmp_path):
+    """The average, wherever the host's random order puts it."""
+    save_predictor(train(('exams', )), tmp_path / 'p')
+    predictors = [('predicted', str(tmp_path / 'p'))]
+    groups = [dict(name='exams', subsets=['easy', 'hard'])]
+    table, board = summarize(
+        make_config(run), predictors, summary_groups=groups)
+    row = names(table).index(('exams', 'predicted')) + 1
+    assert table[row - 1][2] == 'naive_average'
+    real = [float(table[1][4]), float(table[2][4])]
+    assert f'{sum(real) / 2:.1f}' in board.splitlines()[3]
+    table, _ = summarize(
+        make_config(run),
+        predictors,
+        summary_groups=groups,
+        dataset_abbrs=['hard', 'exams', 'none'])
+    assert [row[0] for row in table[1:]] == ['hard', 'exams', 'exams', 'none']
+    assert table[3][2] == 'predicted'
+
+
+def test_weighted_groups(run, tmp_path):
+    save_predictor(train(('exams', )), tmp_path / 'p')
+    table, board = summarize(
+        make_config(run), [('p', str(tmp_path / 'p'))],
+        summary_groups=[
+            dict(
+                name='exams',
+                subsets=['easy', 'hard'],
+                weights=dict(easy=3, hard=1))
+        ])
+    row = names(table).index(('exams', 'p')) + 1
+    assert table[row - 1][2] == 'weighted_average'
+    assert f'{float(table[row - 1][4]):.1f}' in board.splitlines()[3]
+
+
+def test_incomplete_group(run, tmp_path):
+    save_predictor(train(('exams', )), tmp_path / 'p')
+    (run / 'results' / 'far' / 'hard.json').unlink()
+    table, board = summarize(
+        make_config(run), [('p', str(tmp_path / 'p'))],
+        summary_groups=[dict(name='exams', subsets=['easy', 'hard'])])
+    row = names(table).index(('exams', 'p')) + 1
+    assert table[row - 1][7] == '-' and '±' in table[row][7]
+    assert "real of far on exams: missing metrics: ['hard']" in notes(board)
+
+
+def test_other_names(run, predictors):
+    for model in MODELS:
+        write_result(run, model, 'mmlu', {'accuracy': 1, 'f1': 70.0})
+    config = make_config(run, datasets=('easy', 'mmlu'))
+    names_here = [('hard', ('mmlu', 'f1')), ('easy', 'easy')]
+    table, board = summarize(config, predictors[:1], benchmarks=names_here)
+    assert names(table) == [('easy', 'accuracy'), ('easy', 'predicted'),
+                            ('mmlu', 'accuracy'), ('mmlu', 'f1'),
+                            ('mmlu', 'predicted')]
+    assert board.splitlines()[3].count(' 70.0 ') == 1
+    # Without a metric it is the dataset's first.
+    table, _ = summarize(config, predictors[:1], benchmarks=[('hard', 'mmlu')])
+    assert names(table)[2:] == [('mmlu', 'accuracy'), ('mmlu', 'predicted'),
+                                ('mmlu', 'f1')]
+    table, board = summarize(
+        config, predictors[:1], benchmarks=[('hard', ('mmlu', 'x'))])
+    assert ("real of all 4 models on hard: no metric 'x' but accuracy, "
+            'f1') in notes(board)  # yapf: disable
+    assert names(table)[-1] == ('mmlu', 'predicted')
+
+
+def test_model_names(run, predictors):
+    """Shown under one name, stored and fitted on under another."""
+    config = make_config(
+        run, [dict(abbr='fit-4', summarizer_abbr='Fit', type='M'), 'new-0'])
+    table, board = summarize(config, predictors)
+    assert table[0][4:] == ['Fit', 'new-0']
+    assert table[2][4].endswith('*')
+    assert [line.split()[0]
+            for line in board.splitlines()[3:5]] == ['Fit', 'new-0']
+
+
+def test_losses_only(tmp_path, predictors):
+    """Nothing was run but the texts."""
+    for model, skill in MODELS.items():
+        write_losses(tmp_path, model, model_losses(skill))
+    texts = dataset_abbr(TEXTS.fingerprint)
+    table, board = summarize(
+        make_config(tmp_path, datasets=[texts]), predictors[:1])
+    assert names(table) == [(texts, '-'), ('easy', 'predicted'),
+                            ('hard', 'predicted')]
+    assert all('±' in cell for row in table[2:] for cell in row[4:])
+    assert ('real of all 4 models on all 2 benchmarks: no score in this run'
+            in notes(board))
+    # Rows that were chosen stay so; the leaderboard has them all.
+    table, board = summarize(
+        make_config(tmp_path, datasets=[texts]),
+        predictors[:1],
+        dataset_abbrs=['hard'])
+    assert names(table) == [('hard', '-'), ('hard', 'predicted')]
+    assert 'easy' in board
+
+
+def test_benchmarks_only(run, predictors):
+    for path in run.rglob('*.parquet'):
+        path.unlink()
+    table, board = summarize(make_config(run), predictors)
+    assert [row[4:] for row in table[2:4]] == [['-'] * 4] * 2
+    assert table[1][4] == '54.98'
+    reasons = [line for line in notes(board) if 'found none' in line]
+    assert len(reasons) == 2
+    assert reasons[0].startswith('predicted of all 4 models on all 2 bench')
+    assert reasons[1].startswith('all-token of all 4 models on easy: ')
+
+
+def test_failed_model(run, predictors):
+    """Neither scores nor losses, or a result that is an error."""
+    write_result(run, 'new-1', 'easy', {'error': 'no predictions\n  at all'})
+    table, board = summarize(make_config(run, [*MODELS, 'dead']), predictors)
+    assert [row[8] for row in table[1:]] == ['-'] * 6
+    assert 'real of new-1 on easy: no predictions at all' in notes(board)
+    assert ('real of dead on all 2 benchmarks: no score in this run'
+            in notes(board))
+    assert any(
+        note.startswith('predicted of dead on all 2 benchmarks: ')
+        for note in notes(board))
+
+
+def test_score_that_is_no_number(run, predictors):
+    path = run / 'results' / 'new-0' / 'easy.json'
+    path.write_text('{"accuracy": NaN}', 'utf-8')
+    _, board = summarize(make_config(run), predictors)
+    assert 'real of new-0 on easy: the score is nan' in notes(board)
+
+
+def test_other_validation_set(run, tmp_path):
+    save_predictor(train(texts=OTHER_TEXTS), tmp_path / 'o')
+    table, board = summarize(make_config(run), [('o', str(tmp_path / 'o'))])
+    assert table[2][4:] == ['-'] * 4
+    [reason, _] = notes(board)
+    assert (f'expected a dump of {dataset_abbr(OTHER_TEXTS.fingerprint)}, '
+            f'found those of {dataset_abbr(TEXTS.fingerprint)}.') in reason
+
+
+@pytest.mark.parametrize('content', [None, b'', b'half'])
+def test_unusable_predictor(run, predictors, tmp_path, content):
+    path = tmp_path / 'bad'
+    if content is not None:
+        good = Path(predictors[0][1]).read_bytes()
+        path.write_bytes(good[:len(good) // 2] if content else content)
+    table, board = summarize(
+        make_config(run), [*predictors[:1], ('bad', str(path))])
+    assert names(table)[:3] == [('easy', 'accuracy'), ('easy', 'predicted'),
+                                ('easy', 'bad')]
+    assert '±' in table[2][4] and table[3][4:] == ['-'] * 4
+    [reason] = [note for note in notes(board) if note.startswith('bad')]
+    assert reason.startswith('bad of all 4 models on all 2 benchmarks: '
+                             f'{path}: expected ')
+    # Alone, nobody knows which benchmarks it was about.
+    table, board = summarize(make_config(run), [('bad', str(path))])
+    assert names(table) == [('easy', 'accuracy'), ('hard', 'accuracy')]
+    [reason] = board.splitlines()
+    assert reason.startswith(f'bad: {path}: expected ')
+
+
+@pytest.mark.parametrize('n_models', [1, 100])
+def test_number_of_models(tmp_path, predictors, n_models):
+    models = {f'm{i}': i / 50 for i in range(n_models)}
+    write_run(tmp_path, models)
+    table, board = summarize(make_config(tmp_path, models), predictors)
+    assert all(cell[0] != '-' for row in table[1:6] for cell in row[4:])
+    lines = board.splitlines()
+    assert [line.split()[0] for line in lines[3:3 + n_models]] == list(models)
+    assert max(map(len, lines[:3 + n_models])) <= WIDTH
+
+
+@pytest.mark.parametrize('pairs, message', [
+    ([], 'found none'),
+    ([('p', 'x'), ('p', 'y')], "'p' twice"),
+    ([('real', 'x')], "'real' twice"),
+])
+def test_bad_config(run, pairs, message):
+    with pytest.raises(InputError, match=message):
+        PredictedSummarizer(make_config(run), pairs)
+
+
+def test_packaged_config(run):
+    """It survives the host's dump and names the demo's predictors."""
+    packaged = Config.fromfile(str(CONFIGS / 'summarizers' / 'predicted.py'))
+    packaged.dump(str(run / 'dump.py'))
+    dumped = Config.fromfile(str(run / 'dump.py'), format_python_code=False)
+    assert list(dumped) == ['demo', 'summarizer']
+    summarizer = build_from_cfg(
+        dict(dumped['summarizer'], config=make_config(run)))
+    assert type(summarizer) is PredictedSummarizer
+    demo = CONFIGS.parent / 'demo'
+    assert summarizer.predictors == [
+        ('predicted', str(demo / 'predictor.safetensors')),
+        ('all-token', str(demo / 'predictor_uniform.safetensors'))
+    ]
+
+
+def test_command_line(run, predictors, tmp_path):
+    """`-m viz -r latest` on a finished run, with a config of one's own."""
+    work = tmp_path / 'work'
+    work.mkdir()
+    run.rename(work / TIME)
+    config = make_config(work)
+    config['summarizer'] = dict(
+        type='csv_plugin.oc.summarizers.PredictedSummarizer',
+        predictors=predictors)
+    config.dump(str(tmp_path / 'eval.py'))
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    subprocess.run([
+        sys.executable, '-m', 'opencompass.cli.main',
+        str(tmp_path / 'eval.py'), '-m', 'viz', '-r', 'latest'
+    ], check=True, env=environment, cwd=tmp_path,
+       capture_output=True)  # yapf: disable
+    [board] = (work / TIME / 'summary').glob('leaderboard_*.txt')
+    assert board.read_text('utf-8').splitlines()[3].startswith('new-0 ')

@@ -1,0 +1,103 @@
+"""A finished OpenCompass run, made up: scores, dumps and predictors."""
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from csv_plugin.core.features import text_columns
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.predictor import Predictor, fit_predictor
+from csv_plugin.core.salience import Ridge, Solver
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.run_dumps import dataset_abbr
+
+TEXTS = TextSet(tuple(Text(f't{i}', 'abcdef') for i in range(5)))
+OTHER_TEXTS = TextSet(tuple(Text(f't{i}', 'ghijkl') for i in range(5)))
+#: Models that predictors are fitted on, by their skill.
+FITTED = {f'fit-{i}': i / 8 for i in range(16)}
+
+
+def true_accuracy(skill: float) -> float:
+    return float(1 / (1 + np.exp(2 - 2 * skill)))
+
+
+def model_losses(skill: float, texts: TextSet = TEXTS) -> list[TokenLosses]:
+    """Losses that fall with skill, more so on the first two texts."""
+    rng = np.random.default_rng(int(1000 * skill))
+    return [
+        TokenLosses(
+            text.text_id,
+            3 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
+            TokenSpans([0, 2, 4], [2, 4, 6], 6),
+            6,
+            sha256=text.sha256) for i, text in enumerate(texts)
+    ]
+
+
+def train(benchmarks: Sequence[str] = ('easy', 'hard'),
+          solver: Solver = Ridge(),
+          texts: TextSet = TEXTS,
+          shift: float = 0) -> Predictor:
+    """A predictor fitted on the accuracies of `FITTED`, lower by a shift."""
+    losses = {m: model_losses(skill, texts) for m, skill in FITTED.items()}
+    targets = TargetTokens.of(texts, [text.spans for text in losses['fit-0']])
+    table = targets.table(losses)
+    columns = text_columns(table)
+    accuracies = np.array([
+        [true_accuracy(skill - shift - b) for b in range(len(benchmarks))]
+        for skill in FITTED.values()
+    ])  # yapf: disable
+    known = AccuracyTable(
+        tuple(FITTED), tuple(benchmarks), accuracies,
+        np.zeros(len(benchmarks)), np.zeros(len(benchmarks), int))
+    return fit_predictor(
+        columns.features(table), known, [f'family-{i % 4}' for i in range(16)],
+        solver, texts.fingerprint).with_tokens(targets, columns)
+
+
+def write_losses(work_dir: Path,
+                 model: str,
+                 losses: Sequence[TokenLosses],
+                 texts: TextSet = TEXTS,
+                 part: str = '') -> Path:
+    """A dump where a run leaves it."""
+    info = DumpInfo(
+        texts.fingerprint,
+        model,
+        tokenizer='letters',
+        prefix='bos 1',
+        dtype='float32',
+        context=0,
+        stride=0,
+        versions={})
+    path = Path(work_dir, 'predictions', model,
+                f'{dataset_abbr(texts.fingerprint)}{part}.parquet')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_dump(path, TokenLossDump(info, tuple(losses)))
+    return path
+
+
+def write_run(
+    work_dir: Path,
+    models: Mapping[str, float],
+    datasets: Sequence[str] = ('easy', 'hard')
+) -> None:
+    """Dumps and scores of models by their skill."""
+    for model, skill in models.items():
+        write_losses(work_dir, model, model_losses(skill))
+        for b, dataset in enumerate(datasets):
+            write_result(work_dir, model, dataset,
+                         {'accuracy': 100 * true_accuracy(skill - b)})
+
+
+def write_result(work_dir: Path, model: str, dataset: str,
+                 result: Mapping[str, Any]) -> None:
+    path = Path(work_dir, 'results', model, f'{dataset}.json')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result), 'utf-8')
