@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from csv_plugin.core.features import text_columns
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.predictor import Predictor, fit_predictor
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Ridge, Solver
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.spans import TokenSpans

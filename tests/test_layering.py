@@ -25,7 +25,7 @@ ALLOWED = {
     'core': {'core'},
     'io': {'core', 'io'},
     'lm': {'core', 'io', 'lm'},
-    'oc': {'core', 'io', 'lm', 'oc'},
+    'oc': {'core', 'io', 'lm', 'oc', 'report', 'demo'},
 }
 PARTS = set(ALLOWED) | {'report', 'demo'} | {
     path.stem

@@ -1,29 +1,19 @@
-"""From losses and known accuracies to predicted accuracies.
-
-`fit_predictor` learns, `Predictor.predict` is a dot product and a curve.
-"""
+"""Predicted accuracies from losses: a dot product and a curve."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Optional
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
-from threadpoolctl import threadpool_limits
 
-from csv_plugin import __version__
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable, TokenColumns
-from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.predictions import PredictionTable
-from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import (Constant, SalienceModel, Solver, Task,
-                                      fold_masks)
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
 
 
@@ -54,6 +44,14 @@ class BenchmarkPredictor:
     model: SalienceModel
     intervals: Intervals
     notes: tuple[str, ...]
+
+    def on(self, columns: NDArray) -> 'BenchmarkPredictor':
+        """The same on some columns, given that the others count nothing."""
+        folds = self.intervals.folds.on(columns)
+        return replace(
+            self,
+            model=self.model.on(columns),
+            intervals=replace(self.intervals, folds=folds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +119,20 @@ class Predictor:
         self._check_units(columns.units)
         self._check_scored(columns.scored)
         return replace(self, targets=targets, matrix=columns.matrix)
+
+    def pruned(self) -> 'Predictor':
+        """The same predictor without columns that count for nothing."""
+        used = self.uniform != 0
+        for known in self.benchmarks:
+            for model in (known.model, known.intervals.folds):
+                used |= model.coefficients.reshape(-1, len(used)).any(axis=0)
+        kept = np.flatnonzero(used)
+        return replace(
+            self,
+            units=tuple(self.units[k] for k in kept),
+            uniform=self.uniform[kept],
+            benchmarks=tuple(known.on(kept) for known in self.benchmarks),
+            matrix=None if self.matrix is None else self.matrix[:, kept])
 
     def predict_losses(self,
                        losses: Mapping[str, Sequence[TokenLosses]],
@@ -243,68 +255,3 @@ def _predict_one(known: BenchmarkPredictor, features: FeatureTable,
     return (model.predict(features.values), low, high,
             intervals.extrapolated(model.score(features.values)),
             np.isin(features.models, known.fit_models))
-
-
-def fit_predictor(features: FeatureTable,
-                  accuracies: AccuracyTable,
-                  families: Sequence[str],
-                  solver: Solver,
-                  fingerprint: str,
-                  seed: int = 0,
-                  progress: Progress = iter) -> Predictor:
-    """Learn from models whose losses and accuracies are known.
-
-    A benchmark on which nothing can be learned (see `sigmoid.PROBLEMS`) is
-    predicted by its mean accuracy, and its notes say so.
-
-    Args:
-        features (FeatureTable): Holds every model of `accuracies`.
-        accuracies (AccuracyTable): What was observed, `(M, B)`; models
-            without a score on a benchmark are left out of it.
-        families (Sequence[str]): Family of each model of `accuracies`.
-        solver (Solver): One of `salience.SOLVERS` or your own.
-        fingerprint (str): Of the validation set the losses belong to.
-        seed (int): Of the cross-validation folds; same seed, same result.
-        progress (Progress): Wraps the benchmarks to show progress.
-
-    Raises:
-        InputError: If a model has no features or no family.
-    """
-    if len(families) != len(accuracies.models):
-        raise InputError('families', f'{len(accuracies.models)}, one a model',
-                         f'{len(families)}', 'Name the family of each model.')
-    features = features.select(accuracies.models)
-    groups = np.asarray(families)
-    # Thousands of small systems: threads of the BLAS would only wait.
-    with threadpool_limits(limits=1, user_api='blas'):
-        known = tuple(
-            _fit_one(features, accuracies, benchmark, groups, solver, seed)
-            for benchmark in progress(accuracies.benchmarks))
-    versions = {
-        'csv_plugin': __version__,
-        'numpy': np.__version__,
-        'scipy': scipy.__version__
-    }
-    return Predictor(features.units, features.uniform, fingerprint, known,
-                     versions, features.scored)
-
-
-def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
-             families: NDArray, solver: Solver,
-             seed: int) -> BenchmarkPredictor:
-    index = accuracies.benchmarks.index(benchmark)
-    accuracy = accuracies.values[:, index]
-    rows = np.flatnonzero(~np.isnan(accuracy))
-    chance = float(accuracies.chance[index])
-    task = Task(features.values[rows], features.uniform, accuracy[rows],
-                chance, families[rows])
-    notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
-                  for problem in task.problems)
-    used: Solver = Constant() if notes else solver
-    fit = used.fit(task, fold_masks(task.families, seed))
-    return BenchmarkPredictor(benchmark, chance,
-                              int(accuracies.n_items[index]),
-                              tuple(features.models[row] for row in rows),
-                              fit.solver, fit.penalty, fit.cv_mse, fit.model,
-                              learn_intervals(task, fit, used,
-                                              seed), notes + fit.notes)

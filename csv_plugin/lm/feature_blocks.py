@@ -26,7 +26,8 @@ def target_tokens(tokenizer: Any, texts: TextSet) -> TargetTokens:
         InputError: If a text cannot be reproduced from its tokens.
     """
     return TargetTokens.of(
-        texts, [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
+        texts,
+        [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
 
 
 def token_states(model: Any,

@@ -8,7 +8,7 @@ from opencompass.registry import LOAD_DATASET, TEXT_POSTPROCESSORS
 
 from csv_plugin.demo.world import Item, exam
 
-_FINAL = re.compile(r'[Aa]nswer(?: is|:) (\w+)\.')
+_FINAL = re.compile(r'[Aa]nswer(?: is|:) ([^.\n]+)\.')
 
 
 @LOAD_DATASET.register_module()

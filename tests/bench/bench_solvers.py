@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from csv_plugin.core.predictor import fit_predictor
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.demo.simulation import simulate
 from csv_plugin.io.model_tables import read_model_tables

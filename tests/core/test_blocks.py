@@ -31,9 +31,8 @@ def test_columns_stand_side_by_side():
             GROUPS.features(TABLE).values,
             TEXTS.features(TABLE).values,
         ]))
-    np.testing.assert_allclose(
-        features.values @ columns.uniform,
-        capability_score(TABLE.losses, np.ones(5), 10))
+    np.testing.assert_allclose(features.values @ columns.uniform,
+                               capability_score(TABLE.losses, np.ones(5), 10))
 
 
 def test_each_solver_gets_its_own_columns():
@@ -43,8 +42,8 @@ def test_each_solver_gets_its_own_columns():
     ])
     assert [solver.name for solver in solvers
             ] == ['groups ridge', 'groups nonnegative', 'texts ridge']
-    assert [solver.columns.tolist()
-            for solver in solvers] == [[0, 1], [0, 1], [2, 3]]
+    assert [solver.columns.tolist() for solver in solvers] == [[0, 1], [0, 1],
+                                                               [2, 3]]
     for solver, part in zip(solvers, (GROUPS, GROUPS, TEXTS)):
         np.testing.assert_array_equal(solver.uniform, part.uniform)
     assert [type(solver.solver)

@@ -7,10 +7,10 @@ import pytest
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable, text_features
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Prediction, PredictionTable
-from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
-                                       fit_predictor)
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS

@@ -7,7 +7,7 @@ from scipy import stats
 
 import csv_plugin.core.study as module
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.predictor import fit_predictor
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Constant, Ridge, SalienceFit,
                                       SalienceModel, Uniform)
 from csv_plugin.core.splits import grouped_folds

@@ -9,8 +9,8 @@ from safetensors.numpy import load_file, save_file
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.predictor import fit_predictor
 from csv_plugin.core.salience import Ridge
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.spans import TokenSpans

@@ -13,9 +13,10 @@ from csv_plugin.lm.hidden_states import (StateScale, accumulate_phi,
                                          hidden_states)
 from .models import make, tokenizer
 
-TEXTS = TextSet((Text('a', 'How many pears? 7.', 'sums', (16, 17)),
-                 Text('b', 'Where? In 石桥.', 'facts', (10, 12)),
-                 Text('c', 'No answer here.', 'facts')))
+TEXTS = TextSet(
+    (Text('a', 'How many pears? 7.', 'sums',
+          (16, 17)), Text('b', 'Where? In 石桥.', 'facts',
+                          (10, 12)), Text('c', 'No answer here.', 'facts')))
 
 
 @pytest.fixture(scope='module')
@@ -40,8 +41,8 @@ def test_states_of_all_tokens_in_order(world):
     starts = np.append(0, np.cumsum([len(spans) for spans in targets.spans]))
     for chunk in hidden_states(model, made, TEXTS.texts):
         first = starts[chunk.text] + chunk.first
-        np.testing.assert_array_equal(
-            states[first:first + len(chunk.states)], chunk.states)
+        np.testing.assert_array_equal(states[first:first + len(chunk.states)],
+                                      chunk.states)
 
 
 def test_columns_are_those_of_phi(world):
@@ -53,10 +54,9 @@ def test_columns_are_those_of_phi(world):
     np.testing.assert_allclose(
         features.values @ columns.uniform,
         capability_score(
-            np.where(table.scored, table.losses, 0),
-            np.ones(len(states)), table.n_chars.sum()))
-    phi, scale = accumulate_phi(
-        hidden_states(model, made, TEXTS.texts), table)
+            np.where(table.scored, table.losses, 0), np.ones(len(states)),
+            table.n_chars.sum()))
+    phi, scale = accumulate_phi(hidden_states(model, made, TEXTS.texts), table)
     ours = StateScale.of(states[table.scored].astype(float))
     # phi_ours = (phi * spread + mean loss * (mean - our mean)) / our spread
     loss = phi.values[:, :1]
@@ -84,10 +84,8 @@ def test_a_state_for_every_token_is_needed(world):
 
 def test_what_auto_is_offered(world):
     _, _, targets, table, states = world
-    offered = [
-        (block.name, [solver.name for solver in block.solvers])
-        for block in feature_blocks(table, TEXTS, targets, states)
-    ]
+    offered = [(block.name, [solver.name for solver in block.solvers])
+               for block in feature_blocks(table, TEXTS, targets, states)]
     assert offered == [('groups', ['nonnegative', 'ridge']),
                        ('texts', ['ridge']), ('states', ['ridge']),
                        ('answer states', ['ridge'])]

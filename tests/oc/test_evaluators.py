@@ -8,8 +8,8 @@ from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.capability import capability_score
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import group_columns
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictor import fit_predictor
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.targets import TargetTokens

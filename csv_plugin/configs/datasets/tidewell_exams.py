@@ -1,4 +1,4 @@
-"""Five exams of a small invented world, 300 questions each.
+"""Five exams of a small invented world, 240 questions each.
 
 Three are multiple choice by perplexity, two are worked out by generation.
 """
@@ -28,7 +28,8 @@ tidewell_exams_datasets = [
                     for label in 'ABCD'
                 }),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=PPLInferencer)),
+            # OpenCompass's perplexities depend on what else is in a batch.
+            inferencer=dict(type=PPLInferencer, batch_size=1)),
         eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
     for kind in ['census', 'chinese', 'scenes']
 ] + [

@@ -11,15 +11,13 @@ WORLD = make_world(n=32, salience=(3, 1, 0, 0), noise=0.02)
 MASKS = fold_masks(WORLD.task.families, 0, n_repeats=1)
 FIRST = np.array([2, 0])
 PART = replace(
-    WORLD.task,
-    values=WORLD.task.values[:, FIRST],
-    uniform=np.array([.5, .5]))
+    WORLD.task, values=WORLD.task.values[:, FIRST], uniform=np.array([.5, .5]))
 
 
 def test_it_is_the_solver_on_those_columns():
     alone = Ridge().fit(PART, MASKS)
-    found = OnColumns('two', Ridge(), FIRST, PART.uniform).fit(
-        WORLD.task, MASKS)
+    found = OnColumns('two', Ridge(), FIRST,
+                      PART.uniform).fit(WORLD.task, MASKS)
     assert found.solver == 'two'
     assert (found.cv_mse, found.penalty) == (alone.cv_mse, alone.penalty)
     for whole, part in ((found.model, alone.model), (found.folds,
@@ -38,5 +36,7 @@ def test_auto_offers_what_it_is_given_and_the_mean_loss():
     assert found.solver == 'good'
     assert found.cv_mse == good.fit(WORLD.task, MASKS).cv_mse
     note = found.notes[-1]
-    assert [name for name in ('uniform', 'bad', 'good', 'ridge')
-            if f'{name} ' in note] == ['uniform', 'bad', 'good']  # yapf: disable
+    assert [
+        name for name in ('uniform', 'bad', 'good', 'ridge')
+        if f'{name} ' in note
+    ] == ['uniform', 'bad', 'good']

@@ -1,0 +1,45 @@
+"""Small language models that were trained on the writings of one world.
+
+`held_out_models` ship with the package: no predictor was fitted to them.
+`zoo_models(folder)` lists all checkpoints that tools/train_demo_zoo.py wrote.
+"""
+from os.path import abspath, dirname, join
+
+from opencompass.models import HuggingFaceBaseModel
+
+_shipped = join(dirname(abspath(__file__)), '../../demo/zoo')
+
+
+def zoo_model(zoo, series, size, percent):
+    """Entry of a checkpoint, named such as `a-l@50`."""
+    return dict(
+        abbr=f'{series}-{size}@{percent}',
+        type=HuggingFaceBaseModel,
+        path=join(abspath(zoo), series, size, str(percent)),
+        tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
+        # Weights are stored in fp16; a CPU is faster and exacter in fp32.
+        model_kwargs=dict(torch_dtype='torch.float'),
+        max_seq_len=512,
+        batch_size=240,
+        run_cfg=dict(num_gpus=0))
+
+
+def zoo_models(zoo):
+    """Entries of the whole zoo: 4 series, 4 sizes, 7 checkpoints each."""
+    return [
+        zoo_model(zoo, series, size, percent) for series in 'abcd'
+        for size in ['xs', 's', 'm', 'l']
+        for percent in [10, 20, 35, 50, 65, 80, 100]
+    ]
+
+
+held_out_models = [
+    zoo_model(_shipped, series, size, percent) for series, size, percent in [
+        ('a', 'l', 100),
+        ('b', 'l', 50),
+        ('c', 'l', 80),
+        ('d', 's', 100),
+        ('d', 'm', 65),
+        ('d', 'l', 100),
+    ]
+]

@@ -1,0 +1,82 @@
+"""From losses and known accuracies to a `Predictor`."""
+from collections.abc import Sequence
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from csv_plugin import __version__
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.intervals import learn_intervals
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.salience import Constant, Solver, Task, fold_masks
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.sigmoid import PROBLEMS
+
+
+def fit_predictor(features: FeatureTable,
+                  accuracies: AccuracyTable,
+                  families: Sequence[str],
+                  solver: Solver,
+                  fingerprint: str,
+                  seed: int = 0,
+                  progress: Progress = iter) -> Predictor:
+    """Learn from models whose losses and accuracies are known.
+
+    A benchmark on which nothing can be learned (see `sigmoid.PROBLEMS`) is
+    predicted by its mean accuracy, and its notes say so.
+
+    Args:
+        features (FeatureTable): Holds every model of `accuracies`.
+        accuracies (AccuracyTable): What was observed, `(M, B)`; models
+            without a score on a benchmark are left out of it.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        solver (Solver): One of `salience.SOLVERS` or your own.
+        fingerprint (str): Of the validation set the losses belong to.
+        seed (int): Of the cross-validation folds; same seed, same result.
+        progress (Progress): Wraps the benchmarks to show progress.
+
+    Raises:
+        InputError: If a model has no features or no family.
+    """
+    if len(families) != len(accuracies.models):
+        raise InputError('families', f'{len(accuracies.models)}, one a model',
+                         f'{len(families)}', 'Name the family of each model.')
+    features = features.select(accuracies.models)
+    groups = np.asarray(families)
+    # Thousands of small systems: threads of the BLAS would only wait.
+    with threadpool_limits(limits=1, user_api='blas'):
+        known = tuple(
+            _fit_one(features, accuracies, benchmark, groups, solver, seed)
+            for benchmark in progress(accuracies.benchmarks))
+    versions = {
+        'csv_plugin': __version__,
+        'numpy': np.__version__,
+        'scipy': scipy.__version__
+    }
+    return Predictor(features.units, features.uniform, fingerprint, known,
+                     versions, features.scored)
+
+
+def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
+             families: NDArray, solver: Solver,
+             seed: int) -> BenchmarkPredictor:
+    index = accuracies.benchmarks.index(benchmark)
+    accuracy = accuracies.values[:, index]
+    rows = np.flatnonzero(~np.isnan(accuracy))
+    chance = float(accuracies.chance[index])
+    task = Task(features.values[rows], features.uniform, accuracy[rows],
+                chance, families[rows])
+    notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
+                  for problem in task.problems)
+    used: Solver = Constant() if notes else solver
+    fit = used.fit(task, fold_masks(task.families, seed))
+    return BenchmarkPredictor(benchmark, chance,
+                              int(accuracies.n_items[index]),
+                              tuple(features.models[row] for row in rows),
+                              fit.solver, fit.penalty, fit.cv_mse, fit.model,
+                              learn_intervals(task, fit, used,
+                                              seed), notes + fit.notes)

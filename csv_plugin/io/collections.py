@@ -1,0 +1,100 @@
+"""What a predictor is trained on: dumps, scores and texts in one place."""
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.dumps import merge_dumps, read_dump
+from csv_plugin.io.tables import ModelInfo, read_accuracies, read_models
+from csv_plugin.io.text_sets import read_texts
+
+#: Files of a collection beside the dumps.
+TEXTS, MODELS = 'texts.jsonl', 'models.csv'
+SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Losses and scores of M models on one validation set.
+
+    Args:
+        texts (TextSet): The S texts.
+        losses (Mapping[str, tuple[TokenLosses, ...]]): By model, texts in
+            the order of the set.
+        accuracies (AccuracyTable): Of the same models in the same order.
+        info (Mapping[str, ModelInfo]): Family, split and size by model.
+    """
+    texts: TextSet
+    losses: Mapping[str, tuple[TokenLosses, ...]]
+    accuracies: AccuracyTable
+    info: Mapping[str, ModelInfo]
+
+    @property
+    def families(self) -> dict[str, str]:
+        """Family of each model."""
+        return {model: self.info[model].family for model in self.losses}
+
+    def models_in(self, *splits: str) -> tuple[str, ...]:
+        """Models of some splits, in the order of the losses.
+
+        Raises:
+            InputError: If a split has no model.
+        """
+        present = {self.info[model].split for model in self.losses}
+        for split in splits:
+            if split not in present:
+                raise InputError('models', f'models in split {split!r}',
+                                 f'only {sorted(present)}',
+                                 'Name a split that has models.')
+        return tuple(model for model in self.losses
+                     if self.info[model].split in splits)
+
+    def losses_of(self,
+                  models: Sequence[str]) -> dict[str, tuple[TokenLosses, ...]]:
+        """Losses of some models, in their order."""
+        return {model: self.losses[model] for model in models}
+
+
+def read_collection(folder: str | os.PathLike[str],
+                    progress: Progress = iter) -> Collection:
+    """Read a folder with a dump `<model>.parquet` of every model.
+
+    Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
+    `benchmarks.csv`; docs/formats.md describes them. Models without a row
+    of scores were run on no benchmark.
+
+    Args:
+        folder (str | os.PathLike[str]): Where they are.
+        progress (Progress): Wraps the dumps.
+
+    Raises:
+        InputError: If a file is missing or cannot be used, or a model with
+            scores is not among the models.
+    """
+    root = Path(folder)
+    texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
+    scored = read_accuracies(root / SCORES, root / BENCHMARKS)
+    row = {model: index for index, model in enumerate(info)}
+    values = np.full((len(info), len(scored.benchmarks)), np.nan)
+    for model, accuracies in zip(scored.models, scored.values):
+        if model not in row:
+            raise InputError(
+                str(root / SCORES), f'models of {root / MODELS}', repr(model),
+                'Add it there or remove it here.')
+        values[row[model]] = accuracies
+    losses = {
+        model: merge_dumps([read_dump(root / f'{model}.parquet')], texts).texts
+        for model in progress(list(info))
+    }
+    return Collection(
+        texts, losses,
+        AccuracyTable(
+            tuple(info), scored.benchmarks, values, scored.chance,
+            scored.n_items), info)
