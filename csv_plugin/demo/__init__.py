@@ -1,1 +1,1 @@
-"""Material to try the project on, made here."""
+"""A small invented world, and language models trained on its writings."""

@@ -1,0 +1,117 @@
+"""From a trained zoo and its evaluation to the files of the package."""
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.texts import TextSet
+from csv_plugin.demo import world
+from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, SERIES, recipe_of
+from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
+from csv_plugin.io import collections
+from csv_plugin.io.dumps import write_dump
+from csv_plugin.io.run_dumps import read_run_dump
+from csv_plugin.io.tables import write_csv
+from csv_plugin.io.text_sets import write_texts
+
+#: A series whose mixture of writings no fitted model has.
+UNSEEN_SERIES = 'd'
+N_ITEMS = 240
+#: Accuracy at random guessing; what is generated is not guessed.
+CHANCE = dict(census=.25, chinese=.25, scenes=.25, sums=0., swaps=0.)
+
+#: Checkpoints that ship, all of them test models.
+HELD_OUT = (('a-l', 100), ('b-l', 50), ('c-l', 80), ('d-s', 100), ('d-m', 65),
+            ('d-l', 100))
+
+
+def split_of(model: str, percent: int) -> str:
+    """The split of a checkpoint.
+
+    Test: a whole series, and the second half of the largest models of the
+    others. Validation: the last third of the second largest ones.
+
+    >>> split_of('a-l', 35), split_of('a-l', 50), split_of('d-xs', 10)
+    ('train', 'test', 'test')
+    """
+    series, size = recipe_of(model)
+    if series.name == UNSEEN_SERIES or size.name == 'l' and percent >= 50:
+        return 'test'
+    return 'validation' if size.name == 'm' and percent >= 65 else 'train'
+
+
+def checkpoints() -> list[tuple[str, int]]:
+    """Model and per cent of all checkpoints of the zoo."""
+    return [(model, percent) for model in MODELS for percent in CHECKPOINTS]
+
+
+def abbr(model: str, percent: int) -> str:
+    """How a checkpoint is called in a run, such as 'a-l@50'."""
+    return f'{model}@{percent}'
+
+
+def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
+                     sizes: dict[str, int]) -> None:
+    """Dumps and scores of the zoo as `io.collections` reads them.
+
+    Args:
+        folder (Path): To create; files of the same name are replaced.
+        runs (Sequence[Path]): Time-stamped folders of OpenCompass runs that
+            together hold every checkpoint.
+        texts (TextSet): The validation set.
+        sizes (dict[str, int]): Parameters of each model.
+
+    Raises:
+        InputError: If a score or a dump is in none of the runs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    models = [(model, percent, abbr(model, percent))
+              for model, percent in checkpoints()]
+    for _, _, name in models:
+        run = _run_of(runs, f'predictions/{name}')
+        write_dump(folder / f'{name}.parquet',
+                   read_run_dump(run, name, texts.fingerprint))
+    write_texts(folder / collections.TEXTS, texts)
+    write_csv(folder / collections.MODELS,
+              ('model', 'family', 'params_b', 'split'),
+              ((name, f'series {recipe_of(model)[0].name}', sizes[model] / 1e9,
+                split_of(model, percent)) for model, percent, name in models))
+    write_csv(folder / collections.SCORES, ('model', *world.KINDS),
+              ((name, *(_score(runs, name, kind) for kind in world.KINDS))
+               for _, _, name in models))
+    write_csv(folder / collections.BENCHMARKS,
+              ('benchmark', 'chance', 'n_items'),
+              ((kind, CHANCE[kind], N_ITEMS) for kind in world.KINDS))
+
+
+def copy_models(zoo: Path, folder: Path, chosen: Iterable[tuple[str,
+                                                                int]]) -> None:
+    """Copy some checkpoints, all tokenizers and the manifest of a zoo."""
+    for series in SERIES:
+        _copy(tokenizer_folder(zoo, series), tokenizer_folder(folder, series))
+    for model, percent in chosen:
+        _copy(
+            checkpoint_folder(zoo, model, percent),
+            checkpoint_folder(folder, model, percent))
+    shutil.copy(zoo / 'manifest.json', folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+
+
+def _score(runs: Sequence[Path], name: str, kind: str) -> float:
+    place = f'results/{name}/{kind}.json'
+    path = _run_of(runs, place) / place
+    return json.loads(path.read_text('utf-8'))['accuracy'] / 100
+
+
+def _run_of(runs: Sequence[Path], place: str) -> Path:
+    for run in runs:
+        if (run / place).exists():
+            return run
+    raise InputError('runs', f'one with {place}',
+                     f'none of {", ".join(map(str, runs))}',
+                     'Evaluate configs/eval_csv_collect.py to its end.')

@@ -1,0 +1,136 @@
+"""What the models of the demonstration zoo are made of."""
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: Tokens in a window, and so the longest document in one piece.
+CONTEXT = 512
+#: Per cent of the training after which a model is kept.
+CHECKPOINTS = (10, 20, 35, 50, 65, 80, 100)
+
+
+@dataclass(frozen=True)
+class TokenizerRecipe:
+    """How the texts of a series become tokens.
+
+    Args:
+        kind (str): 'byte-level' BPE as in GPT-2, or 'byte-fallback': BPE
+            over characters as in Llama, rare characters as bytes.
+        vocab_size (int): Entries, special tokens included.
+        split_digits (bool): Whether every digit is a token.
+    """
+    kind: str
+    vocab_size: int
+    split_digits: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """Models that share a tokenizer and training texts.
+
+    Args:
+        name (str): One letter.
+        tokenizer (TokenizerRecipe): Its tokenizer.
+        mixture (Mapping[str, float]): Parts of each kind of writing among
+            the training tokens, in any unit.
+    """
+    name: str
+    tokenizer: TokenizerRecipe
+    mixture: Mapping[str, float]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Fraction of the training tokens by kind; they sum to 1."""
+        total = sum(self.mixture.values())
+        return {kind: part / total for kind, part in self.mixture.items()}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Shape of a model.
+
+    Args:
+        name (str): 'xs' to 'l'.
+        width (int): Of the hidden states; a multiple of 16, the width of an
+            attention head.
+        layers (int): How many.
+    """
+    name: str
+    width: int
+    layers: int
+
+    @property
+    def inner_width(self) -> int:
+        """Of the feed-forward block: 8/3 of the width, up to full 16s."""
+        return -(-self.width // 6) * 16
+
+
+@dataclass(frozen=True)
+class TrainingRecipe:
+    """How each model is trained: one pass over its tokens.
+
+    Args:
+        tokens (int): Training tokens of a model, about.
+        seed (int): Everything random follows from it and the model's name.
+        batch_tokens (int): Most tokens of a batch, padding included.
+        warm_up_steps (int): Steps until the learning rates are reached,
+            from which they fall linearly to 0.
+        matrix_lr (float): Learning rate of Muon, for matrices of layers.
+        other_lr (float): Learning rate of AdamW, for embeddings and norms.
+        tokenizer_chars (int): Characters that a tokenizer is trained on.
+    """
+    tokens: int = 4_000_000
+    seed: int = 0
+    batch_tokens: int = 1024
+    warm_up_steps: int = 100
+    matrix_lr: float = 1.5e-2
+    other_lr: float = 3e-3
+    tokenizer_chars: int = 1_000_000
+
+    def seed_of(self, *names: str) -> int:
+        """A seed for one of the things that must differ from each other."""
+        data = '/'.join((str(self.seed), *names)).encode()
+        return int.from_bytes(hashlib.sha256(data).digest()[:4], 'big')
+
+
+def _mixture(census: float, chinese: float, scenes: float, sums: float,
+             swaps: float) -> dict[str, float]:
+    return dict(
+        census=census, chinese=chinese, scenes=scenes, sums=sums, swaps=swaps)
+
+
+#: By name.
+SERIES = {
+    series.name: series
+    for series in (
+        Series('a', TokenizerRecipe('byte-level', 1024, split_digits=True),
+               _mixture(1, 1, 1, 1, 1)),
+        Series('b', TokenizerRecipe('byte-level', 1536),
+               _mixture(2, .5, 3, .7, .7)),
+        Series('c', TokenizerRecipe('byte-fallback', 768),
+               _mixture(.7, .3, .7, 2, 2.5)),
+        Series('d', TokenizerRecipe('byte-level', 512, split_digits=True),
+               _mixture(1, 2.5, .5, 1.5, .5)),
+    )
+}
+#: By name, smallest first.
+SIZES = {
+    size.name: size
+    for size in (Size('xs', 32, 2), Size('s', 48, 2), Size('m', 64, 3),
+                 Size('l', 96, 3))
+}
+#: Names of all models, '<series>-<size>'.
+MODELS = tuple(f'{series}-{size}' for series in SERIES for size in SIZES)
+
+
+def recipe_of(model: str) -> tuple[Series, Size]:
+    """Series and size of a model.
+
+    Args:
+        model (str): One of `MODELS`.
+
+    >>> recipe_of('c-m')[1].width
+    64
+    """
+    series, _, size = model.partition('-')
+    return SERIES[series], SIZES[size]

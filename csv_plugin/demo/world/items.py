@@ -1,0 +1,66 @@
+"""Items of an exam, and which keys belong to which split."""
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+LETTERS = 'ABCD'
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question of an exam with its answer.
+
+    Args:
+        key (str): What is asked; unique over all splits of a kind.
+        question (str): Ends exactly where the continuation begins.
+        options (tuple[str, ...]): Four continuations, shuffled; empty if
+            the answer is to be generated.
+        answer (str): The right continuation in full: one of the options, or
+            a worked solution.
+        label (str): Letter of the right option, or the final answer alone.
+    """
+    key: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of writing.
+
+    Args:
+        draw (Callable[[Random, str], Item]): A random item of a split.
+        passage (Callable[[Random], str]): A random piece of prose, which
+            states what is asked about without asking.
+        exercises (float): Share of documents that hold exercises.
+        pieces (tuple[int, int]): Fewest and most passages of a document.
+        exercise_pieces (tuple[int, int]): The same for exercises.
+    """
+    draw: Callable[[Random, str], Item]
+    passage: Callable[[Random], str]
+    exercises: float
+    pieces: tuple[int, int]
+    exercise_pieces: tuple[int, int]
+
+
+def split_of(key: str) -> str:
+    """The split a key belongs to: half train, .4 exam, .1 validation.
+
+    The key alone decides, so no two splits can share one.
+
+    >>> split_of('4+3-2'), split_of('5+3-2')
+    ('train', 'exam')
+    """
+    tenth = int(hashlib.sha256(key.encode()).hexdigest(), 16) % 10
+    return 'train' if tenth < 5 else 'exam' if tenth < 9 else 'validation'
+
+
+def multiple_choice(key: str, question: str, right: str, wrong: Sequence[str],
+                    rng: Random) -> Item:
+    """An item whose options, the right one and three wrong, are shuffled."""
+    options = rng.sample([right, *wrong], 1 + len(wrong))
+    label = LETTERS[options.index(right)]
+    return Item(key, question, tuple(options), right, label)

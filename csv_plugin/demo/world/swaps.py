@@ -1,0 +1,64 @@
+"""Friends who swap coloured balls, with who has what after every swap."""
+from collections.abc import Sequence
+from itertools import combinations
+from random import Random
+
+from csv_plugin.demo.world.items import Item, Kind, split_of
+
+FRIENDS = ('Ada', 'Leo', 'Mira', 'Ned', 'Ruth', 'Tom')
+COLOURS = ('red', 'blue', 'green')
+_ORDER = ('First', 'Then', 'Last')
+
+
+def draw(rng: Random, split: str) -> Item:
+    """Two or three swaps; who has what at first and the swaps decide."""
+    while True:
+        balls = _balls(rng)
+        pairs = [_pair(balls, rng)]
+        for _ in range(rng.choice((1, 1, 2))):
+            pairs.append(_pair(balls, rng, pairs[-1]))
+        key = f'{_state(balls)} ' + ' '.join(map('-'.join, pairs))
+        if split_of(key) == split:
+            break
+    told = ''.join(f'{order} {first} and {second} swap.\n'
+                   for order, (first, second) in zip(_ORDER, pairs))
+    question = (f'Question: {_state(balls)}\n{told}'
+                'Who has which ball now?\nSteps:')
+    steps = '\n'.join(f'{order} {_swap(balls, pair)}'
+                      for order, pair in zip(_ORDER, pairs))
+    state = _state(balls)
+    return Item(key, question, (), f' {steps}\nAnswer: {state}', state[:-1])
+
+
+def passage(rng: Random) -> str:
+    """One swap, and who has what afterwards."""
+    balls = _balls(rng)
+    return f'{_state(balls)} {_swap(balls, _pair(balls, rng))}'
+
+
+def _balls(rng: Random) -> dict[str, str]:
+    friends = sorted(rng.sample(FRIENDS, len(COLOURS)))
+    return dict(zip(friends, rng.sample(COLOURS, len(COLOURS))))
+
+
+def _pair(balls: dict[str, str], rng: Random,
+          before: Sequence[str] = ()) -> list[str]:
+    # In the order in which they stand; nobody swaps straight back.
+    pairs = [list(pair) for pair in combinations(balls, 2)]
+    return rng.choice([pair for pair in pairs if pair != before])
+
+
+def _swap(balls: dict[str, str], pair: Sequence[str]) -> str:
+    # Swaps two balls and tells it, what changes hands before what results.
+    first, second = pair
+    told = f'{first} and {second} swap {balls[first]} and {balls[second]}'
+    balls[first], balls[second] = balls[second], balls[first]
+    return f'{told}: {_state(balls)}'
+
+
+def _state(balls: dict[str, str]) -> str:
+    return ', '.join(f'{name} {ball}' for name, ball in balls.items()) + '.'
+
+
+KIND = Kind(
+    draw, passage, exercises=0.8, pieces=(2, 5), exercise_pieces=(1, 2))

@@ -1,0 +1,78 @@
+"""Folders of the zoo are whole or absent; the manifest only grows."""
+import json
+from dataclasses import replace
+
+import pytest
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.demo.recipes import CHECKPOINTS, TrainingRecipe
+from csv_plugin.demo.zoo_files import (Manifest, atomic_folder,
+                                       checkpoint_folder)
+
+RECIPE = TrainingRecipe(tokens=1000)
+
+
+def complete(zoo, model):
+    for percent in CHECKPOINTS:
+        checkpoint_folder(zoo, model, percent).mkdir(parents=True)
+
+
+def test_folder_appears_at_the_end(tmp_path):
+    target = tmp_path / 'new' / '10'
+    with atomic_folder(target) as path:
+        (path / 'file').write_text('x')
+        assert not target.exists()
+    assert (target / 'file').read_text() == 'x'
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_failure_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError, match='halfway'):
+        with atomic_folder(tmp_path / '10') as path:
+            (path / 'file').write_text('x')
+            raise RuntimeError('halfway')
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_folder_is_not_replaced(tmp_path):
+    with atomic_folder(tmp_path / '10') as path:
+        (path / 'file').write_text('old')
+    with pytest.raises(OSError):
+        with atomic_folder(tmp_path / '10') as path:
+            (path / 'file').write_text('new')
+    assert (tmp_path / '10' / 'file').read_text() == 'old'
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_names_of_checkpoints(tmp_path):
+    found = checkpoint_folder(tmp_path, 'a-xs', 35)
+    assert found.relative_to(tmp_path).as_posix() == 'a/xs/35'
+
+
+def test_models_are_merged(tmp_path):
+    one, two = Manifest(tmp_path, RECIPE), Manifest(tmp_path, RECIPE)
+    for manifest, model in ((one, 'b-l'), (two, 'a-xs'), (one, 'a-s')):
+        complete(tmp_path, model)
+        manifest.add(model, {'steps': 1})
+    again = Manifest(tmp_path, RECIPE)
+    assert list(again.models) == ['a-s', 'a-xs', 'b-l']
+    again.add('b-l', {'steps': 2})
+    assert one.models['b-l'] == {'steps': 2}
+    text = (tmp_path / 'manifest.json').read_text(encoding='utf-8')
+    assert json.loads(text)['recipe']['tokens'] == 1000
+
+
+def test_a_model_without_all_checkpoints_is_not_complete(tmp_path):
+    manifest = Manifest(tmp_path, RECIPE)
+    complete(tmp_path, 'a-xs')
+    assert not manifest.models
+    manifest.add('a-xs', {})
+    assert 'a-xs' in manifest.models
+    checkpoint_folder(tmp_path, 'a-xs', 50).rmdir()
+    assert not manifest.models
+
+
+def test_another_recipe_is_refused(tmp_path):
+    Manifest(tmp_path, RECIPE).add('a-xs', {})
+    with pytest.raises(InputError, match='recipe .*2000.*1000'):
+        Manifest(tmp_path, replace(RECIPE, tokens=2000))
