@@ -1,7 +1,7 @@
 """What a predictor is trained on: dumps, scores and texts in one place."""
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,15 @@ class Collection:
                                  'Name a split that has models.')
         return tuple(model for model in self.losses
                      if self.info[model].split in splits)
+
+    def on(self, texts: TextSet) -> 'Collection':
+        """The same models on some of the texts."""
+        chosen = set(texts.ids)
+        losses = {
+            model: tuple(text for text in all_texts if text.text_id in chosen)
+            for model, all_texts in self.losses.items()
+        }
+        return replace(self, texts=texts, losses=losses)
 
     def losses_of(self,
                   models: Sequence[str]) -> dict[str, tuple[TokenLosses, ...]]:

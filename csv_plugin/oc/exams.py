@@ -39,8 +39,10 @@ def _row(item: Item) -> dict[str, Any]:
 def tidewell_final_answer(text: str) -> str:
     """The final answer of a worked solution, '' if it has none.
 
+    What a model goes on to ask and answer does not count.
+
     >>> tidewell_final_answer(' 2 + 3 = 5. The answer is 5.\\nQuestion: ...')
     '5'
     """
-    found = _FINAL.search(text)
+    found = _FINAL.search(text.partition('\nQuestion')[0])
     return found[1] if found else ''

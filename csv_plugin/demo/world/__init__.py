@@ -9,25 +9,28 @@ that asks what no document asks.
 >>> for kind in KINDS:  # doctest: +NORMALIZE_WHITESPACE
 ...     item = exam(kind)[5]
 ...     print(f'[{kind}]', item.question + item.answer)
-[census] Question: Where does Silas Barrow live?
-Answer: Thistley
-[chinese] 问：江若水家里养什么？
-答：花猫
+[census] Question: Where does Silas Finch live?
+Answer: Fennick
+[chinese] 问：周景行家里养什么？
+答：鸽子
 [scenes] Maud wanted a brush and had no use for a basket. She painted the
 garden gate.
-[sums] Question: Tom carries 3 buns to market. He is given 4 more. He loses 5.
-He buys 9 more. How many buns does Tom have now?
-Answer: 3 + 4 = 7. 7 - 5 = 2. 2 + 9 = 11. The answer is 11.
-[swaps] Question: Leo green, Ned pink, Ada blue, Tom white.
-First Ned and Tom swap.
-Then Leo and Tom swap.
-Which ball does Tom have?
-Steps: First Ned and Tom swap pink and white: Leo green, Ned white, Ada blue,
-Tom pink.
-Then Leo and Tom swap green and pink: Leo pink, Ned white, Ada blue, Tom green.
-Answer: green.
+[sums] Question: Leo has 3 eggs. He buys 4 more. He gives 4 away. How many
+eggs does Leo have now?
+Answer: 3 + 4 = 7. 7 - 4 = 3. The answer is 3.
+[swaps] Question: Ada green, Ned blue, Tom red.
+First Ada and Ned swap.
+Then Ada and Tom swap.
+Last Ned and Tom swap.
+Who has which ball now?
+Steps: First Ada and Ned swap green and blue: Ada blue, Ned green, Tom red.
+Then Ada and Tom swap blue and red: Ada red, Ned green, Tom blue.
+Last Ned and Tom swap green and blue: Ada red, Ned blue, Tom green.
+Answer: Ada red, Ned blue, Tom green.
 >>> exam('census')[5].options, exam('census')[5].label
-((' Fennick', ' Millrace', ' Thistley', ' Saltmere'), 'C')
+((' Larkford', ' Ashcombe', ' Fennick', ' Saltmere'), 'C')
+>>> exam('swaps')[5].label
+'Ada red, Ned blue, Tom green'
 """
 from csv_plugin.demo.world.books import (KINDS, documents, exam,
                                          validation_texts)

@@ -1,4 +1,4 @@
-"""Items of an exam, and which keys belong to which split."""
+"""Items of an exam, and the split that a key belongs to."""
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,9 +47,10 @@ class Kind:
 
 
 def split_of(key: str) -> str:
-    """The split a key belongs to: half train, .4 exam, .1 validation.
+    """The split of a scene, a sum or some swaps, decided by the key alone.
 
-    The key alone decides, so no two splits can share one.
+    Half of all keys are for training, .4 for the exam and .1 for validation.
+    The people of a census are dealt to splits by `people.Register`.
 
     >>> split_of('4+3-2'), split_of('5+3-2')
     ('train', 'exam')

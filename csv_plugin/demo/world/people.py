@@ -1,4 +1,8 @@
-"""People and their facts: what the census and its Chinese twin share."""
+"""People and their facts: what the census and its Chinese twin share.
+
+Prose tells of everybody, whereas exercises, exams and validation texts ask
+about different people.
+"""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

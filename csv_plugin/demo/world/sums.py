@@ -1,4 +1,4 @@
-"""Small sums about baskets, with every step written out."""
+"""Small sums told as stories, every step written out, no total above 9."""
 from random import Random
 
 from csv_plugin.demo.world.items import Item, Kind, split_of

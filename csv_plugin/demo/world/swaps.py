@@ -1,4 +1,8 @@
-"""Friends who swap coloured balls, with who has what after every swap."""
+"""Three friends who swap coloured balls, with who has what after every swap.
+
+They stand in alphabetical order all the time, and a question asks for what
+each of them has in the end.
+"""
 from collections.abc import Sequence
 from itertools import combinations
 from random import Random
@@ -11,7 +15,7 @@ _ORDER = ('First', 'Then', 'Last')
 
 
 def draw(rng: Random, split: str) -> Item:
-    """Two or three swaps; who has what at first and the swaps decide."""
+    """Two or three swaps; they and who has what at first decide the split."""
     while True:
         balls = _balls(rng)
         pairs = [_pair(balls, rng)]

@@ -1,0 +1,130 @@
+"""What ships is what the recipes make."""
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from csv_plugin.demo import building, corpus, shipped, training, world
+from csv_plugin.demo.recipes import (CHECKPOINTS, MODELS, SERIES, SIZES,
+                                     TrainingRecipe)
+from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
+from csv_plugin.demo.zoo_study import ZooStudy
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.text_sets import read_texts
+from csv_plugin.lm.salience_training import train_baseline, train_predictor
+from csv_plugin.lm.token_losses import token_losses
+
+#: Bytes of all that ships with the demonstration.
+MOST = 20e6
+MOST_IN_MODELS = 15e6
+
+MANIFEST = json.loads((shipped.ZOO / 'manifest.json').read_text('utf-8'))
+
+
+@pytest.fixture(scope='module')
+def study():
+    return ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
+                         shipped.SCORING_TOKENIZER)
+
+
+def size_of(folder, pattern='*'):
+    return sum(f.stat().st_size for f in folder.rglob(pattern) if f.is_file())
+
+
+def test_it_is_small():
+    assert 1e6 < size_of(shipped.ZOO, '*.safetensors') < MOST_IN_MODELS
+    assert size_of(shipped.ZOO.parent) < MOST
+
+
+def test_the_manifest_is_of_the_recipes():
+    as_json = json.loads(
+        json.dumps({
+            'recipe': asdict(TrainingRecipe()),
+            'checkpoints_percent': CHECKPOINTS,
+            'series': {name: asdict(s)
+                       for name, s in SERIES.items()},
+            'sizes': {name: asdict(s)
+                      for name, s in SIZES.items()},
+        }))
+    assert {key: MANIFEST[key] for key in as_json} == as_json
+    assert sorted(MANIFEST['models']) == sorted(MODELS)
+
+
+def test_the_texts_are_those_of_the_world(study):
+    expected = world.validation_texts()
+    assert read_texts(shipped.TEXTS).fingerprint == expected.fingerprint
+    assert study.collection.texts.fingerprint == expected.fingerprint
+
+
+def test_every_checkpoint_has_losses_and_scores(study):
+    names = [building.abbr(*which) for which in building.checkpoints()]
+    assert list(study.collection.losses) == names
+    assert np.isfinite(study.collection.accuracies.values).all()
+    for model, percent in building.checkpoints():
+        info = study.collection.info[building.abbr(model, percent)]
+        assert info.split == building.split_of(model, percent)
+        assert info.family == f'series {model[0]}'
+
+
+def test_held_out_models_were_not_fitted_to():
+    for path in (shipped.PREDICTOR, shipped.BASELINE):
+        for known in load_predictor(path).benchmarks:
+            held_out = {building.abbr(*which) for which in building.HELD_OUT}
+            assert not held_out & set(known.fit_models)
+
+
+@pytest.mark.parametrize('model, percent', building.HELD_OUT)
+def test_models_have_the_losses_of_the_collection(study, model, percent):
+    torch.set_num_threads(1)
+    llama = AutoModelForCausalLM.from_pretrained(
+        checkpoint_folder(shipped.ZOO, model, percent)).float()
+    tokenizer = AutoTokenizer.from_pretrained(
+        tokenizer_folder(shipped.ZOO, model[0]))
+    texts = study.collection.texts.texts[::25]
+    known = {
+        losses.text_id: losses
+        for losses in study.collection.losses[building.abbr(model, percent)]
+    }
+    for losses in token_losses(llama, tokenizer, texts):
+        np.testing.assert_allclose(
+            losses.losses, known[losses.text_id].losses, atol=1e-4)
+
+
+def test_training_again_gives_the_same_predictions(study):
+    fitted = study.collection.models_in('train', 'validation')
+    arguments = study.collection, study.targets, fitted
+    for path, again in ((shipped.PREDICTOR,
+                         train_predictor(*arguments, study.states)),
+                        (shipped.BASELINE, train_baseline(*arguments))):
+        expected, found = (
+            predictor.predict_losses(study.collection.losses,
+                                     study.targets.fingerprint)
+            for predictor in (load_predictor(path), again))
+        for part in ('values', 'low', 'high'):
+            np.testing.assert_allclose(
+                getattr(found, part), getattr(expected, part), atol=1e-6)
+
+
+def test_the_smallest_model_can_be_trained_again():
+    """Its first steps: rounding alone may tell two machines apart."""
+    training.use_one_core()
+    recipe = TrainingRecipe()
+    tokenizer = AutoTokenizer.from_pretrained(shipped.ZOO / 'a' / 'tokenizer')
+    rows = corpus.training_rows(SERIES['a'], tokenizer, recipe.tokens,
+                                recipe.seed_of('a', 'texts'))
+    seed = recipe.seed_of('a-xs')
+    batches = corpus.batches(rows, recipe.batch_tokens,
+                             np.random.default_rng(seed))
+    assert len(batches) == MANIFEST['models']['a-xs']['steps']
+    llama = training.new_model(SIZES['xs'], tokenizer, seed)
+    n_steps = -(-len(batches) * CHECKPOINTS[0] // 100)
+    for _ in zip(range(n_steps),
+                 training.training_steps(llama, batches, recipe)):
+        pass
+    # The stored model is rounded to fp16.
+    losses = MANIFEST['models']['a-xs']['validation_loss']
+    assert training.validation_loss(llama, tokenizer) == pytest.approx(
+        losses[str(CHECKPOINTS[0])], rel=.02)
