@@ -28,9 +28,7 @@ work_dir = 'outputs/csv'
 infer = dict(
     partitioner=dict(type=NaivePartitioner, n=1000),
     runner=dict(
-        type=LocalRunner,
-        max_num_workers=2,
-        task=dict(type=OpenICLInferTask)))
+        type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLInferTask)))
 eval = dict(
     partitioner=dict(type=NaivePartitioner, n=1000),
     runner=dict(

@@ -4,8 +4,8 @@ The table of docs/results.md, from losses and scores in the package:
 
     python tools/study_demo_zoo.py --seeds 5
 
-The first line of each method is of all texts; its spread is that of the
-seeds, each of which draws another 80 % of the texts.
+The figures are of all texts; their spread is that of the seeds, each of which
+draws another 80 % of the texts.
 """
 import argparse
 import sys
@@ -57,7 +57,7 @@ def run(args):
 
 
 def table(errors):
-    """Rows of methods, the worst first."""
+    """Rows of methods, the worst first; see the top of this file."""
     kinds = list(errors[0][BASELINE])
     means = {
         method: np.array([[1e3 * geometric_mean(e[method][kind])
@@ -65,10 +65,9 @@ def table(errors):
         for method in errors[0]
     }  # yapf: disable
     rows = [[
-        method,
-        *(cell for k in range(len(kinds))
-          for cell in (f'{values[0, k]:.2f}', f'{values[1:, k].std():.2f}',
-                       f'{values[0, k] / means[BASELINE][0, k]:.2f}'))
+        method, *(cell for k in range(len(kinds))
+                  for cell in (f'{values[0, k]:.2f}', _spread(values[1:, k]),
+                               f'{values[0, k] / means[BASELINE][0, k]:.2f}'))
     ] for method, values in sorted(
         means.items(), key=lambda item: -item[1][0].sum())]
     header = [
@@ -76,6 +75,11 @@ def table(errors):
         *(cell for kind in kinds for cell in (kind, 'spread', 'of all-token'))
     ]
     return tabulate(rows, header, tablefmt='pipe', disable_numparse=True)
+
+
+def _spread(values):
+    """Smallest and largest of the seeds."""
+    return f'{values.min():.2f} - {values.max():.2f}' if len(values) else '-'
 
 
 def by_exam(study, errors):

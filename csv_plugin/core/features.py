@@ -199,31 +199,35 @@ def group_columns(table: LossTable,
 
 
 def text_columns(table: LossTable,
-                 scored: Optional[NDArray] = None) -> TokenColumns:
+                 scored: Optional[NDArray] = None,
+                 part: Optional[NDArray] = None) -> TokenColumns:
     """One column per text: its loss per character.
 
-    The characters are those of the whole text. Texts without a scored
-    token are left out.
+    The characters are those of the whole text. Texts without a token that
+    gets a weight are left out.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
         scored (Optional[NDArray]): As in `counted_losses`.
+        part (Optional[NDArray]): Tokens that get a weight, bool, `(T,)`; by
+            default all that count.
 
     Returns:
         TokenColumns: Nats per character; `uniform` `(S,)`, each text's
-        share of all characters, so the uniform score is Eq. 1 with all
-        weights 1.
+        share of all characters, so the uniform score is Eq. 1 with the
+        weight 1 for all those tokens.
 
     Raises:
         InputError: As in `counted_losses`.
     """
     _, counted = counted_losses(table, scored)
+    weighted = counted if part is None else counted & part
     kept, member = np.unique(
-        table.text_of_token()[counted], return_inverse=True)
+        table.text_of_token()[weighted], return_inverse=True)
     n_chars = table.n_chars[kept]
     return TokenColumns(
         tuple(table.text_ids[text] for text in kept),
-        _indicator(counted, member, 1 / n_chars),
+        _indicator(weighted, member, 1 / n_chars),
         n_chars / table.n_chars.sum(), counted)
 
 

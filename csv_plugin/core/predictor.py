@@ -45,14 +45,6 @@ class BenchmarkPredictor:
     intervals: Intervals
     notes: tuple[str, ...]
 
-    def on(self, columns: NDArray) -> 'BenchmarkPredictor':
-        """The same on some columns, given that the others count nothing."""
-        folds = self.intervals.folds.on(columns)
-        return replace(
-            self,
-            model=self.model.on(columns),
-            intervals=replace(self.intervals, folds=folds))
-
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
@@ -120,19 +112,21 @@ class Predictor:
         self._check_scored(columns.scored)
         return replace(self, targets=targets, matrix=columns.matrix)
 
-    def pruned(self) -> 'Predictor':
-        """The same predictor without columns that count for nothing."""
-        used = self.uniform != 0
-        for known in self.benchmarks:
-            for model in (known.model, known.intervals.folds):
-                used |= model.coefficients.reshape(-1, len(used)).any(axis=0)
-        kept = np.flatnonzero(used)
-        return replace(
-            self,
-            units=tuple(self.units[k] for k in kept),
-            uniform=self.uniform[kept],
-            benchmarks=tuple(known.on(kept) for known in self.benchmarks),
-            matrix=None if self.matrix is None else self.matrix[:, kept])
+    def token_weights(self, benchmark: str) -> NDArray:
+        """Salience weight of every token, `(T,)`; uniform is 1 (Eq. 1).
+
+        NaN for tokens that the training did not count.
+
+        Raises:
+            InputError: If the predictor does not know the benchmark, or was
+                not made from tokens.
+        """
+        matrix = self._columns().matrix
+        weights = matrix @ self._known(benchmark).model.coefficients
+        per_nat = matrix @ self.uniform
+        counted = per_nat != 0
+        return np.divide(
+            weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
 
     def predict_losses(self,
                        losses: Mapping[str, Sequence[TokenLosses]],
@@ -168,10 +162,13 @@ class Predictor:
         Raises:
             InputError: If the predictor does not know the benchmark.
         """
+        used = np.where(self.uniform == 0, np.nan, self.uniform)
+        return self._known(benchmark).model.coefficients / used
+
+    def _known(self, benchmark: str) -> BenchmarkPredictor:
         for known in self.benchmarks:
             if known.benchmark == benchmark:
-                used = np.where(self.uniform == 0, np.nan, self.uniform)
-                return known.model.coefficients / used
+                return known
         raise InputError(
             'predictor', 'one of the benchmarks '
             f'{[known.benchmark for known in self.benchmarks]}',

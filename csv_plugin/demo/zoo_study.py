@@ -10,8 +10,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Auto, Constant, Solver, Uniform
+from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
+                                      fold_masks)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collections import Collection, read_collection
@@ -109,12 +109,18 @@ class ZooStudy:
 
     def _predict(self, columns: TokenColumns, solver: Solver) -> NDArray:
         fitted = self.collection.models_in(TRAIN, VALIDATION)
+        scores = self.collection.accuracies
         features = columns.features(self.targets.table(self.collection.losses))
-        families = [self.collection.families[model] for model in fitted]
-        predictor = fit_predictor(features,
-                                  self.collection.accuracies.select(fitted),
-                                  families, solver, self.targets.fingerprint)
-        return predictor.predict(features, self.targets.fingerprint).values
+        families = np.array([self.collection.families[m] for m in fitted])
+        masks = fold_masks(families, seed=0)
+        found = np.empty(scores.values.shape)
+        for b, chance in enumerate(scores.chance):
+            task = Task(
+                features.select(fitted).values, columns.uniform,
+                scores.select(fitted).values[:, b], float(chance), families)
+            fit = solver.fit(task, masks)
+            found[:, b] = fit.model.predict(features.values)
+        return found
 
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
         """Masks `(M,)`: 'unseen series' are of series without a fitted model,

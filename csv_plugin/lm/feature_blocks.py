@@ -98,18 +98,28 @@ def feature_blocks(table: LossTable,
 
     Returns:
         list[Block]: One mean loss per (source, answer or not); one per text;
-        and, given states, Phi over all tokens and over the answers' tokens.
+        of each source with answers, columns of these alone, which are
+        shrunk toward the source's label-token loss; and, given states, Phi
+        over all tokens and over all answers. The columns of a source are
+        Phi if there are states, else one per text.
     """
     groups = group_columns(table, answer_groups(texts.texts, targets.spans))
     blocks = [
         Block('groups', groups, (NonNegative(), Ridge())),
         Block('texts', text_columns(table), (Ridge(), ))
     ]
+    sources = np.repeat([text.source for text in texts],
+                        [len(spans) for spans in targets.spans])
+    answers = answer_mask(texts, targets.spans) & table.scored
+    for source in np.unique(sources[answers]):
+        part = answers & (sources == source)
+        columns = text_columns(table, part=part) if states is None else \
+            state_columns(states, table, part)
+        blocks.append(Block(f'answers of {source}', columns, (Ridge(), )))
     if states is None:
         return blocks
     blocks.append(Block('states', state_columns(states, table), (Ridge(), )))
-    answers = answer_mask(texts, targets.spans)
-    if (answers & table.scored).any():
+    if answers.any():
         columns = state_columns(states, table, answers)
         blocks.append(Block('answer states', columns, (Ridge(), )))
     return blocks

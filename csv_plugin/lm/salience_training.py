@@ -5,6 +5,7 @@ from typing import Optional
 from numpy.typing import NDArray
 
 from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.condensing import condensed
 from csv_plugin.core.features import TokenColumns, group_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
@@ -38,8 +39,9 @@ def train_predictor(collection: Collection,
     table = targets.table(collection.losses_of(models))
     blocks = feature_blocks(table, collection.texts, targets, states)
     columns, candidates = join_blocks(blocks)
-    return _fit(collection, targets, models, columns, Auto(candidates), seed,
-                progress).pruned()
+    return condensed(
+        _fit(collection, targets, models, columns, Auto(candidates), seed,
+             progress))
 
 
 def train_baseline(collection: Collection, targets: TargetTokens,

@@ -32,9 +32,15 @@ class SalienceTextDataset(BaseDataset):
                 with, so that files named after it hold these texts.
 
         Raises:
-            InputError: As in `read_texts`, or the fingerprint is another.
+            InputError: As in `read_texts`, a text is empty, or the
+                fingerprint is another.
         """
         texts = read_texts(path)
+        for text in texts:
+            if not text.text:
+                raise InputError(path, 'some text behind every id',
+                                 f'an empty text {text.text_id!r}',
+                                 'Remove its line, or give it its text.')
         if not texts.fingerprint.startswith(fingerprint):
             raise InputError(
                 path, f'texts with a fingerprint of {fingerprint}...',

@@ -16,6 +16,7 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import TokenLossDump, write_dump
 from csv_plugin.io.files import atomic_path
+from csv_plugin.io.run_dumps import reason_kept
 from csv_plugin.lm.token_losses import token_losses
 from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.journal import Journal
@@ -80,10 +81,11 @@ class TokenLossInferencer(BaseInferencer):
         if not is_first_process():
             return []
         path = Path(output_json_filepath, output_json_filename)
-        part = texts_of(retriever.test_ds).texts
-        dump = self._score(texts_of(retriever.index_ds), part, path)
         file = path.with_name(f'{_stem(path)}.parquet')
-        write_dump(file, dump)
+        with reason_kept(file):
+            part = texts_of(retriever.test_ds).texts
+            dump = self._score(texts_of(retriever.index_ds), part, path)
+            write_dump(file, dump)
         rows = [
             dict(
                 text_id=text.text_id,

@@ -44,10 +44,14 @@ def test_the_manifest_is_of_the_recipes():
         json.dumps({
             'recipe': asdict(TrainingRecipe()),
             'checkpoints_percent': CHECKPOINTS,
-            'series': {name: asdict(s)
-                       for name, s in SERIES.items()},
-            'sizes': {name: asdict(s)
-                      for name, s in SIZES.items()},
+            'series': {
+                name: asdict(s)
+                for name, s in SERIES.items()
+            },
+            'sizes': {
+                name: asdict(s)
+                for name, s in SIZES.items()
+            },
         }))
     assert {key: MANIFEST[key] for key in as_json} == as_json
     assert sorted(MANIFEST['models']) == sorted(MODELS)
@@ -121,8 +125,8 @@ def test_the_smallest_model_can_be_trained_again():
     assert len(batches) == MANIFEST['models']['a-xs']['steps']
     llama = training.new_model(SIZES['xs'], tokenizer, seed)
     n_steps = -(-len(batches) * CHECKPOINTS[0] // 100)
-    for _ in zip(range(n_steps),
-                 training.training_steps(llama, batches, recipe)):
+    for _ in zip(
+            range(n_steps), training.training_steps(llama, batches, recipe)):
         pass
     # The stored model is rounded to fp16.
     losses = MANIFEST['models']['a-xs']['validation_loss']

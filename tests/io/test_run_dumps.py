@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.io.run_dumps import dataset_abbr, read_run_dump
+from csv_plugin.io.run_dumps import dataset_abbr, read_run_dump, reason_kept
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
 LOSSES = model_losses(0.5)
@@ -75,6 +75,48 @@ def test_no_dump(tmp_path):
         # The same for all models, so that a report says it once.
         assert 'm/' not in str(caught.value)
         os.makedirs(tmp_path / 'predictions' / 'm', exist_ok=True)
+
+
+@pytest.mark.parametrize('part', ['', '_1'])
+def test_why_there_is_no_dump(tmp_path, part):
+    path = write_losses(tmp_path, 'm', LOSSES[2:], part=part)
+    path.unlink()
+    for error in (InputError('text', 'a', 'b',
+                             'Do c.'), ValueError('No space\nleft')):
+        with pytest.raises(type(error)), reason_kept(path):
+            raise error
+    # As where half a validation set was scored.
+    if part:
+        write_losses(tmp_path, 'm', LOSSES[:2], part='_0')
+    with pytest.raises(InputError) as caught:
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+    assert str(caught.value) == (
+        f'token losses: expected a dump of {dataset_abbr(FINGERPRINT)}, found '
+        'this error: ValueError No space left. Run again with -r to try again.'
+    )
+    # Partitioned in another way, the run was finished.
+    if not part:
+        write_losses(tmp_path, 'm', LOSSES, part='_0')
+        assert len(read_ids(tmp_path)) == 5
+    with reason_kept(path):
+        write_losses(tmp_path, 'm', LOSSES[2:], part=part)
+    assert len(read_ids(tmp_path)) == (5 if part else 3)
+    assert not list(path.parent.glob('*.txt'))
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    """Even the reason may find no room; the error is told all the same."""
+
+    def full(*_):
+        raise OSError(28, 'No space left on device')
+
+    dump = tmp_path / 'm.parquet'
+    for n_notes in (1, 0):
+        with pytest.raises(InputError, match=f'{dump}: .*No space.*Make room'):
+            with reason_kept(dump):
+                full()
+        assert len(os.listdir(tmp_path)) == n_notes
+        monkeypatch.setattr(Path, 'write_text', full)
 
 
 def test_unreadable_dump(tmp_path):

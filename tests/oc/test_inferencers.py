@@ -187,10 +187,12 @@ def test_a_full_disk_leaves_nothing_that_looks_done(model_folder, entry,
 
     with monkeypatch.context() as patch:
         patch.setattr(inferencers, 'write_dump', full)
-        with pytest.raises(OSError, match='No space .*parquet'):
+        with pytest.raises(InputError, match='parquet: .*No space'):
             tiny.infer(tmp_path, config(model_folder), entry)
     folder = tmp_path / 'predictions/tiny'
-    assert os.listdir(folder) == [f'tmp_{entry["abbr"]}']
+    assert set(os.listdir(folder)) == {
+        f'tmp_{entry["abbr"]}', f'{entry["abbr"]}.error.txt'
+    }
     tiny.infer(tmp_path, config(model_folder), entry)
     assert set(files(folder)) == {
         f'{entry["abbr"]}.{suffix}'
@@ -214,4 +216,5 @@ def test_a_tokenizer_that_loses_the_texts(entry, tmp_path):
     (folder / 'tokenizer.json').write_text(json.dumps(settings))
     with pytest.raises(InputError, match="text 't0', .*lossy"):
         tiny.infer(tmp_path, config(folder), entry)
-    assert not files(tmp_path / 'predictions/lossy')
+    assert list(files(tmp_path /
+                      'predictions/lossy')) == [f'{entry["abbr"]}.error.txt']

@@ -1,5 +1,5 @@
 """What every salience solver takes and returns."""
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Protocol, Sequence, Union
 
 import numpy as np
@@ -72,10 +72,6 @@ class SalienceModel:
         p = expit(self.alpha[..., None] *
                   (self.score(values) - self.beta[..., None]))
         return (1 - self.floor[..., None]) * p * (1 - p)
-
-    def on(self, columns: NDArray) -> 'SalienceModel':
-        """The same model of some of the columns."""
-        return replace(self, coefficients=self.coefficients[..., columns])
 
     def __getitem__(self, index: Union[int, slice]) -> 'SalienceModel':
         return SalienceModel(self.coefficients[index], self.alpha[index],

@@ -1,0 +1,147 @@
+"""Runs that are killed and go on with `-r` end like one that was not."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.predictors import save_predictor
+from tests.runs import train
+from . import tiny
+
+# Everything in one process, which costs seconds before it begins.
+CONFIG = '''
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+
+from opencompass.models import HuggingFaceBaseModel
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+from csv_plugin.oc.summarizers import PredictedSummarizer
+from tests.oc.tiny import Exam
+
+exam = dict(
+    abbr='exam', type=Exam, path='',
+    reader_cfg=dict(input_columns=['question'], output_column='label'),
+    infer_cfg=dict(
+        prompt_template=dict(type=PromptTemplate, template='{question}'),
+        retriever=dict(type=ZeroRetriever),
+        inferencer=dict(type=GenInferencer, max_out_len=4)),
+    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+datasets = [exam, salience_texts('FOLDER/texts.jsonl')]
+models = [
+    dict(type=HuggingFaceBaseModel, abbr=name, path='FOLDER/' + name,
+         batch_size=2, run_cfg=dict(num_gpus=0))
+    for name in ['one', 'two']
+]
+infer = dict(
+    partitioner=dict(type=NaivePartitioner, n=1000),
+    runner=dict(type=LocalRunner, debug=True,
+                task=dict(type=OpenICLInferTask)))
+eval = dict(
+    partitioner=dict(type=NaivePartitioner, n=1000),
+    runner=dict(type=LocalRunner, debug=True,
+                task=dict(type=OpenICLEvalTask)))
+summarizer = dict(
+    type=PredictedSummarizer,
+    predictors=[('predicted', 'FOLDER/predictor.safetensors')])
+del exam, salience_texts
+'''
+# Of the length that `train` makes losses of; several chunks.
+TEXTS = TextSet(tuple(Text(f't{i}', f'{i:06}') for i in range(100)))
+#: What is there when a run is killed: some of a model's losses, some of its
+#: results, some of the summary.
+MOMENTS = ('predictions/one/tmp_salience_texts-*/1.parquet',
+           'results/one/exam.json', 'summary/summary_*.txt')
+#: Seconds after which a run that does not come to a moment has hung.
+HUNG = 300
+
+
+@pytest.fixture
+def materials(tmp_path) -> Path:
+    folder = tmp_path / 'materials'
+    folder.mkdir()
+    for seed, name in enumerate(('one', 'two')):
+        tiny.save_model(folder / name, seed)
+    tiny.save_texts(folder / 'texts.jsonl', TEXTS)
+    save_predictor(
+        train(['exam'], texts=TEXTS), folder / 'predictor.safetensors')
+    (folder / 'eval.py').write_text(CONFIG.replace('FOLDER', str(folder)))
+    return folder
+
+
+def start(work: Path, materials: Path, *options: str) -> subprocess.Popen:
+    """A run in a process group of its own."""
+    work.mkdir(exist_ok=True)
+    with open(work / 'log.txt', 'ab') as log:
+        return subprocess.Popen([
+            Path(sys.executable).with_name('opencompass'),
+            materials / 'eval.py', '--work-dir', 'out', *options
+        ], cwd=work, stdout=log, stderr=log,
+                                start_new_session=True)  # yapf: disable
+
+
+def finish(work: Path, materials: Path, *options: str) -> dict[str, bytes]:
+    """Run to the end; contents of all files that are read afterwards."""
+    code = start(work, materials, *options).wait()
+    assert code == 0, (work / 'log.txt').read_text('utf-8')
+    # One folder, whatever was killed.
+    root, = (work / 'out').iterdir()
+    found = {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for part in ('predictions', 'results')
+        for path in root.glob(part + '/**/*') if path.is_file()
+    }
+    # A summary is named after the time, which its text begins with.
+    for pattern in ('summary_*.csv', 'leaderboard_*.json', 'leaderboard_*.csv',
+                    'leaderboard_*.txt'):
+        last = max(root.glob(f'summary/{pattern}'))
+        found[pattern] = last.read_bytes()
+    return found
+
+
+def is_whole(path: Path) -> bool:
+    """False for half a JSON file, which the host takes for a finished one."""
+    try:
+        return path.suffix != '.json' or bool(json.loads(path.read_bytes()))
+    except ValueError:
+        return False
+
+
+def kill_at(moment: str, work: Path, materials: Path, *options: str) -> None:
+    """Kill a run, and all that it started, as soon as a file is there."""
+    process = start(work, materials, *options)
+    begin = time.monotonic()
+    while not any(map(is_whole, work.glob(f'out/*/{moment}'))):
+        assert process.poll() is None and time.monotonic() - begin < HUNG, (
+            work / 'log.txt').read_text('utf-8')
+        time.sleep(.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_a_run_that_was_killed_again_and_again(materials, tmp_path):
+    whole = finish(tmp_path / 'whole', materials)
+    assert b'predicted' in whole['summary_*.csv']
+    assert sum(name.endswith('.parquet') for name in whole) == 2
+    options: tuple[str, ...] = ()
+    for moment in MOMENTS:
+        kill_at(moment, tmp_path / 'killed', materials, *options)
+        options = ('-r', )
+    killed = finish(tmp_path / 'killed', materials, *options)
+    assert killed.keys() == whole.keys()
+    for name, content in whole.items():
+        assert killed[name] == content, name
