@@ -40,7 +40,7 @@ def parse_args(argv):
 def run(args):
     texts = world.validation_texts()
     write_texts(shipped.TEXTS, texts)
-    building.copy_models(args.zoo, shipped.ZOO, building.HELD_OUT)
+    building.copy_models(args.zoo, shipped.ZOO, args.runs)
     manifest = json.loads((args.zoo / 'manifest.json').read_text('utf-8'))
     sizes = {
         model: record['parameters']

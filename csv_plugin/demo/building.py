@@ -1,7 +1,8 @@
 """From a trained zoo and its evaluation to the files of the package."""
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from csv_plugin.core.errors import InputError
@@ -11,6 +12,7 @@ from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, SERIES, recipe_of
 from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
 from csv_plugin.io import collections
 from csv_plugin.io.dumps import write_dump
+from csv_plugin.io.files import atomic_path
 from csv_plugin.io.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
@@ -68,10 +70,13 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
     folder.mkdir(parents=True, exist_ok=True)
     models = [(model, percent, abbr(model, percent))
               for model, percent in checkpoints()]
-    for _, _, name in models:
+    for model, _, name in models:
         run = _run_of(runs, f'predictions/{name}')
-        write_dump(folder / f'{name}.parquet',
-                   read_run_dump(run, name, texts.fingerprint))
+        dump = read_run_dump(run, name, texts.fingerprint)
+        # Names rather than the folders they lay in.
+        info = replace(
+            dump.info, model=name, tokenizer=recipe_of(model)[0].name)
+        write_dump(folder / f'{name}.parquet', replace(dump, info=info))
     write_texts(folder / collections.TEXTS, texts)
     write_csv(folder / collections.MODELS,
               ('model', 'family', 'params_b', 'split'),
@@ -85,16 +90,34 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
               ((kind, CHANCE[kind], N_ITEMS) for kind in world.KINDS))
 
 
-def copy_models(zoo: Path, folder: Path, chosen: Iterable[tuple[str,
-                                                                int]]) -> None:
-    """Copy some checkpoints, all tokenizers and the manifest of a zoo."""
+def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
+    """Copy what ships of a zoo, and its manifest with all scores.
+
+    Args:
+        zoo (Path): What tools/train_demo_zoo.py wrote.
+        folder (Path): Where to; checkpoints there are replaced.
+        runs (Sequence[Path]): As in `write_collection`.
+
+    Raises:
+        InputError: If a score is in none of the runs.
+    """
     for series in SERIES:
         _copy(tokenizer_folder(zoo, series), tokenizer_folder(folder, series))
-    for model, percent in chosen:
+    for model, percent in HELD_OUT:
         _copy(
             checkpoint_folder(zoo, model, percent),
             checkpoint_folder(folder, model, percent))
-    shutil.copy(zoo / 'manifest.json', folder)
+    manifest = json.loads((zoo / 'manifest.json').read_text('utf-8'))
+    for model, record in manifest['models'].items():
+        record['scores'] = {
+            percent: {
+                kind: _score(runs, abbr(model, percent), kind)
+                for kind in world.KINDS
+            }
+            for percent in CHECKPOINTS
+        }
+    with atomic_path(folder / 'manifest.json') as path:
+        path.write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -27,20 +27,15 @@ class SalienceTextDataset(BaseDataset):
         """Read a validation set.
 
         Args:
-            path (str): A file that `io.text_sets.read_texts` reads.
+            path (str): The file, see `read_nonempty_texts`.
             fingerprint (str): What the fingerprint of the texts must begin
                 with, so that files named after it hold these texts.
 
         Raises:
-            InputError: As in `read_texts`, a text is empty, or the
-                fingerprint is another.
+            InputError: As in `read_nonempty_texts`, or the fingerprint is
+                another.
         """
-        texts = read_texts(path)
-        for text in texts:
-            if not text.text:
-                raise InputError(path, 'some text behind every id',
-                                 f'an empty text {text.text_id!r}',
-                                 'Remove its line, or give it its text.')
+        texts = read_nonempty_texts(path)
         if not texts.fingerprint.startswith(fingerprint):
             raise InputError(
                 path, f'texts with a fingerprint of {fingerprint}...',
@@ -48,6 +43,24 @@ class SalienceTextDataset(BaseDataset):
                 'config, its first 12 digits into the abbr.')
         return Dataset.from_list([_row(text) for text in texts],
                                  features=_COLUMNS)
+
+
+def read_nonempty_texts(path: str) -> TextSet:
+    """A validation set on which models can be scored.
+
+    Args:
+        path (str): A file that `io.text_sets.read_texts` reads.
+
+    Raises:
+        InputError: As in `read_texts`, or a text is empty.
+    """
+    texts = read_texts(path)
+    for text in texts:
+        if not text.text:
+            raise InputError(path, 'some text behind every id',
+                             f'an empty text {text.text_id!r}',
+                             'Remove its line, or give it its text.')
+    return texts
 
 
 def _row(text: Text) -> dict[str, Any]:

@@ -30,8 +30,8 @@ def salience_texts(path: str,
             `entropy=True`.
     """
     # Imports at the top of a config only name what later processes import.
-    text_sets = __import__('csv_plugin.io.text_sets', fromlist=['text_sets'])
-    fingerprint = text_sets.read_texts(path).fingerprint
+    module = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
+    fingerprint = module.read_nonempty_texts(path).fingerprint
     return dict(
         abbr=f'salience_texts-{fingerprint[:12]}',
         type=SalienceTextDataset,
