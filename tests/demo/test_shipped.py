@@ -1,6 +1,6 @@
 """What ships is what the recipes make."""
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -68,7 +68,11 @@ def test_every_checkpoint_has_losses_and_scores(study):
     assert list(study.collection.losses) == names
     assert np.isfinite(study.collection.accuracies.values).all()
     for model, percent in building.checkpoints():
-        info = study.collection.info[building.abbr(model, percent)]
+        name = building.abbr(model, percent)
+        info = study.collection.info[name]
+        scores = study.collection.accuracies.select([name]).values[0]
+        assert dict(zip(world.KINDS, scores)) == pytest.approx(
+            MANIFEST['models'][model]['scores'][str(percent)])
         assert info.split == building.split_of(model, percent)
         assert info.family == f'series {model[0]}'
 
@@ -98,8 +102,12 @@ def test_models_have_the_losses_of_the_collection(study, model, percent):
 
 
 def test_training_again_gives_the_same_predictions(study):
+    some = ('census', 'sums')
     fitted = study.collection.models_in('train', 'validation')
-    arguments = study.collection, study.targets, fitted
+    collection = replace(
+        study.collection,
+        accuracies=study.collection.accuracies.select_benchmarks(some))
+    arguments = collection, study.targets, fitted
     for path, again in ((shipped.PREDICTOR,
                          train_predictor(*arguments, study.states)),
                         (shipped.BASELINE, train_baseline(*arguments))):
@@ -107,28 +115,31 @@ def test_training_again_gives_the_same_predictions(study):
             predictor.predict_losses(study.collection.losses,
                                      study.targets.fingerprint)
             for predictor in (load_predictor(path), again))
+        columns = [expected.benchmarks.index(name) for name in some]
         for part in ('values', 'low', 'high'):
             np.testing.assert_allclose(
-                getattr(found, part), getattr(expected, part), atol=1e-6)
+                getattr(found, part),
+                getattr(expected, part)[:, columns],
+                atol=1e-6)
 
 
 def test_the_smallest_model_can_be_trained_again():
     """Its first steps: rounding alone may tell two machines apart."""
     training.use_one_core()
     recipe = TrainingRecipe()
-    tokenizer = AutoTokenizer.from_pretrained(shipped.ZOO / 'a' / 'tokenizer')
-    rows = corpus.training_rows(SERIES['a'], tokenizer, recipe.tokens,
-                                recipe.seed_of('a', 'texts'))
-    seed = recipe.seed_of('a-xs')
+    tokenizer = AutoTokenizer.from_pretrained(shipped.ZOO / 'd' / 'tokenizer')
+    rows = corpus.training_rows(SERIES['d'], tokenizer, recipe.tokens,
+                                recipe.seed_of('d', 'texts'))
+    seed = recipe.seed_of('d-xs')
     batches = corpus.batches(rows, recipe.batch_tokens,
                              np.random.default_rng(seed))
-    assert len(batches) == MANIFEST['models']['a-xs']['steps']
+    assert len(batches) == MANIFEST['models']['d-xs']['steps']
     llama = training.new_model(SIZES['xs'], tokenizer, seed)
     n_steps = -(-len(batches) * CHECKPOINTS[0] // 100)
     for _ in zip(
             range(n_steps), training.training_steps(llama, batches, recipe)):
         pass
     # The stored model is rounded to fp16.
-    losses = MANIFEST['models']['a-xs']['validation_loss']
+    losses = MANIFEST['models']['d-xs']['validation_loss']
     assert training.validation_loss(llama, tokenizer) == pytest.approx(
         losses[str(CHECKPOINTS[0])], rel=.02)

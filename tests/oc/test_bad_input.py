@@ -133,14 +133,16 @@ def test_a_bad_model_and_bad_predictors_leave_the_others(
     'content, message',
     [
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "a", "text": "y"}\n',
-         "line 2: expected an id that is not on an earlier line, found 'a'."),
+         ", line 2: expected an id that is not on an earlier line, found 'a'."),
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "b", "text": "\xff"}\n',
-         'line 2: expected a JSON object in UTF-8, found .*0xff'),
+         ', line 2: expected a JSON object in UTF-8, found .*0xff'),
+        (b'{"text_id": "a", "text": ""}\n',
+         ": expected some text behind every id, found an empty text 'a'."),
     ])  # yapf: disable
 def test_bad_texts_stop_a_run_before_it_begins(content, message, tmp_path):
     (tmp_path / 'texts.jsonl').write_bytes(content)
     (tmp_path / 'mine.py').write_text(CONFIG)
-    with pytest.raises(InputError, match=f'^texts.jsonl, {message}') as caught:
+    with pytest.raises(InputError, match=f'^texts.jsonl{message}') as caught:
         Config.fromfile('mine.py', format_python_code=False)
     assert len(str(caught.value).splitlines()) == 1
 
