@@ -3,8 +3,8 @@
     opencompass configs/eval_csv.py
 
 Everything is in the package: models, exams, texts, predictors. In a config
-of your own, keep your models and datasets and take the two lines marked
-with * (docs/quickstart.md).
+of your own, keep your models and datasets and take what is marked with *
+(docs/quickstart.md).
 """
 from mmengine.config import read_base
 from opencompass.partitioners import NaivePartitioner
@@ -21,7 +21,7 @@ with read_base():
         summarizer  # noqa: F401 * predictions beside the real scores
 
 models = held_out_models
-datasets = [*tidewell_exams_datasets, *salience_texts_datasets]
+datasets = [*tidewell_exams_datasets, *salience_texts_datasets]  # * the texts
 work_dir = 'outputs/csv'
 
 # A process costs seconds before it begins: one for each model and stage.

@@ -19,7 +19,7 @@ from csv_plugin.demo import building, shipped, world
 from csv_plugin.demo.zoo_study import TRAIN, VALIDATION, ZooStudy
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.lm.salience_training import train_baseline, train_predictor
+from csv_plugin.lm.salience_training import Training
 
 
 def parse_args(argv):
@@ -54,13 +54,12 @@ def train():
     """Fit both predictors to what ships."""
     study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                           shipped.SCORING_TOKENIZER)
-    fitted = study.collection.models_in(TRAIN, VALIDATION)
-    predictor = train_predictor(
-        study.collection, study.targets, fitted, study.states, progress=tqdm)
+    training = Training(study.collection, study.targets,
+                        study.collection.models_in(TRAIN, VALIDATION),
+                        study.states)
+    predictor = training.auto(tqdm)
     save_predictor(predictor, shipped.PREDICTOR)
-    save_predictor(
-        train_baseline(study.collection, study.targets, fitted),
-        shipped.BASELINE)
+    save_predictor(training.all_token_loss(), shipped.BASELINE)
     for known in predictor.benchmarks:
         print(f'{known.benchmark}: {known.notes[-1]}')
 

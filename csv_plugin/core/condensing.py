@@ -13,10 +13,10 @@ def condensed(predictor: Predictor) -> Predictor:
     """The same predictions from fewer columns.
 
     A benchmark's capability scores, that of the fit on all models and those
-    of F fold models, are sums over its columns. Where there are more than 1
-    + F of them (directions of hidden states), the scores themselves become
-    columns. Columns that nobody uses are dropped, those of the all-token
-    loss are kept.
+    of F fold models, are sums over its columns. Columns of the all-token
+    loss are kept. Where a benchmark uses more than 1 + F others (directions
+    of hidden states), the scores themselves become columns. Columns that
+    nobody uses are dropped.
 
     Args:
         predictor (Predictor): Made from tokens.
@@ -28,11 +28,12 @@ def condensed(predictor: Predictor) -> Predictor:
         raise InputError('predictor', 'one that was made from tokens',
                          'columns of a table', 'Leave it as it is.')
     scores = {b.benchmark: _scores(b) for b in predictor.benchmarks}
+    kept = predictor.uniform != 0
     wide = {
         name
-        for name, rows in scores.items() if rows.any(axis=0).sum() > len(rows)
+        for name, rows in scores.items()
+        if rows[:, ~kept].any(axis=0).sum() > len(rows)
     }
-    kept = predictor.uniform != 0
     for name in scores.keys() - wide:
         kept |= scores[name].any(axis=0)
     units = [unit for unit, keep in zip(predictor.units, kept) if keep]

@@ -1,7 +1,7 @@
 """Predicted accuracies, with what must be known to read them."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,22 @@ class PredictionTable:
             self, models=tuple(models),
             **{part: getattr(self, part)[rows]
                for part in self._ARRAYS})  # yapf: disable
+
+    def on(self, benchmarks: Sequence[str]) -> 'PredictionTable':
+        """The columns of some benchmarks, NaN for those it does not know."""
+        shape = len(self.models), len(benchmarks)
+        parts: dict[str, Any] = {
+            part:
+            np.zeros(shape, bool)
+            if getattr(self, part).dtype == bool else np.full(shape, np.nan)
+            for part in self._ARRAYS
+        }
+        for column, benchmark in enumerate(benchmarks):
+            if benchmark in self.benchmarks:
+                known = self.benchmarks.index(benchmark)
+                for part, array in parts.items():
+                    array[:, column] = getattr(self, part)[:, known]
+        return replace(self, benchmarks=tuple(benchmarks), **parts)
 
     @classmethod
     def concatenate(cls,

@@ -9,6 +9,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -51,12 +52,37 @@ class Study:
     Args:
         predictor (Predictor): Of the solver.
         predictions (Mapping[str, PredictionTable]): By method: the solver
-            first, then 'uniform' (all-token loss) and 'constant'.
+            first, then baselines such as 'uniform' (all-token loss) and
+            'constant'.
         observed (AccuracyTable): Of the predicted models, `(M, B)`.
     """
     predictor: Predictor
     predictions: Mapping[str, PredictionTable]
     observed: AccuracyTable
+
+    @classmethod
+    def of(cls, predictors: Mapping[str, Predictor],
+           losses: Mapping[str, Sequence[TokenLosses]],
+           observed: AccuracyTable) -> 'Study':
+        """What predictors make of token losses.
+
+        Args:
+            predictors (Mapping[str, Predictor]): By method, the one under
+                study first; the others may lack some of its benchmarks.
+            losses (Mapping): Each model's losses on the texts.
+            observed (AccuracyTable): Of the same models.
+
+        Raises:
+            InputError: As in `Predictor.predict_losses`.
+        """
+        first = next(iter(predictors.values()))
+        predictions = {
+            method:
+            known.predict_losses(losses,
+                                 first.fingerprint).on(observed.benchmarks)
+            for method, known in predictors.items()
+        }
+        return cls(first, predictions, observed.select(tuple(losses)))
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """By benchmark; models that were fitted on do not count."""

@@ -60,7 +60,7 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
     Args:
         folder (Path): To create; files of the same name are replaced.
         runs (Sequence[Path]): Time-stamped folders of OpenCompass runs that
-            together hold every checkpoint.
+            together hold every checkpoint; the last that has one counts.
         texts (TextSet): The validation set.
         sizes (dict[str, int]): Parameters of each model.
 
@@ -132,7 +132,8 @@ def _score(runs: Sequence[Path], name: str, kind: str) -> float:
 
 
 def _run_of(runs: Sequence[Path], place: str) -> Path:
-    for run in runs:
+    # The last, as time-stamped folders are listed: what was run again counts.
+    for run in reversed(runs):
         if (run / place).exists():
             return run
     raise InputError('runs', f'one with {place}',

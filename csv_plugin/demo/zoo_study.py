@@ -5,7 +5,6 @@ from random import Random
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
@@ -16,8 +15,8 @@ from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collections import Collection, read_collection
 from csv_plugin.io.tables import FilePath
-from csv_plugin.lm.feature_blocks import (feature_blocks, target_tokens,
-                                          token_states)
+from csv_plugin.lm.feature_blocks import (feature_blocks, load_scoring_lm,
+                                          target_tokens, token_states)
 from csv_plugin.lm.hidden_states import StateScale
 from csv_plugin.lm.training import HeadSettings, train_heads
 
@@ -54,8 +53,7 @@ class ZooStudy:
             InputError: As in `read_collection` and `hidden_states`.
         """
         found = read_collection(collection)
-        made = AutoTokenizer.from_pretrained(tokenizer)
-        model = AutoModelForCausalLM.from_pretrained(scoring_lm).float()
+        model, made = load_scoring_lm(scoring_lm, tokenizer)
         return cls(found, target_tokens(made, found.texts),
                    token_states(model, made, found.texts))
 

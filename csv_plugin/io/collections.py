@@ -1,4 +1,5 @@
 """What a predictor is trained on: dumps, scores and texts in one place."""
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +12,13 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import merge_dumps, read_dump
-from csv_plugin.io.tables import ModelInfo, read_accuracies, read_models
+from csv_plugin.io.dumps import (TokenLossDump, merge_dumps, read_dump,
+                                 write_dump)
+from csv_plugin.io.files import atomic_path, read_bytes
+from csv_plugin.io.run_dumps import read_run_dump
+from csv_plugin.io.run_scores import read_run_scores
+from csv_plugin.io.tables import (FilePath, ModelInfo, read_accuracies,
+                                  read_benchmarks, read_models, write_csv)
 from csv_plugin.io.text_sets import read_texts
 
 #: Files of a collection beside the dumps.
@@ -107,3 +113,75 @@ def read_collection(folder: str | os.PathLike[str],
         AccuracyTable(
             tuple(info), scored.benchmarks, values, scored.chance,
             scored.n_items), info)
+
+
+def collect_runs(folder: str | os.PathLike[str],
+                 runs: Sequence[str | os.PathLike[str]],
+                 texts: FilePath,
+                 models: FilePath,
+                 benchmarks: FilePath,
+                 progress: Progress = iter) -> None:
+    """Make a collection of OpenCompass runs.
+
+    Every model is looked for in all runs, the first that has its dump and
+    the first that has a score counting; a model without a dump is an error
+    before anything is written.
+
+    Args:
+        folder (str | os.PathLike[str]): To create; files of the same name
+            are replaced.
+        runs (Sequence): Time-stamped folders.
+        texts (FilePath): The validation set.
+        models (FilePath): Table of the models; their abbreviations.
+        benchmarks (FilePath): Table of the benchmarks; their abbreviations.
+        progress (Progress): Wraps the models.
+
+    Raises:
+        InputError: If a table or a run cannot be used, a model has no dump
+            on these texts, or a benchmark no score in any run.
+    """
+    known, names = read_models(models), list(read_benchmarks(benchmarks))
+    found = [read_run_scores(run, names) for run in runs]
+    scores = {
+        model: {
+            name: value
+            for scored in reversed(found)
+            for name, value in scored.get(model, {}).items()
+        }
+        for model in known
+    }
+    for name in names:
+        if not any(name in row for row in scores.values()):
+            raise InputError(
+                'runs', f'a score on {name!r}', 'none of these models',
+                'Run it, or remove it '
+                f'from {os.fspath(benchmarks)}.')
+    fingerprint = read_texts(texts).fingerprint
+    dumps = {
+        model: _first_dump(runs, model, fingerprint)
+        for model in progress(list(known))
+    }
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    for model, dump in dumps.items():
+        write_dump(root / f'{model}.parquet', dump)
+    for source, name in ((texts, TEXTS), (models, MODELS), (benchmarks,
+                                                            BENCHMARKS)):
+        with atomic_path(root / name) as path:
+            path.write_bytes(read_bytes(source))
+    write_csv(root / SCORES, ('model', *names),
+              ((model, *(row.get(name, math.nan) for name in names))
+               for model, row in scores.items()))
+
+
+def _first_dump(runs: Sequence[str | os.PathLike[str]], model: str,
+                fingerprint: str) -> TokenLossDump:
+    reasons = []
+    for run in runs:
+        try:
+            return read_run_dump(run, model, fingerprint)
+        except InputError as error:
+            reasons.append(f'{os.fspath(run)}: {error}')
+    raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
+                     '; '.join(reasons) or 'no run',
+                     'Collect them, or remove the model from the table.')

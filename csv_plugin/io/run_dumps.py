@@ -60,7 +60,8 @@ def reason_kept(dump: Path) -> Iterator[None]:
 
 
 def _write(note: Path, reason: str) -> None:
-    with suppress(OSError), atomic_path(note) as temporary:
+    # Without room or a folder for it; the error itself is told all the same.
+    with suppress(OSError, InputError), atomic_path(note) as temporary:
         temporary.write_text(' '.join(reason.split()), 'utf-8')
 
 

@@ -1,9 +1,12 @@
 """The feature columns that a validation set and a scoring LM offer."""
+import os
 from typing import Any, Optional
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.core.blocks import Block
 from csv_plugin.core.errors import InputError
@@ -17,6 +20,28 @@ from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.lm.hidden_states import StateScale, hidden_states
 from csv_plugin.lm.tokenization import tokenize_all
+
+
+def load_scoring_lm(path: str | os.PathLike[str],
+                    tokenizer: Optional[str | os.PathLike[str]] = None,
+                    trust_remote_code: bool = False) -> tuple[Any, Any]:
+    """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
+
+    Args:
+        path (str | os.PathLike[str]): Folder, or name on the hub.
+        tokenizer (Optional): The same of the tokenizer, if it is elsewhere.
+        trust_remote_code (bool): Run code that comes with the model.
+
+    Raises:
+        OSError: If there is no such model.
+    """
+    made = AutoTokenizer.from_pretrained(
+        tokenizer or path, trust_remote_code=trust_remote_code)
+    model = AutoModelForCausalLM.from_pretrained(
+        path, trust_remote_code=trust_remote_code)
+    if torch.cuda.is_available():
+        return model.to('cuda', torch.bfloat16), made
+    return model.float(), made
 
 
 def target_tokens(tokenizer: Any, texts: TextSet) -> TargetTokens:

@@ -17,9 +17,10 @@ PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), only models whose scores were not fitted on.
 `uniform` (all-token loss, chance level as the floor) and `constant` (mean
-accuracy of the fitted models) are the baselines. `noise` is the binomial
-variance of the observed scores, a yardstick: the models answer the same
-items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
+accuracy of the fitted models) are the baselines, and so is `label-token` (loss
+of a benchmark's own answers), where texts are named after it. `noise` is the
+binomial variance of the observed scores, a yardstick: the models answer the
+same items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
 intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """

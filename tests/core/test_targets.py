@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from csv_plugin.core.capability import capability_score
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.salience import Ridge
+from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
@@ -82,6 +83,40 @@ def test_predict_losses_is_predict_on_the_features(world):
     np.testing.assert_allclose(found.high, expected.high, rtol=1e-12)
     alone = able.predict_losses({'m3': losses['m3'][::-1]}, TEXTS.fingerprint)
     np.testing.assert_allclose(alone.values[0], expected.values[3])
+
+
+def test_a_weight_for_every_token(world):
+    losses, features, columns, predictor = world
+    able = predictor.with_tokens(TARGETS, columns)
+    weights = able.token_weights('exam')
+    np.testing.assert_allclose(weights,
+                               np.repeat(predictor.weights('exam'), 3))
+    scores = predictor.benchmarks[0].model.score(features.values)
+    np.testing.assert_allclose(
+        scores, capability_score(TARGETS.table(losses).losses, weights, 4 * 6))
+
+
+def test_uncounted_tokens_have_no_weight(world):
+    losses, _, _, _ = world
+    table = TARGETS.table(losses)
+    first = np.arange(12) % 3 == 0
+    columns = text_columns(table, scored=~first)
+    accuracies = AccuracyTable(table.models, ('exam', ),
+                               np.linspace(.1, .9, 16)[:, None], np.zeros(1),
+                               np.zeros(1, int))
+    weights = fit_predictor(
+        columns.features(table), accuracies, ['one'] * 16, Uniform(),
+        TEXTS.fingerprint).with_tokens(TARGETS, columns).token_weights('exam')
+    np.testing.assert_array_equal(np.isnan(weights), first)
+    np.testing.assert_allclose(weights[~first], 1)
+
+
+def test_token_weights_that_are_not_known(world):
+    _, _, columns, predictor = world
+    with pytest.raises(InputError, match='columns of a table'):
+        predictor.token_weights('exam')
+    with pytest.raises(InputError, match="'exam'.*found 'other'"):
+        predictor.with_tokens(TARGETS, columns).token_weights('other')
 
 
 def test_a_saved_predictor_predicts_losses(world, tmp_path):

@@ -14,7 +14,7 @@ from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
 from csv_plugin.demo.zoo_study import ZooStudy
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.salience_training import train_baseline, train_predictor
+from csv_plugin.lm.salience_training import Training
 from csv_plugin.lm.token_losses import token_losses
 
 #: Bytes of all that ships with the demonstration.
@@ -107,10 +107,9 @@ def test_training_again_gives_the_same_predictions(study):
     collection = replace(
         study.collection,
         accuracies=study.collection.accuracies.select_benchmarks(some))
-    arguments = collection, study.targets, fitted
-    for path, again in ((shipped.PREDICTOR,
-                         train_predictor(*arguments, study.states)),
-                        (shipped.BASELINE, train_baseline(*arguments))):
+    training = Training(collection, study.targets, fitted, study.states)
+    for path, again in ((shipped.PREDICTOR, training.auto()),
+                        (shipped.BASELINE, training.all_token_loss())):
         expected, found = (
             predictor.predict_losses(study.collection.losses,
                                      study.targets.fingerprint)

@@ -6,8 +6,9 @@ from csv_plugin.core.errors import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.collections import read_collection
+from csv_plugin.io.collections import collect_runs, read_collection
 from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.run_dumps import dataset_abbr
 from csv_plugin.io.text_sets import write_texts
 
 TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
@@ -68,3 +69,43 @@ def test_what_does_not_fit_is_refused(tmp_path):
     (tmp_path / 'n.parquet').unlink()
     with pytest.raises(InputError, match='n.parquet'):
         read_collection(tmp_path)
+
+
+def make_runs(tmp_path):
+    """Two runs that hold different models, and the tables beside them."""
+    tables = tmp_path / 'tables'
+    tables.mkdir()
+    write_folder(tables)
+    for number, models in ((1, ['m@1', 'm@2']), (2, ['n'])):
+        run = tmp_path / f'run{number}'
+        (run / 'summary').mkdir(parents=True)
+        (run / 'summary/summary_1.csv').write_text(
+            f'dataset,version,metric,mode,{",".join(models)}\n'
+            f'exam,1f,accuracy,gen,{",".join(["25.0"] * len(models))}\n')
+        for model in models:
+            folder = run / 'predictions' / model
+            folder.mkdir(parents=True)
+            (tables / f'{model}.parquet').rename(
+                folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet')
+    names = ('texts.jsonl', 'models.csv', 'benchmarks.csv')
+    return [tmp_path / 'run1', tmp_path / 'run2'], [tables / n for n in names]
+
+
+def test_runs_become_a_collection(tmp_path):
+    runs, tables = make_runs(tmp_path)
+    collect_runs(tmp_path / 'new/collection', runs, *tables)
+    found = read_collection(tmp_path / 'new/collection')
+    assert list(found.losses) == list(MODELS)
+    np.testing.assert_array_equal(found.accuracies.column('exam'), [.25] * 3)
+    assert [losses[0].losses[0]
+            for losses in found.losses.values()] == [.5, 1.5, 2.5]
+
+
+def test_what_is_missing_is_named_before_anything_is_written(tmp_path):
+    runs, tables = make_runs(tmp_path)
+    with pytest.raises(InputError, match="losses of 'n'.*run1.*found none"):
+        collect_runs(tmp_path / 'new', runs[:1], *tables)
+    tables[2].write_text('benchmark,chance,n_items\nquiz,0,9\n')
+    with pytest.raises(InputError, match="a score on 'quiz'"):
+        collect_runs(tmp_path / 'new', runs, *tables)
+    assert not (tmp_path / 'new').exists()

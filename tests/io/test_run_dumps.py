@@ -119,6 +119,12 @@ def test_a_full_disk(tmp_path, monkeypatch):
         monkeypatch.setattr(Path, 'write_text', full)
 
 
+def test_no_folder_for_the_reason(tmp_path):
+    with pytest.raises(ValueError, match='the first error'):
+        with reason_kept(tmp_path / 'none' / 'm.parquet'):
+            raise ValueError('the first error')
+
+
 def test_unreadable_dump(tmp_path):
     path = write_losses(tmp_path, 'm', LOSSES)
     path.write_bytes(path.read_bytes()[:-20])

@@ -1,4 +1,6 @@
 """Columns of a scoring LM, and what `auto` is offered."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,12 +89,54 @@ def test_what_auto_is_offered(world):
     offered = [(block.name, [solver.name for solver in block.solvers])
                for block in feature_blocks(table, TEXTS, targets, states)]
     assert offered == [('groups', ['nonnegative', 'ridge']),
-                       ('texts', ['ridge']), ('states', ['ridge']),
-                       ('answer states', ['ridge'])]
-    groups, texts = feature_blocks(table, TEXTS, targets)
+                       ('texts', ['ridge']),
+                       ('answers of facts', ['ridge']),
+                       ('answers of sums', ['ridge']), ('states', ['ridge']),
+                       ('answer states', ['ridge'])]  # yapf: disable
+    groups, texts, facts, sums = feature_blocks(table, TEXTS, targets)
     assert groups.columns.units == ('facts/answer', 'facts/text',
                                     'sums/answer', 'sums/text')
     assert texts.columns.units == TEXTS.ids
+    assert facts.columns.units == ('b', )
+    assert sums.columns.units == ('a', )
+
+
+@pytest.mark.parametrize('with_states', [True, False])
+def test_answers_of_a_source_alone(world, with_states):
+    """Shrunk toward the label-token loss of that source."""
+    _, _, targets, table, states = world
+    blocks = {
+        block.name: block.columns
+        for block in feature_blocks(table, TEXTS, targets,
+                                    states if with_states else None)
+    }
+    sources = np.repeat([text.source for text in TEXTS],
+                        [len(spans) for spans in targets.spans])
+    answers = answer_mask(TEXTS, targets.spans)
+    for source in ('facts', 'sums'):
+        columns = blocks[f'answers of {source}']
+        part = answers & (sources == source)
+        assert part.any()
+        np.testing.assert_array_equal(columns.scored, table.scored)
+        np.testing.assert_array_equal(columns.matrix.toarray().any(axis=1),
+                                      part)
+        features = columns.features(table)
+        np.testing.assert_allclose(
+            features.values @ columns.uniform,
+            table.losses[:, part].sum(axis=1) / table.n_chars.sum())
+
+
+def test_answers_that_a_model_did_not_score_are_left_out(world):
+    """No block of a source without a scored answer."""
+    _, _, targets, table, states = world
+    sources = np.repeat([text.source for text in TEXTS],
+                        [len(spans) for spans in targets.spans])
+    lost = answer_mask(TEXTS, targets.spans) & (sources == 'sums')
+    fewer = replace(table, losses=np.where(lost, np.nan, table.losses))
+    names = [b.name for b in feature_blocks(fewer, TEXTS, targets, states)]
+    assert names == [
+        'groups', 'texts', 'answers of facts', 'states', 'answer states'
+    ]
 
 
 def test_without_answers_there_are_no_answer_states(world):

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task)
+from csv_plugin.core.salience.constant import Constant
+from csv_plugin.core.sigmoid import PROBLEMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +27,23 @@ class OnColumns:
     uniform: NDArray
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """See `Solver.fit`."""
+        """See `Solver.fit`; notes speak of the k columns.
+
+        Columns on which nothing can be learned predict the mean accuracy.
+        """
         part = replace(
             task, values=task.values[:, self.columns], uniform=self.uniform)
-        fit = self.solver.fit(part, masks)
+        solver: Solver = Constant() if part.problems else self.solver
+        fit = solver.fit(part, masks)
+        notes = (*(PROBLEMS[name] for name in part.problems), *fit.notes)
         width = task.values.shape[1]
         return replace(
             fit,
             solver=self.name,
             model=self._widen(fit.model, width),
-            folds=self._widen(fit.folds, width))
+            folds=self._widen(fit.folds, width),
+            notes=tuple(f'{self.name}, on its columns alone: {note}'
+                        for note in notes))
 
     def _widen(self, model: SalienceModel, width: int) -> SalienceModel:
         shape = (*model.coefficients.shape[:-1], width)

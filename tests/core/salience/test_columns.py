@@ -2,10 +2,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from csv_plugin.core.salience import Auto, Ridge, Uniform, fold_masks
+from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge,
+                                      Uniform, fold_masks)
 from csv_plugin.core.salience.columns import OnColumns
-from tests.core.worlds import make_world
+from tests.core.worlds import contradictory_task, make_world
 
 WORLD = make_world(n=32, salience=(3, 1, 0, 0), noise=0.02)
 MASKS = fold_masks(WORLD.task.families, 0, n_repeats=1)
@@ -27,6 +29,33 @@ def test_it_is_the_solver_on_those_columns():
         assert not whole.coefficients[..., [1, 3]].any()
         np.testing.assert_allclose(
             whole.predict(WORLD.task.values), part.predict(PART.values))
+
+
+def test_notes_speak_of_the_columns():
+    """The mean loss of some columns is not the all-token loss."""
+    task = contradictory_task()
+    masks = fold_masks(task.families, 0, n_repeats=1)
+    columns = np.arange(task.values.shape[1])
+    found = OnColumns('all', Ridge(), columns, task.uniform).fit(task, masks)
+    assert found.notes[0].startswith(
+        'all, on its columns alone: no gain over the mean loss')
+
+
+@pytest.mark.parametrize('solver', [Ridge(), NonNegative(), Uniform()])
+def test_columns_without_a_difference_between_models(solver):
+    task = replace(
+        WORLD.task, values=np.hstack([WORLD.task.values,
+                                      np.full((32, 1), .5)]),
+        uniform=np.append(WORLD.task.uniform, 0))  # yapf: disable
+    flat = OnColumns('flat', solver, np.array([4]), np.ones(1))
+    found = flat.fit(task, MASKS)
+    expected = Constant().fit(task, MASKS)
+    assert found.cv_mse == expected.cv_mse
+    np.testing.assert_allclose(
+        found.model.predict(task.values), expected.model.predict(task.values))
+    assert found.notes == ('flat, on its columns alone: all models have the '
+                           'same capability score', )
+    assert Auto((flat, )).fit(task, MASKS).solver == 'uniform'
 
 
 def test_auto_offers_what_it_is_given_and_the_mean_loss():

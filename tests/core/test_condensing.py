@@ -1,0 +1,151 @@
+"""The same predictions from fewer columns."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.blocks import Block, join_blocks
+from csv_plugin.core.condensing import condensed
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import group_columns, text_columns
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.salience import Auto, Ridge
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import Text, TextSet
+
+N_TEXTS, N_MODELS = 30, 16
+TEXTS = TextSet(tuple(Text(f't{i}', 'abcd') for i in range(N_TEXTS)))
+SPANS = TokenSpans.from_token_bytes([b'ab', b'cd'], 'abcd')
+TARGETS = TargetTokens.of(TEXTS, [SPANS] * N_TEXTS)
+FAMILIES = [f'f{i % 4}' for i in range(N_MODELS)]
+#: 1 fit and 3 repeats of as many folds as there are families.
+N_SCORES = 1 + 3 * 4
+
+
+@pytest.fixture(scope='module')
+def world():
+    """'all' falls with every loss, 'few' with those of three texts."""
+    rng = np.random.default_rng(0)
+    skills = rng.normal(size=(2, N_MODELS))
+    losses = {
+        f'm{m}': [
+            TokenLosses(
+                text.text_id,
+                2 - .2 * skills[int(i < 3), m] + .02 * rng.normal(size=2),
+                SPANS,
+                4,
+                sha256=text.sha256) for i, text in enumerate(TEXTS)
+        ]
+        for m in range(N_MODELS)
+    }
+    accuracies = AccuracyTable(
+        tuple(losses), ('all', 'few'), 1 / (1 + np.exp(-2 * skills.T)),
+        np.zeros(2), np.zeros(2, int))
+    return losses, TARGETS.table(losses), accuracies
+
+
+def trained(world, columns, solver, families=None):
+    _, table, accuracies = world
+    predictor = fit_predictor(
+        columns.features(table), accuracies, families or FAMILIES, solver,
+        TEXTS.fingerprint)
+    return predictor.with_tokens(TARGETS, columns)
+
+
+def joined(world, *solvers):
+    """Two groups, which make the all-token loss, and a column per text."""
+    table = world[1]
+    groups = group_columns(table, ['x', 'y'] * N_TEXTS)
+    return join_blocks([
+        Block('groups', groups, solvers),
+        Block('texts', text_columns(table), (Ridge(), ))
+    ])
+
+
+def assert_same(world, found, expected):
+    losses = world[0]
+    tables = [
+        one.predict_losses(losses, TEXTS.fingerprint)
+        for one in (found, expected)
+    ]
+    for part in ('values', 'low', 'high'):
+        np.testing.assert_allclose(
+            *(getattr(table, part) for table in tables), atol=1e-10)
+    np.testing.assert_array_equal(*(table.extrapolated for table in tables))
+    np.testing.assert_array_equal(*(table.in_sample for table in tables))
+    for known in expected.benchmarks:
+        np.testing.assert_allclose(
+            *(one.token_weights(known.benchmark) for one in (found, expected)),
+            atol=1e-10)
+
+
+def test_scores_take_the_place_of_many_columns(world):
+    columns, solvers = joined(world)
+    whole = trained(world, columns, Auto(solvers))
+    assert whole.benchmarks[1].solver == 'texts ridge'
+    found = condensed(whole)
+    names = [
+        known.benchmark for known in whole.benchmarks
+        if known.solver == 'texts ridge'
+    ]
+    assert found.units == ('groups: x', 'groups: y',
+                           *(f'{name}: score {i}' for name in names
+                             for i in range(N_SCORES)))
+    assert found.matrix.shape == (2 * N_TEXTS, len(found.units))
+    np.testing.assert_array_equal(found.uniform[:2], whole.uniform[:2])
+    assert not found.uniform[2:].any()
+    assert_same(world, found, whole)
+
+
+def test_few_columns_stay_and_unused_ones_go(world):
+    columns, _ = joined(world)
+    _, solvers = joined(world, Ridge())
+    # One of them, so that no benchmark can take texts.
+    whole = trained(world, columns, solvers[0])
+    found = condensed(whole)
+    assert found.units == ('groups: x', 'groups: y')
+    assert [known.solver for known in found.benchmarks] == ['groups ridge'] * 2
+    for new, old in zip(found.benchmarks, whole.benchmarks):
+        np.testing.assert_array_equal(new.model.coefficients,
+                                      old.model.coefficients[:2])
+    assert_same(world, found, whole)
+
+
+def test_columns_of_the_all_token_loss_are_not_doubled(world):
+    """They are kept anyway, so scores beside them would only be more."""
+    columns = text_columns(world[1])
+    whole = trained(world, columns, Ridge())
+    assert np.count_nonzero(whole.benchmarks[1].model.coefficients) > N_SCORES
+    found = condensed(whole)
+    assert found.units == whole.units
+    assert_same(world, found, whole)
+
+
+def test_twice_is_once(world):
+    columns, solvers = joined(world)
+    once = condensed(trained(world, columns, Auto(solvers)))
+    again = condensed(once)
+    assert again.units == once.units
+    np.testing.assert_array_equal(again.matrix.toarray(),
+                                  once.matrix.toarray())
+    assert_same(world, again, once)
+
+
+def test_with_one_family_there_are_no_folds(world):
+    columns, solvers = joined(world)
+    whole = trained(world, columns, Auto(solvers), ['one'] * N_MODELS)
+    assert len(whole.benchmarks[0].intervals.folds.coefficients) == 0
+    # Uniform weights of both groups: two columns, one score.
+    found = condensed(whole)
+    assert found.units == ('groups: x', 'groups: y')
+    assert_same(world, found, whole)
+
+
+def test_a_predictor_of_a_table_is_refused(world):
+    columns = text_columns(world[1])
+    whole = trained(world, columns, Ridge())
+    with pytest.raises(InputError, match='found columns of a table'):
+        condensed(replace(whole, targets=None, matrix=None))

@@ -1,0 +1,60 @@
+"""Runs of the zoo's evaluation as a collection."""
+import numpy as np
+import pytest
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo import building, world
+from csv_plugin.demo.recipes import MODELS
+from csv_plugin.io.collections import read_collection
+from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.run_dumps import dataset_abbr
+
+TEXTS = TextSet((Text('a', 'one'), ))
+SIZES = dict.fromkeys(MODELS, 50_000)
+
+
+def evaluate(run, which, loss, accuracy):
+    """Leave files where OpenCompass does."""
+    for model, percent in which:
+        name = building.abbr(model, percent)
+        folder = run / 'predictions' / name
+        folder.mkdir(parents=True)
+        spans = TokenSpans.from_token_bytes([b'one'], 'one')
+        info = DumpInfo(TEXTS.fingerprint, 'x/y', 'x/z', 'none', 'float32', 0,
+                        0, {})
+        losses = TokenLosses(
+            'a', [loss], spans, 3, sha256=TEXTS.texts[0].sha256)
+        write_dump(folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet',
+                   TokenLossDump(info, (losses, )))
+        results = run / 'results' / name
+        results.mkdir(parents=True)
+        for kind in world.KINDS:
+            (results /
+             f'{kind}.json').write_text(f'{{"accuracy": {accuracy}}}')
+    return run
+
+
+def test_what_was_run_again_counts(tmp_path):
+    everything = building.checkpoints()
+    runs = [
+        evaluate(tmp_path / '20260101', everything, 2., 25.),
+        evaluate(tmp_path / '20260102', everything[:2], 1., 75.)
+    ]
+    building.write_collection(tmp_path / 'c', runs, TEXTS, SIZES)
+    found = read_collection(tmp_path / 'c')
+    names = tuple(building.abbr(*which) for which in everything)
+    assert tuple(found.losses) == names
+    assert [found.losses[name][0].losses[0] for name in names[:3]] == [1, 1, 2]
+    np.testing.assert_array_equal(found.accuracies.values[:3, 0],
+                                  [.75, .75, .25])
+    assert found.info[names[0]].params_b == pytest.approx(5e-5)
+
+
+def test_a_checkpoint_that_was_not_run_is_named(tmp_path):
+    run = evaluate(tmp_path / '20260101', building.checkpoints()[1:], 2., 25.)
+    first = building.abbr(*building.checkpoints()[0])
+    with pytest.raises(InputError, match=f'one with predictions/{first}'):
+        building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
