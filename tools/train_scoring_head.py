@@ -95,7 +95,7 @@ def write(out, study, collection, command):
     """The predictor, what it predicts, and how well."""
     splits = {name: known.split for name, known in collection.info.items()}
     main = study.observed.benchmarks
-    fitted = study.predictor.benchmarks[0].fit_models
+    fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
     shown = [model for model in splits if model not in fitted]
     title = f'{len(shown)} models predicted from {len(splits) - len(shown)}'
     save_predictor(study.predictor, out / 'predictor.safetensors')

@@ -67,7 +67,13 @@ class TargetTokens:
 
     def _ordered(self, model: str,
                  texts: Sequence[TokenLosses]) -> list[TokenLosses]:
+        check_unique(f'losses of {model!r}', [text.text_id for text in texts])
         by_id = {text.text_id: text for text in texts}
+        if unknown := by_id.keys() - set(self.text_ids):
+            raise InputError(f'losses of {model!r}',
+                             'losses on the texts of the training',
+                             f'others on {min(unknown)!r}',
+                             'Score the texts that the training used.')
         for text_id, sha256 in zip(self.text_ids, self.hashes):
             if text_id not in by_id:
                 raise InputError(f'losses of {model!r}',

@@ -128,7 +128,12 @@ def _copy(source: Path, target: Path) -> None:
 def _score(runs: Sequence[Path], name: str, kind: str) -> float:
     place = f'results/{name}/{kind}.json'
     path = _run_of(runs, place) / place
-    return json.loads(path.read_text('utf-8'))['accuracy'] / 100
+    found = json.loads(path.read_text('utf-8'))
+    if 'accuracy' not in found:
+        raise InputError(
+            str(path), 'an accuracy',
+            str(found)[:80], 'Evaluate the model again.')
+    return found['accuracy'] / 100
 
 
 def _run_of(runs: Sequence[Path], place: str) -> Path:

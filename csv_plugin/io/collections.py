@@ -123,14 +123,13 @@ def collect_runs(folder: str | os.PathLike[str],
                  progress: Progress = iter) -> None:
     """Make a collection of OpenCompass runs.
 
-    Every model is looked for in all runs, the first that has its dump and
-    the first that has a score counting; a model without a dump is an error
-    before anything is written.
+    Of several runs the last one that has a model's dump, or its score,
+    counts. A model without a dump is an error before anything is written.
 
     Args:
         folder (str | os.PathLike[str]): To create; files of the same name
             are replaced.
-        runs (Sequence): Time-stamped folders.
+        runs (Sequence): Time-stamped folders, the newest last.
         texts (FilePath): The validation set.
         models (FilePath): Table of the models; their abbreviations.
         benchmarks (FilePath): Table of the benchmarks; their abbreviations.
@@ -145,7 +144,7 @@ def collect_runs(folder: str | os.PathLike[str],
     scores = {
         model: {
             name: value
-            for scored in reversed(found)
+            for scored in found
             for name, value in scored.get(model, {}).items()
         }
         for model in known
@@ -158,7 +157,7 @@ def collect_runs(folder: str | os.PathLike[str],
                 f'from {os.fspath(benchmarks)}.')
     fingerprint = read_texts(texts).fingerprint
     dumps = {
-        model: _first_dump(runs, model, fingerprint)
+        model: _last_dump(runs, model, fingerprint)
         for model in progress(list(known))
     }
     root = Path(folder)
@@ -174,10 +173,10 @@ def collect_runs(folder: str | os.PathLike[str],
                for model, row in scores.items()))
 
 
-def _first_dump(runs: Sequence[str | os.PathLike[str]], model: str,
-                fingerprint: str) -> TokenLossDump:
+def _last_dump(runs: Sequence[str | os.PathLike[str]], model: str,
+               fingerprint: str) -> TokenLossDump:
     reasons = []
-    for run in runs:
+    for run in reversed(runs):
         try:
             return read_run_dump(run, model, fingerprint)
         except InputError as error:

@@ -117,9 +117,14 @@ def load_predictor(path: str | os.PathLike[str]) -> Predictor:
     scored = None
     if 'scored' in arrays:
         scored = _array(where, arrays, 'scored', 'T', lengths).astype(bool)
-    return Predictor(
-        tuple(header['units']), uniform, header['fingerprint'], benchmarks,
-        header['versions'], scored, *_tokens(where, header, arrays, lengths))
+    tokens = _tokens(where, header, arrays, lengths)
+    try:
+        return Predictor(
+            tuple(header['units']), uniform, header['fingerprint'], benchmarks,
+            header['versions'], scored, *tokens)
+    except InputError as error:
+        raise InputError(where, 'parts of one predictor', f'others ({error})',
+                         _REMEDY) from error
 
 
 def _tokens(

@@ -16,9 +16,9 @@ def read_run_scores(work_dir: str | os.PathLike[str],
                     benchmarks: Iterable[str]) -> dict[str, dict[str, float]]:
     """Scores of all models of a run, averages of groups among them.
 
-    Read is the newest `summary/summary_*.csv`. Of a benchmark with several
-    metrics the first one counts; of a group, whose metrics OpenCompass lists
-    in random order, `naive_average` if there is one.
+    Read is the newest `summary/summary_*.csv`; scores are taken for percent.
+    Of a dataset with several metrics the first one counts; of a group the
+    last, its average, as OpenCompass lists the others in random order.
 
     Args:
         work_dir (str | os.PathLike[str]): Time-stamped folder of the run.
@@ -37,7 +37,7 @@ def read_run_scores(work_dir: str | os.PathLike[str],
             str(work_dir), 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
     with found[-1].open(encoding='utf-8', newline='') as file:
-        header, *rows = list(csv.reader(file)) or [[]]
+        header, *rows = [row for row in csv.reader(file) if row] or [[]]
     if header[:4] != _COLUMNS:
         raise InputError(
             str(found[-1]), f'columns {", ".join(_COLUMNS)} and models',
@@ -46,7 +46,7 @@ def read_run_scores(work_dir: str | os.PathLike[str],
     for name in benchmarks:
         row = _row_of(rows, name)
         for model, cell in zip(header[4:], row):
-            if cell != '-':
+            if cell not in ('-', 'nan'):
                 scores[model][name] = _fraction(str(found[-1]), name, cell)
     return scores
 
@@ -54,8 +54,10 @@ def read_run_scores(work_dir: str | os.PathLike[str],
 def _row_of(rows: list[list[str]], name: str) -> list[str]:
     """Cells of the models on one benchmark."""
     mine = [row for row in rows if row[0] == name and row[3] != PREDICTED]
-    averages = [row for row in mine if row[2] == 'naive_average']
-    return (averages or mine or [['-'] * 4])[0][4:]
+    if not mine:
+        return []
+    # Groups have no version.
+    return mine[-1 if mine[0][1] == '-' else 0][4:]
 
 
 def _fraction(where: str, name: str, cell: str) -> float:

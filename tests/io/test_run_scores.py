@@ -15,10 +15,11 @@ def summary(tmp_path, *lines, name='summary_2.csv'):
 
 
 def test_fractions_by_model(tmp_path):
-    run = summary(tmp_path, 'exam,1f,accuracy,gen,50.00,-',
+    run = summary(tmp_path, 'failed,1f,accuracy,gen,nan,-',
+                  'exam,1f,accuracy,gen,50.00,-',
                   'exam,1f,other,gen,1.00,2.00',
                   'exam,-,predicted,losses,49.0 ±3.0,12.5 ±1.0>')
-    assert read_run_scores(run, ['exam', 'never run']) == {
+    assert read_run_scores(run, ['exam', 'failed', 'never run']) == {
         'a': {
             'exam': .5
         },
@@ -27,8 +28,8 @@ def test_fractions_by_model(tmp_path):
 
 
 def test_of_a_group_its_average(tmp_path):
-    run = summary(tmp_path, 'mmlu,-,weighted_average,gen,10,20',
-                  'mmlu,-,naive_average,gen,30,40')
+    run = summary(tmp_path, 'mmlu,-,some,gen,10,20', '',
+                  'mmlu,-,weighted_average,gen,30,40')
     assert read_run_scores(run, ['mmlu'])['b'] == {'mmlu': .4}
 
 
@@ -38,7 +39,7 @@ def test_the_newest_summary_counts(tmp_path):
     assert read_run_scores(run, ['exam'])['a'] == {'exam': .3}
 
 
-@pytest.mark.parametrize('cell', ['good', '101', '-1', 'nan'])
+@pytest.mark.parametrize('cell', ['good', '101', '-1', 'inf'])
 def test_what_is_no_percentage_is_refused(tmp_path, cell):
     run = summary(tmp_path, f'exam,1f,accuracy,gen,1,{cell}')
     with pytest.raises(InputError, match=f"of 'exam' in percent.*'{cell}'"):

@@ -169,17 +169,20 @@ def fold_masks(families: NDArray,
 
     Returns:
         NDArray: True where a model is fitted on, `(n_repeats * folds, n)`;
-        each repeat holds every model out once. With a single family there
-        are no other families to fit on: shape `(0, n)`.
+        each repeat holds every model out once, repeats that deal the
+        families alike are left out. With a single family there are no
+        other families to fit on: shape `(0, n)`.
     """
     if len(np.unique(families)) < 2:
         return np.zeros((0, len(families)), dtype=bool)
-    repeats = [
-        grouped_folds(list(families), n_folds, seed + r)
-        for r in range(n_repeats)
-    ]
-    return np.concatenate(
-        [folds != np.arange(folds.max() + 1)[:, None] for folds in repeats])
+    partitions: dict[frozenset[bytes], NDArray] = {}
+    for r in range(n_repeats):
+        folds = grouped_folds(list(families), n_folds, seed + r)
+        masks = folds != np.arange(folds.max() + 1)[:, None]
+        # Few families can be dealt in few ways.
+        partitions.setdefault(
+            frozenset(mask.tobytes() for mask in masks), masks)
+    return np.concatenate(list(partitions.values()))
 
 
 def held_out_mse(predicted: NDArray, accuracy: NDArray,

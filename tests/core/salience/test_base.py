@@ -98,13 +98,23 @@ def test_masks_hold_every_family_out_once_a_repeat(families, seed, n_folds,
     masks = fold_masks(names, seed, n_folds, n_repeats)
     folds = min(n_folds, len(set(families)))
     assert masks.dtype == bool
-    assert masks.shape == (n_repeats * folds, len(families))
-    np.testing.assert_array_equal(np.sum(~masks, axis=0), n_repeats)
-    by_repeat = masks.reshape(n_repeats, folds, -1)
+    kept = len(masks) // folds
+    assert masks.shape == (kept * folds, len(families))
+    assert 1 <= kept <= n_repeats
+    np.testing.assert_array_equal(np.sum(~masks, axis=0), kept)
+    by_repeat = masks.reshape(kept, folds, -1)
     np.testing.assert_array_equal(np.sum(~by_repeat, axis=1), 1)
+    # No two repeats are alike.
+    assert len({frozenset(map(bytes, repeat)) for repeat in by_repeat}) == kept
     for mask in masks:
         assert mask.any() and not mask.all()
         assert not set(names[mask]) & set(names[~mask])
+
+
+def test_few_families_need_no_repeats():
+    families = np.array(list('aabbc'))
+    assert len(fold_masks(families, 0, n_folds=5, n_repeats=3)) == 3
+    assert len(fold_masks(np.array(list('abcdefgh')), 0)) == 15
 
 
 def test_masks_depend_on_the_seed_alone():
