@@ -99,9 +99,8 @@ def test_models_have_the_losses_of_the_collection(study, model, percent):
         for losses in study.collection.losses[building.abbr(model, percent)]
     }
     for losses in token_losses(llama, tokenizer, texts):
-        np.testing.assert_allclose(losses.losses,
-                                   known[losses.text_id].losses,
-                                   atol=1e-4)
+        np.testing.assert_allclose(
+            losses.losses, known[losses.text_id].losses, atol=1e-4)
 
 
 def test_training_again_gives_the_same_predictions(study):
@@ -113,14 +112,16 @@ def test_training_again_gives_the_same_predictions(study):
     training = Training(collection, study.targets, fitted, study.states)
     for path, again in ((shipped.PREDICTOR, training.auto()),
                         (shipped.BASELINE, training.all_token_loss())):
-        expected, found = (predictor.predict_losses(study.collection.losses,
-                                                    study.targets.fingerprint)
-                           for predictor in (load_predictor(path), again))
+        expected, found = (
+            predictor.predict_losses(study.collection.losses,
+                                     study.targets.fingerprint)
+            for predictor in (load_predictor(path), again))
         columns = [expected.benchmarks.index(name) for name in some]
         for part in ('values', 'low', 'high'):
-            np.testing.assert_allclose(getattr(found, part),
-                                       getattr(expected, part)[:, columns],
-                                       atol=1e-6)
+            np.testing.assert_allclose(
+                getattr(found, part),
+                getattr(expected, part)[:, columns],
+                atol=1e-6)
 
 
 def accuracy(folder, tokenizer, kind):
@@ -152,7 +153,8 @@ def test_the_smallest_model_can_be_trained_again(tmp_path):
     for percent, tolerance in ((10, .02), (100, .1)):
         assert record['validation_loss'][percent] == pytest.approx(
             known['validation_loss'][str(percent)], rel=tolerance)
-    found = accuracy(checkpoint_folder(tmp_path, 'd-xs', 100),
-                     AutoTokenizer.from_pretrained(folder), 'chinese')
+    found = accuracy(
+        checkpoint_folder(tmp_path, 'd-xs', 100),
+        AutoTokenizer.from_pretrained(folder), 'chinese')
     # Far from guessing (.25), and what OpenCompass made of the stored one.
     assert found == pytest.approx(known['scores']['100']['chinese'], abs=.1)
