@@ -128,17 +128,17 @@ class Predictor:
         return np.divide(
             weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
 
-    def predict_losses(self,
-                       losses: Mapping[str, Sequence[TokenLosses]],
-                       fingerprint: str,
-                       level: float = 0.9) -> PredictionTable:
-        """Predict models from their token losses, whatever their tokens.
+    def features(self, losses: Mapping[str, Sequence[TokenLosses]],
+                 fingerprint: str) -> FeatureTable:
+        """The columns of models from their token losses, `(M, K)`.
+
+        Scored: the target tokens that the training counted, all of which
+        every model must have.
 
         Args:
-            losses (Mapping): Each model's losses on the texts, such as
-                those of its dump, in any order.
+            losses (Mapping): Each model's losses in nats on the texts, such
+                as those of its dump, in any order.
             fingerprint (str): Of the validation set they come from.
-            level (float): Level of the intervals, in (0, 1).
 
         Raises:
             InputError: If the predictor was not made from tokens, the
@@ -150,8 +150,18 @@ class Predictor:
         if self.targets is None:
             raise InputError('predictor', 'the tokens of the training', 'none',
                              'Give it tokens by with_tokens().')
-        features = columns.features(self.targets.table(losses))
-        return self.predict(features, fingerprint, level)
+        return columns.features(self.targets.table(losses))
+
+    def predict_losses(self,
+                       losses: Mapping[str, Sequence[TokenLosses]],
+                       fingerprint: str,
+                       level: float = 0.9) -> PredictionTable:
+        """Predict models from their token losses, whatever their tokens.
+
+        Args and errors as in `features` and `predict`.
+        """
+        return self.predict(
+            self.features(losses, fingerprint), fingerprint, level)
 
     def weights(self, benchmark: str) -> NDArray:
         """Salience weight of every unit, shape `(K,)`; uniform is 1.

@@ -6,7 +6,7 @@ is needed. docs/formats.md describes the layout.
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Optional
 
 import numpy as np
@@ -21,6 +21,7 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.io.files import atomic_path
+from csv_plugin.io.json_fields import check_fields
 from csv_plugin.io.token_arrays import SHAPES, pack_tokens, unpack_tokens
 
 FORMAT = 'csv_plugin.predictor'
@@ -192,7 +193,8 @@ def _finite(number: float) -> Optional[float]:
 
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: Mapping[str, int]) -> BenchmarkPredictor:
-    _check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS)
+    check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
+                 _REMEDY)
     known = dict(lengths)
     part = {
         name: _array(where, arrays, f'{index}.{name}', letters, known)
@@ -261,47 +263,12 @@ def _header(where: str, metadata: Mapping[str, str]) -> dict[str, Any]:
         raise InputError(where, 'a predictor of csv_plugin',
                          'another safetensors file',
                          'Give the file that a training wrote.') from error
-    _check_fields(where, 'the header', header, {})
+    check_fields(where, 'the header', header, {}, _REMEDY)
     if header.get('format_version') != FORMAT_VERSION:
         raise InputError(
             where, f'format version {FORMAT_VERSION}',
             f'version {header.get("format_version")!r}',
             'Install the version of csv_plugin that wrote it: '
             f'{header.get("versions")}.')
-    _check_fields(where, 'the header', header, _HEADER_FIELDS)
+    check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
     return header
-
-
-def _check_fields(where: str, part: str, values: Any,
-                  fields: Mapping[str, str]) -> None:
-    if not isinstance(values, dict):
-        raise InputError(where, f'{part} with named fields',
-                         repr(values)[:80], _REMEDY)
-    for name, kind in fields.items():
-        if name not in values:
-            raise InputError(where, f'{name!r} in {part}', 'none', _REMEDY)
-        if not _KINDS[kind](values[name]):
-            raise InputError(where, f'{kind} as {name!r} in {part}',
-                             repr(values[name])[:80], _REMEDY)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and -math.inf < value < math.inf
-
-
-def _are_texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
-
-
-#: Kinds of JSON values.
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    'a text': lambda v: isinstance(v, str),
-    'a number': _is_number,
-    'a number or null': lambda v: v is None or _is_number(v),
-    'a count': lambda v: type(v) is int and v >= 0,
-    'a list': lambda v: isinstance(v, list),
-    'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
-    'pairs of texts': lambda v: isinstance(v, list) and all(
-        isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
-    'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
-}  # yapf: disable

@@ -11,7 +11,7 @@ from opencompass.registry import ICL_EVALUATORS
 from csv_plugin.core.capability import (bits_per_byte, bits_per_character,
                                         label_token_loss, mean_token_loss)
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.features import TokenColumns, answer_mask
+from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
@@ -130,15 +130,13 @@ def predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
         character) and `predicted`: `value`, `low`, `high`, `level`,
         `extrapolated` and `in_sample`, or an `error`.
     """
-    losses = {model: dump.texts}
+    fingerprint = dump.info.fingerprint
     try:
         predictor = load_predictor(path)
-        table = predictor.predict_losses(losses, dump.info.fingerprint)
+        features = predictor.features({model: dump.texts}, fingerprint)
     except InputError as error:  # The losses are good without it.
         return {'capability': None, 'predicted': {'error': str(error)}}
-    columns = TokenColumns(predictor.units, predictor.matrix,
-                           predictor.uniform, predictor.scored)
-    features = columns.features(predictor.targets.table(losses))
+    table = predictor.predict(features, fingerprint)
     return {
         'capability': {
             known.benchmark: float(known.model.score(features.values)[0])
