@@ -19,7 +19,6 @@ from csv_plugin.io.text_sets import write_texts
 
 #: A series whose mixture of writings no fitted model has.
 UNSEEN_SERIES = 'd'
-N_ITEMS = 240
 #: Accuracy at random guessing; what is generated is not guessed.
 CHANCE = dict(census=.25, chinese=.25, scenes=.25, sums=0., swaps=0.)
 
@@ -87,7 +86,7 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
                for _, _, name in models))
     write_csv(folder / collections.BENCHMARKS,
               ('benchmark', 'chance', 'n_items'),
-              ((kind, CHANCE[kind], N_ITEMS) for kind in world.KINDS))
+              ((kind, CHANCE[kind], world.N_ITEMS) for kind in world.KINDS))
 
 
 def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:

@@ -90,12 +90,9 @@ def train_model(zoo: Path,
     batches = corpus.batches(rows, recipe.batch_tokens,
                              np.random.default_rng(seed))
     llama = new_model(size, tokenizer, seed).to(device)
-    due = {
-        math.ceil(len(batches) * percent / 100): percent
-        for percent in CHECKPOINTS
-    }
     losses, validation = [], {}
     n_tokens = sum(len(row) - 1 for row in rows)
+    due = _due(len(batches))
     with tqdm(
             total=n_tokens,
             desc=f'{model:4}',
@@ -106,21 +103,28 @@ def train_model(zoo: Path,
             losses.append(loss)
             bar.set_postfix(loss=f'{np.mean(losses[-50:]):.3f}', refresh=False)
             bar.update(n_new)
-            if len(losses) in due:
-                percent = due[len(losses)]
+            if percent := due.get(len(losses)):
                 _save(llama, checkpoint_folder(zoo, model, percent))
                 validation[percent] = validation_loss(llama, tokenizer)
+    final = losses[-math.ceil(_FINAL * len(losses)):]
     return {
         'seed': seed,
         'parameters': llama.num_parameters(),
         'tokens': n_tokens,
         'steps': len(losses),
-        'training_loss':
-        float(np.mean(losses[-math.ceil(_FINAL * len(losses)):])),
+        'training_loss': float(np.mean(final)),
         'validation_loss': validation,
         'cpu_seconds': round(time.process_time() - began),
         'device': device,
         'versions': _versions(),
+    }
+
+
+def _due(n_steps: int) -> dict[int, int]:
+    """Per cent of the training by the step after which it is reached."""
+    return {
+        math.ceil(n_steps * percent / 100): percent
+        for percent in CHECKPOINTS
     }
 
 

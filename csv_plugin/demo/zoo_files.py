@@ -56,6 +56,24 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def manifest_head(recipe: TrainingRecipe) -> dict[str, Any]:
+    """How models are trained, as JSON gives it back."""
+    head = {
+        'recipe': asdict(recipe),
+        'checkpoints_percent': CHECKPOINTS,
+        'series': {
+            name: asdict(series)
+            for name, series in SERIES.items()
+        },
+        'sizes': {
+            name: asdict(size)
+            for name, size in SIZES.items()
+        },
+    }
+    # Lists instead of tuples.
+    return json.loads(json.dumps(head))
+
+
 class Manifest:
     """`<zoo>/manifest.json`: how the models were trained, and how well.
 
@@ -69,20 +87,7 @@ class Manifest:
 
     def __init__(self, zoo: Path, recipe: TrainingRecipe) -> None:
         self.zoo, self._path = zoo, zoo / 'manifest.json'
-        self._head = {
-            'recipe': asdict(recipe),
-            'checkpoints_percent': CHECKPOINTS,
-            'series': {
-                name: asdict(series)
-                for name, series in SERIES.items()
-            },
-            'sizes': {
-                name: asdict(size)
-                for name, size in SIZES.items()
-            },
-        }
-        # As JSON would give it back: lists instead of tuples.
-        self._head = json.loads(json.dumps(self._head))
+        self._head = manifest_head(recipe)
         found = self._read()
         for name, wanted in self._head.items() if found else ():
             if found.get(name) != wanted:

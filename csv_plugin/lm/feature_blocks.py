@@ -79,7 +79,8 @@ def state_columns(states: NDArray,
 
     The loss per character, then the products of losses with hidden states
     that are standardised over the tokens which count. With coefficients `c`
-    the weight of token t is `c[0] + h_t . c[1:]`.
+    the weight of token t is `c[0] + h_t . c[1:]`. `accumulate_phi` makes
+    such columns without holding the states, but no weights of tokens.
 
     Args:
         states (NDArray): At all tokens, shape `(T, H)`.

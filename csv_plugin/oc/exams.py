@@ -6,7 +6,7 @@ from datasets import Dataset
 from opencompass.datasets import BaseDataset
 from opencompass.registry import LOAD_DATASET, TEXT_POSTPROCESSORS
 
-from csv_plugin.demo.world import Item, exam
+from csv_plugin.demo.world import N_ITEMS, Item, exam
 
 _FINAL = re.compile(r'[Aa]nswer(?: is|:) ([^.\n]+)\.')
 
@@ -17,7 +17,7 @@ class TidewellExam(BaseDataset):
     """
 
     @staticmethod
-    def load(kind: str, n_items: int = 240) -> Dataset:
+    def load(kind: str, n_items: int = N_ITEMS) -> Dataset:
         """Write the exam.
 
         Args:

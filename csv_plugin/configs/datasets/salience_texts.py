@@ -30,10 +30,11 @@ def salience_texts(path: str,
             `entropy=True`.
     """
     # Imports at the top of a config only name what later processes import.
-    module = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
-    fingerprint = module.read_nonempty_texts(path).fingerprint
+    datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
+    dumps = __import__('csv_plugin.io.run_dumps', fromlist=['run_dumps'])
+    fingerprint = datasets.read_nonempty_texts(path).fingerprint
     return dict(
-        abbr=f'salience_texts-{fingerprint[:12]}',
+        abbr=dumps.dataset_abbr(fingerprint),
         type=SalienceTextDataset,
         path=abspath(path),
         fingerprint=fingerprint,

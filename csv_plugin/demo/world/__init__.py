@@ -34,6 +34,6 @@ Answer: Ada red, Ned blue, Tom green.
 """
 from csv_plugin.demo.world.books import (KINDS, documents, exam,
                                          validation_texts)
-from csv_plugin.demo.world.items import Item
+from csv_plugin.demo.world.items import N_ITEMS, Item
 
-__all__ = ['KINDS', 'Item', 'documents', 'exam', 'validation_texts']
+__all__ = ['KINDS', 'N_ITEMS', 'Item', 'documents', 'exam', 'validation_texts']

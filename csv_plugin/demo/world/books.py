@@ -5,7 +5,7 @@ from random import Random
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo.world import census, chinese, scenes, sums, swaps
-from csv_plugin.demo.world.items import Item, Kind
+from csv_plugin.demo.world.items import N_ITEMS, Item, Kind
 
 _KINDS = {
     'census': census.KIND,
@@ -41,7 +41,7 @@ def documents(kind: str, n_chars: int, seed: int) -> Iterator[str]:
         yield text
 
 
-def exam(kind: str, n_items: int = 240) -> tuple[Item, ...]:
+def exam(kind: str, n_items: int = N_ITEMS) -> tuple[Item, ...]:
     """Questions of one kind that no document holds, always the same.
 
     Args:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from random import Random
 
 LETTERS = 'ABCD'
+#: Questions of an exam.
+N_ITEMS = 240
 
 
 @dataclass(frozen=True)
