@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.core.errors import InputError
 from csv_plugin.demo import building, shipped, world
 from csv_plugin.demo.zoo_study import TRAIN, VALIDATION, ZooStudy
+from csv_plugin.io.command_line import exit_code
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.salience_training import Training
@@ -65,12 +65,7 @@ def train():
 
 
 def main(argv=None):
-    try:
-        run(parse_args(sys.argv[1:] if argv is None else argv))
-    except (InputError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(run, parse_args(argv))
 
 
 if __name__ == '__main__':

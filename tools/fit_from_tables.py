@@ -17,6 +17,7 @@ from tqdm import tqdm
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
+from csv_plugin.io.command_line import check_folder, exit_code
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.study_tables import (error_table, write_leaderboard,
@@ -28,14 +29,6 @@ def whole_number(text):
         raise argparse.ArgumentTypeError(
             f'expected a whole number, 0 or more, found {text!r}')
     return int(text)
-
-
-def check_folder(path):
-    """Before a long computation: can this be a folder?"""
-    existing = next(p for p in (path, *path.parents) if p.exists())
-    if not existing.is_dir():
-        raise InputError(f'--out {path}', 'a folder or a new name',
-                         f'the file {existing}', 'Choose another name.')
 
 
 def parse_args(argv):
@@ -108,12 +101,7 @@ def run(args, command):
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     command = shlex.join(['python', 'tools/fit_from_tables.py', *argv])
-    try:
-        run(parse_args(argv), command)
-    except (InputError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(run, parse_args(argv), command)
 
 
 if __name__ == '__main__':

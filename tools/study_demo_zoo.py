@@ -14,10 +14,10 @@ import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.core.errors import InputError
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.demo.zoo_study import BASELINE, ZooStudy
+from csv_plugin.io.command_line import exit_code
 
 SHARE = 0.8
 
@@ -92,12 +92,7 @@ def by_exam(study, errors):
 
 
 def main(argv=None):
-    try:
-        run(parse_args(sys.argv[1:] if argv is None else argv))
-    except (InputError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(run, parse_args(argv))
 
 
 if __name__ == '__main__':

@@ -14,10 +14,10 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from csv_plugin.core.errors import InputError
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
 from csv_plugin.demo.training import make_tokenizer, train_model, use_one_core
 from csv_plugin.demo.zoo_files import Manifest, model_folder
+from csv_plugin.io.command_line import exit_code
 
 
 def positive(text):
@@ -87,12 +87,7 @@ def run(args):
 
 
 def main(argv=None):
-    try:
-        run(parse_args(sys.argv[1:] if argv is None else argv))
-    except (InputError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(run, parse_args(argv))
 
 
 if __name__ == '__main__':

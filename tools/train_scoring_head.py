@@ -21,6 +21,7 @@ from tqdm import tqdm
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.study import Study
 from csv_plugin.io.collections import collect_runs, read_collection
+from csv_plugin.io.command_line import check_folder, exit_code
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.lm.feature_blocks import (load_scoring_lm, target_tokens,
                                           token_states)
@@ -64,6 +65,7 @@ def parse_args(argv):
 
 
 def run(args, command):
+    check_folder(args.out)
     folder = args.collection or args.out / 'collection'
     if args.runs:
         if not (args.texts and args.models and args.benchmarks):
@@ -108,12 +110,7 @@ def write(out, study, collection, command):
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     command = shlex.join(['python', 'tools/train_scoring_head.py', *argv])
-    try:
-        run(parse_args(argv), command)
-    except (InputError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 2
-    return 0
+    return exit_code(run, parse_args(argv), command)
 
 
 if __name__ == '__main__':
