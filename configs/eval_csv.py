@@ -7,15 +7,13 @@ of your own, keep your models and datasets and take what is marked with *
 (docs/quickstart.md).
 """
 from mmengine.config import read_base
-from opencompass.partitioners import NaivePartitioner
-from opencompass.runners import LocalRunner
-from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import \
         salience_texts_datasets  # * token losses, in the same run
     from csv_plugin.configs.datasets.tidewell_exams import \
         tidewell_exams_datasets
+    from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import held_out_models
     from csv_plugin.configs.summarizers.predicted import \
         summarizer  # noqa: F401 * predictions beside the real scores
@@ -23,13 +21,3 @@ with read_base():
 models = held_out_models
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]  # * the texts
 work_dir = 'outputs/csv'
-
-# A process costs seconds before it begins: one for each model and stage.
-infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
-    runner=dict(
-        type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLInferTask)))
-eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
-    runner=dict(
-        type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLEvalTask)))

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = 'csv_plugin'
 HEAVY = ('torch', 'transformers', 'opencompass', 'mmengine')
-OPTIONAL = HEAVY + ('datasets', 'matplotlib')
+OPTIONAL = HEAVY + ('datasets', 'jinja2', 'matplotlib', 'tensorboardX')
 CORE_THIRD_PARTY = {'numpy', 'scipy', 'threadpoolctl'}
 
 # What each part may import; '' is `csv_plugin` itself. Every part may import

@@ -1,0 +1,13 @@
+"""One task for each model and stage: a process costs seconds to start."""
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+infer = dict(
+    partitioner=dict(type=NaivePartitioner, n=1000),
+    runner=dict(
+        type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLInferTask)))
+eval = dict(
+    partitioner=dict(type=NaivePartitioner, n=1000),
+    runner=dict(
+        type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLEvalTask)))
