@@ -15,8 +15,9 @@ demo: $(STAMP)
 	OMP_NUM_THREADS=1 .venv/bin/opencompass configs/eval_csv.py
 
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(VENV) -m pytest --cov=csv_plugin/core --cov=csv_plugin/io \
-	    --cov-branch --cov-fail-under=95
+	OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile \
+	    --cov=csv_plugin/core --cov=csv_plugin/io --cov-branch \
+	    --cov-fail-under=95
 
 lint: $(STAMP)
 	$(VENV) -m yapf --diff --recursive $(SOURCES)

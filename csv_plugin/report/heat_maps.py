@@ -1,0 +1,167 @@
+"""Salience weights laid over the text that they belong to."""
+import math
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet, utf8_bytes
+
+_ZERO_WIDTH_JOINER = '\u200d'
+#: Code points that change the one before: marks, tags, skin tones.
+_MARKS = ('Mn', 'Mc', 'Me')
+_MODIFIERS = range(0x1F3FB, 0x1F400)
+_TAGS = range(0xE0020, 0xE0080)
+#: Two of these are a flag.
+_FLAG_LETTERS = ''.join(map(chr, range(0x1F1E6, 0x1F200)))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a text and the salience weight of its tokens.
+
+    Args:
+        text (str): At least one character.
+        weight (float): NaN where no token was counted.
+    """
+    text: str
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """One text in pieces.
+
+    Args:
+        text (Text): The text.
+        pieces (list[Piece]): Joined, they are the text.
+    """
+    text: Text
+    pieces: list[Piece]
+
+
+def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
+    """Cut a text where its tokens meet.
+
+    Tokens that meet inside a character stay together, a character being
+    what a reader takes for one: with its accents, or an emoji of several
+    code points. What no token covers is a piece without a weight.
+
+    Args:
+        text (Text): The text.
+        spans (TokenSpans): Its n tokens, in bytes.
+        weights (NDArray): Salience weight of each token, NaN if it was not
+            counted, `(n,)`.
+
+    Returns:
+        list[Piece]: Joined, they are the text. A piece of several tokens
+        has the mean weight of those that were counted, by bytes.
+
+    Raises:
+        InputError: If the tokens are of another text, or the weights of
+            other tokens.
+
+    >>> tokens = TokenSpans.from_token_bytes([b'a', b'\\xc3', b'\\xa9'], 'aé')
+    >>> heat_map(Text('t', 'aé'), tokens, np.array([1.0, 2.0, 4.0]))
+    [Piece(text='a', weight=1.0), Piece(text='é', weight=3.0)]
+    """
+    data = utf8_bytes(text.text)
+    if (spans.n_bytes, weights.shape) != (len(data), (len(spans), )):
+        raise InputError(
+            f'heat map of {text.text_id!r}', f'tokens of {len(data)} bytes '
+            'and one weight for each',
+            f'{len(spans)} tokens of {spans.n_bytes} bytes, weights of shape '
+            f'{weights.shape}', 'Take the tokens that the weights belong to.')
+    token_edges = np.concatenate([spans.starts, spans.ends, [0, len(data)]])
+    cuts = np.intersect1d(token_edges, _character_edges(text.text))
+    by_byte = _byte_weights(spans, weights)
+    return [
+        Piece(data[start:end].decode('utf-8'), _mean(by_byte[start:end]))
+        for start, end in zip(cuts, cuts[1:])
+    ]
+
+
+def strongest_maps(predictor: Predictor, benchmark: str, texts: TextSet,
+                   limit: int) -> list[HeatMap]:
+    """Heat maps of the texts whose weights vary most, those first.
+
+    Args:
+        predictor (Predictor): Made from tokens.
+        benchmark (str): One that it knows.
+        texts (TextSet): Those of its training.
+        limit (int): Most texts to take.
+
+    Raises:
+        InputError: If the predictor was not made from tokens or from other
+            texts, or does not know the benchmark.
+    """
+    weights = predictor.token_weights(benchmark)
+    targets = predictor.targets
+    if targets is None or targets.fingerprint != texts.fingerprint:
+        raise InputError(
+            'texts', 'the validation set of the predictor, '
+            f'{predictor.fingerprint}', texts.fingerprint,
+            'Give the file that the predictor was trained on.')
+    edges = np.cumsum([len(spans) for spans in targets.spans])[:-1]
+    rows = list(zip(texts, targets.spans, np.split(weights, edges)))
+    # Stable: equal texts keep their order.
+    rows.sort(key=lambda row: -_spread(row[2]))
+    return [HeatMap(row[0], heat_map(*row)) for row in rows[:limit]]
+
+
+def full_weight(weights: NDArray) -> float:
+    """The size of a weight that is shown in full colour.
+
+    The 99th percentile of the sizes above 0, so that a few outliers leave
+    the rest visible; 1 if there are none.
+    """
+    sizes = np.abs(weights[np.isfinite(weights)])
+    sizes = sizes[sizes > 0]
+    return float(np.quantile(sizes, 0.99)) if sizes.size else 1.0
+
+
+def _spread(weights: NDArray) -> float:
+    counted = weights[~np.isnan(weights)]
+    return float(counted.std()) if counted.size else 0.0
+
+
+def _mean(weights: NDArray) -> float:
+    counted = weights[~np.isnan(weights)]
+    return float(counted.mean()) if counted.size else math.nan
+
+
+def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
+    """Weight of the token that each byte belongs to, NaN in gaps."""
+    by_byte = np.full(spans.n_bytes, np.nan)
+    for start, end, weight in zip(spans.starts, spans.ends, weights):
+        by_byte[start:end] = weight
+    return by_byte
+
+
+def _character_edges(text: str) -> list[int]:
+    """Bytes at which a character begins for a reader, and the end."""
+    edges, position = [], 0
+    for index, char in enumerate(text):
+        if index == 0 or not _continues(text, index):
+            edges.append(position)
+        position += len(char.encode('utf-8'))
+    return [*edges, position]
+
+
+def _continues(text: str, index: int) -> bool:
+    """Whether a code point belongs to the character before it.
+
+    The main rules for grapheme clusters of Unicode's Annex 29.
+    """
+    char, before = text[index], text[index - 1]
+    if _ZERO_WIDTH_JOINER in (char, before) or (before, char) == ('\r', '\n'):
+        return True
+    if char in _FLAG_LETTERS:
+        head = text[:index]
+        return (len(head) - len(head.rstrip(_FLAG_LETTERS))) % 2 == 1
+    return (unicodedata.category(char) in _MARKS or ord(char) in _MODIFIERS
+            or ord(char) in _TAGS)

@@ -1,0 +1,1 @@
+"""One static HTML page about a run: scores, predictions, why, how sure."""

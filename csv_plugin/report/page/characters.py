@@ -1,0 +1,26 @@
+"""Characters that a page cannot hold, or that would hide what is there."""
+from itertools import chain
+
+#: Marks that turn the direction of what follows.
+_TURNS = chain(range(0x202A, 0x202F), range(0x2066, 0x206A))
+_BREAKS = '\t\n'
+
+_VISIBLE: dict[int, int | str] = {
+    # Each control character has a picture 0x2400 above it.
+    **{code: 0x2400 + code
+       for code in range(0x20) if chr(code) not in _BREAKS},
+    0x7F: 0x2421,
+    **{code: f'⟨U+{code:04X}⟩'
+       for code in chain(range(0x80, 0xA0), _TURNS)}
+}  # yapf: disable
+
+
+def visible(text: str) -> str:
+    r"""A text with pictures of its control characters.
+
+    Tabs and line feeds stay.
+
+    >>> visible('a\x00b\r\n\u202ec')
+    'a␀b␍\n⟨U+202E⟩c'
+    """
+    return text.translate(_VISIBLE)

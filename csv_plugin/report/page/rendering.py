@@ -1,0 +1,130 @@
+"""The page as HTML: one file that loads nothing from elsewhere."""
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Optional, Union
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from csv_plugin.io.files import atomic_path
+from csv_plugin.report.outliers import Outlier
+from csv_plugin.report.page.characters import visible
+from csv_plugin.report.page.pictures import Picture
+from csv_plugin.report.page.sections import N_LEVELS, HeatMaps, fitted_on
+from csv_plugin.report.page.summaries import Summary
+from csv_plugin.report.run_predictions import RunPredictions
+
+#: Benchmarks side by side in one table.
+_ABREAST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What the page shows.
+
+    Args:
+        title (str): Its heading, such as the name of the run.
+        summary (Summary): Real and predicted scores.
+        outliers (Sequence[Outlier]): What the main predictor does not
+            explain, the farthest first.
+        predictors (Sequence[RunPredictions]): Where the predictions come
+            from; none if only the summary is known.
+        heat_maps (Union[list[HeatMaps], str]): By benchmark, or why none.
+        families (Mapping[str, str]): Family by model, of those known.
+        pictures (Sequence[Picture]): Drawings, in order.
+    """
+    title: str
+    summary: Summary
+    outliers: Sequence[Outlier]
+    predictors: Sequence[RunPredictions]
+    heat_maps: Union[list[HeatMaps], str]
+    families: Mapping[str, str]
+    pictures: Sequence[Picture] = ()
+
+
+def render(page: Page) -> str:
+    """The page as one HTML document.
+
+    Every text of the page is escaped, script and styles are named by their
+    hashes in its Content-Security-Policy, pictures are data: URIs.
+    """
+    environment = Environment(
+        loader=PackageLoader('csv_plugin.report.page'),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True)
+    environment.filters.update(
+        points=points, signed=partial(points, sign='+'), data_uri=_data_uri)
+    style, script = (
+        _source(environment, f'page.{kind}') for kind in ('css', 'js'))
+    return environment.get_template('page.jinja').render(
+        page=page,
+        summary=page.summary,
+        blocks=_blocks(page.summary.benchmarks),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        levels=range(N_LEVELS, 0, -1),
+        fitted_on=fitted_on)
+
+
+def write_page(path: str | os.PathLike[str], page: Page) -> None:
+    """Write the page; the file appears whole or not at all.
+
+    Raises:
+        InputError: If the folder does not exist.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(render(page).encode('utf-8'))
+
+
+def points(number: Optional[float], sign: str = '-') -> str:
+    """A number with one digit and a true minus sign; '–' for None.
+
+    >>> points(-3.25), points(3.25, sign='+'), points(-0.04), points(None)
+    ('−3.2', '+3.2', '0.0', '–')
+    """
+    if number is None:
+        return '–'
+    # Adding 0 turns -0.0 into 0.0.
+    return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
+
+
+def _shown(value: Any) -> Any:
+    """Texts without characters that a page cannot hold or that hide."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
+
+
+def _source(environment: Environment, name: str) -> Markup:
+    """A file of our own, put into the page as it is."""
+    assert environment.loader is not None
+    return Markup(environment.loader.get_source(environment, name)[0])
+
+
+def _hash(source: str) -> str:
+    digest = hashlib.sha256(source.encode('utf-8')).digest()
+    return f'sha256-{base64.b64encode(digest).decode("ascii")}'
+
+
+def _data_uri(svg: str) -> str:
+    # As an image, a drawing can neither run scripts nor style the page.
+    content = base64.b64encode(svg.encode('utf-8')).decode('ascii')
+    return f'data:image/svg+xml;base64,{content}'
+
+
+def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
+    """Benchmarks of one table each, as even as possible."""
+    n_blocks = -(-len(benchmarks) // _ABREAST)
+    return [
+        benchmarks[len(benchmarks) * i // n_blocks:len(benchmarks) * (i + 1) //
+                   n_blocks] for i in range(n_blocks)
+    ]

@@ -1,0 +1,157 @@
+"""Panels in rows, and what all of them share."""
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import (FuncFormatter, LogLocator, MaxNLocator,
+                               NullFormatter)
+from numpy.typing import NDArray
+
+from csv_plugin.report.pictures.style import plain
+
+#: Inches of one panel with its labels.
+PANEL = 2.2, 2.05
+#: Inches left and below for what all panels share.
+MARGIN = 0.5, 0.4
+#: Inches, so that the labels of the axes have room beside one panel.
+LEAST_WIDTH = 5.0
+_NARROWEST, _WIDEST = 3, 5
+#: First digits of the numbers on a logarithmic axis, by decades below.
+_DIGITS = ((0.7, (1, 1.5, 2, 3, 5, 7)), (1.5, (1, 2, 5)), (3, (1, 3)), (np.inf,
+                                                                        (1, )))
+
+
+def n_columns(n_panels: int) -> int:
+    """Panels side by side: few cells of the grid stay empty.
+
+    >>> [n_columns(n) for n in (1, 4, 5, 6, 7, 15)]
+    [1, 4, 5, 3, 4, 5]
+    """
+    if n_panels <= _WIDEST:
+        return n_panels
+    return min(range(_WIDEST, _NARROWEST - 1, -1), key=lambda n: -n_panels % n)
+
+
+def panels(n_panels: int,
+           n_rows: int = 1,
+           size: tuple[float, float] = PANEL) -> tuple[Figure, list]:
+    """A figure with panels in a grid that wraps.
+
+    Args:
+        n_panels (int): B, 1 or more.
+        n_rows (int): Rows of B panels each, which wrap together: with more
+            panels than fit side by side, `n_rows` rows of the first ones
+            are followed by `n_rows` rows of the next.
+        size (tuple[float, float]): Width and height of a panel, inches.
+
+    Returns:
+        tuple[Figure, list]: The figure, and `n_rows` lists of B axes.
+    """
+    columns = n_columns(n_panels)
+    blocks = -(-n_panels // columns)
+    width = columns * size[0] + MARGIN[0]
+    # One panel or two grow in both directions.
+    scale = max(1.0, LEAST_WIDTH / width)
+    figure = Figure(
+        (scale * width, scale**0.5 * blocks * n_rows * size[1] + MARGIN[1]),
+        layout='constrained')
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(blocks * n_rows, columns)
+    axes = [[
+        figure.add_subplot(grid[b // columns * n_rows + row, b % columns])
+        for b in range(n_panels)
+    ] for row in range(n_rows)]
+    return figure, axes
+
+
+def is_leftmost(index: int, n_panels: int) -> bool:
+    """Whether a panel of a row stands at the left of the figure."""
+    return index % n_columns(n_panels) == 0
+
+
+def wrapped(name: str, width: int = 20) -> str:
+    r"""A name in lines that a panel has room for, cut where names join.
+
+    >>> wrapped('lambada_openai_perplexity')
+    'lambada_openai_\nperplexity'
+    """
+    lines = ['']
+    for part in re.findall(r'.*?[-_/. ]+|.+', plain(name)):
+        if len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append('')
+        pieces = [part[i:i + width] for i in range(0, len(part), width)]
+        lines[-1] += pieces[0]
+        lines += pieces[1:]
+    return '\n'.join(line.strip() for line in lines if line.strip()) or ' '
+
+
+def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Explain markers above the panels, in as many rows as it takes.
+
+    The figure grows, so that the panels keep their size.
+    """
+    renderer = figure.canvas.get_renderer()
+    n_rows = 1
+    while True:
+        # As even as rows can be.
+        columns = -(-len(handles) // n_rows)
+        legend = figure.legend(
+            handles=handles, ncols=columns, loc='outside upper center')
+        box = legend.get_window_extent(renderer)
+        if box.width <= 0.96 * figure.bbox.width or columns == 1:
+            break
+        legend.remove()
+        n_rows += 1
+    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+
+
+def pad(*values: NDArray) -> tuple[float, float]:
+    """Limits of an axis with room around all finite values.
+
+    >>> pad(np.array([0.0, np.nan, 1.0]))
+    (-0.06, 1.06)
+    """
+    known = np.concatenate([np.ravel(v) for v in values])
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    room = 0.06 * (high - low) or 0.05 * abs(low) or 0.05
+    return low - room, high + room
+
+
+def few_ticks(axes: Axes) -> None:
+    """At most five round numbers on each linear axis, none of which touch."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+
+
+def log_axis(axis, low: float, high: float) -> None:
+    """Plain numbers on a logarithmic axis that shows low to high."""
+    axis.axes.set(**{f'{axis.axis_name}scale': 'log'})
+    decades = np.log10(high / low)
+    digits = next(first for most, first in _DIGITS if decades < most)
+    most = 4 if axis.axis_name == 'x' else 6
+    axis.set_major_locator(LogLocator(subs=digits, numticks=most))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def short(number: float) -> str:
+    """A number without the zeros of an exponent.
+
+    >>> short(0.002), short(1e-07)
+    ('0.002', '1e-7')
+    """
+    return f'{number:g}'.replace('e-0', 'e-')
+
+
+def say_empty(axes: Axes, words: str = 'no scores') -> None:
+    """Write into a panel why nothing is drawn."""
+    axes.text(
+        0.5, 0.5, words, ha='center', va='center', transform=axes.transAxes)

@@ -1,0 +1,208 @@
+"""How all pictures look, and how they are written.
+
+Colours are those of Okabe and Ito, which people with colour-blindness can
+tell apart; a marker repeats what a colour says, for prints in black and
+white. Text is never read as mathematics.
+"""
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec
+
+from matplotlib import font_manager, style
+from matplotlib.figure import Figure
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.io.files import atomic_path
+
+#: Okabe and Ito (2008) without the yellow, which is pale on white.
+COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
+           '#000000')
+#: Their number has no factor in common with that of the colours, so that the
+#: first 63 pairs differ.
+MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
+#: Of lines; dotted ones have other meanings.
+LINES = ('-', '--', '-.')
+#: What is not data: diagonals, chance levels, borders.
+GREY = '#767676'
+#: Names of their own; the rest share `OTHERS`.
+MOST_NAMES = 15
+OTHERS = 'others'
+
+_MAIN_FONT = 'DejaVu Sans'
+#: Fonts for what the main font, which comes with matplotlib, cannot write;
+#: those that are installed are used.
+_MORE_FONTS = ('Noto Sans CJK SC', 'Noto Sans SC', 'Source Han Sans SC',
+               'WenQuanYi Zen Hei', 'WenQuanYi Micro Hei', 'PingFang SC',
+               'Microsoft YaHei', 'SimHei', 'Arial Unicode MS')
+
+_SETTINGS = {
+    'axes.axisbelow': True,
+    'axes.edgecolor': GREY,
+    'axes.formatter.useoffset': False,
+    'axes.grid': True,
+    'axes.labelsize': 10,
+    'axes.linewidth': 0.8,
+    'axes.spines.right': False,
+    'axes.spines.top': False,
+    'axes.titlesize': 10,
+    'figure.constrained_layout.h_pad': 0.07,
+    'figure.constrained_layout.w_pad': 0.05,
+    'figure.dpi': 150,
+    'figure.labelsize': 10.5,
+    'font.size': 10,
+    'grid.color': '#e4e4e4',
+    'grid.linewidth': 0.6,
+    'legend.columnspacing': 1.5,
+    'legend.fontsize': 9.5,
+    'legend.frameon': False,
+    'legend.handlelength': 1.7,
+    'legend.handletextpad': 0.5,
+    'lines.linewidth': 1.4,
+    'lines.markersize': 5,
+    'savefig.dpi': 'figure',
+    'svg.fonttype': 'path',
+    'svg.hashsalt': 'csv_plugin',
+    'text.parse_math': False,
+    'xtick.color': GREY,
+    'xtick.labelcolor': 'black',
+    'xtick.labelsize': 9,
+    'ytick.color': GREY,
+    'ytick.labelcolor': 'black',
+    'ytick.labelsize': 9,
+}
+
+_Arguments = ParamSpec('_Arguments')
+
+
+@dataclass(frozen=True)
+class Look:
+    """What tells one name from another.
+
+    Args:
+        colour (str): Of its points and lines.
+        marker (str): Of its points.
+        line (str): Style of its lines.
+    """
+    colour: str
+    marker: str
+    line: str = '-'
+
+
+_REST = Look(GREY, 'h')
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """One look per name, in the order of their first appearance.
+
+    Of more than `MOST_NAMES`, those that occur least often share the look
+    of `OTHERS`, which then is a key too, the last one.
+
+    >>> looks(['b', 'a', 'b'])['a'].marker
+    's'
+    """
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    frequent = sorted(counts, key=lambda name: -counts[name])[:MOST_NAMES]
+    own = [name for name in counts if name in frequent]
+    found = {name: look(i) for i, name in enumerate(own)}
+    if len(own) < len(counts):
+        rest = {name: _REST for name in counts if name not in found}
+        found |= rest | {OTHERS: _REST}
+    return found
+
+
+def distinct(found: Mapping[str, Look]) -> list[str]:
+    """Names of `looks` that a legend explains: each look once.
+
+    >>> distinct(looks(map(str, range(20))))[-2:]
+    ['14', 'others']
+    """
+    return [
+        name for name, own in found.items() if name == OTHERS or own != _REST
+    ]
+
+
+def look(index: int) -> Look:
+    """The look of the name at a place."""
+    return Look(COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)],
+                LINES[index % len(LINES)])
+
+
+def picture(
+        build: Callable[_Arguments, Figure]) -> Callable[_Arguments, Figure]:
+    """Decorator of functions that draw: in this style, laid out at once."""
+
+    @functools.wraps(build)
+    def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Figure:
+        with _styled():
+            figure = build(*args, **kwargs)
+            # Tick labels take their style from the settings of this moment.
+            figure.draw_without_rendering()
+            figure.set_layout_engine('none')
+        return figure
+
+    return drawn
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a picture as PNG or SVG, whichever the name ends with.
+
+    The file appears whole or not at all; equal pictures are equal bytes.
+
+    Args:
+        figure (Figure): What to write.
+        path (str | os.PathLike[str]): The file to create or replace.
+
+    Raises:
+        InputError: If the name ends otherwise, or its folder is missing.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in ('.png', '.svg'):
+        raise InputError(
+            str(path), 'a name that ends with .png or .svg', repr(suffix),
+            'Choose one of these formats.')
+    metadata = {'Date': None} if suffix == '.svg' else {}
+    with _styled(), atomic_path(path) as temporary:
+        figure.savefig(temporary, format=suffix[1:], metadata=metadata)
+
+
+def plain(name: str) -> str:
+    r"""A name as it can be drawn on one line.
+
+    Characters without a glyph in any font at hand are written as Python
+    writes them, so that different names stay different.
+
+    >>> plain('a\nb')
+    'a\\nb'
+    """
+    known = _glyphs()
+    return ''.join(
+        c if c == ' ' or (c.isprintable() and ord(c) in known
+                          ) else c.encode('unicode_escape').decode()
+        for c in name)
+
+
+def _styled() -> AbstractContextManager[None]:
+    """Settings that no file of the user's changes, for a while."""
+    settings = _SETTINGS | {'font.family': list(_fonts())}
+    return style.context(['default', settings])
+
+
+@functools.cache
+def _fonts() -> tuple[str, ...]:
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return (_MAIN_FONT, *(f for f in _MORE_FONTS if f in installed))
+
+
+@functools.cache
+def _glyphs() -> frozenset[int]:
+    """Code points that can be drawn."""
+    paths = [font_manager.findfont(name) for name in _fonts()]
+    return frozenset(
+        code for path in paths
+        for code in font_manager.get_font(path).get_charmap())

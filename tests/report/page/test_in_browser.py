@@ -1,0 +1,135 @@
+"""The page in a headless browser."""
+from csv_plugin.core.texts import Text
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
+from csv_plugin.report.heat_maps import HeatMap, Piece
+from csv_plugin.report.page.rendering import render
+from csv_plugin.report.page.runs import read_run
+from csv_plugin.report.page.sections import HeatMaps
+from tests.report.browser import needs_browser, visit
+from tests.report.page.pages import (EVIL, NONE, hostile_page, make_board,
+                                     make_page, predict)
+from tests.runs import train, write_run
+
+SORT = """
+const table = document.querySelector('table.sortable');
+const headers = [...table.querySelectorAll('th[data-column]')];
+const names = () => [...table.tBodies[0].rows].map(
+  row => row.cells[0].textContent);
+return headers.flatMap(header => [0, 1].map(() => {
+  const button = header.querySelector('button');
+  button.focus();
+  if (document.activeElement !== button) return 'no focus';
+  button.click();
+  const sorted = [...table.querySelectorAll('[aria-sort]')];
+  return [header.textContent, sorted.length,
+          header.getAttribute('aria-sort'), names(),
+          table.tFoot.rows.length];
+}));
+"""
+
+
+@needs_browser
+def test_sorting(tmp_path):
+    board = make_board(('m10', 'm9', 'a', 'z'), ('b', ), ('p', ))
+    for model, real, value in (('m10', 9.0, 0.2), ('m9', 100.0, 0.1),
+                               ('a', NONE, 0.3), ('z', 10.0, NONE)):
+        board.real[model, 'b'] = real
+        board.predicted['p', model,
+                        'b'] = predict(value) if value != NONE else NONE
+    found = visit(render(make_page(board)), tmp_path, SORT)
+    assert found.problems == [] and found.loaded == []
+    names = ['a', 'm9', 'm10', 'z']
+    expected = [
+        ('model', 'ascending', names),
+        ('model', 'descending', names[::-1]),
+        ('real', 'descending', ['m9', 'z', 'm10', 'a']),
+        ('real', 'ascending', ['m10', 'z', 'm9', 'a']),
+        ('predicted', 'descending', ['a', 'm10', 'm9', 'z']),
+        ('predicted', 'ascending', ['m9', 'm10', 'a', 'z']),
+        # 20 - 9 and 10 - 100; where there is none, the order stays.
+        ('diff', 'descending', ['m10', 'm9', 'a', 'z']),
+        ('diff', 'ascending', ['m9', 'm10', 'a', 'z']),
+    ]
+    assert found.result == [[header, 1, order, rows, 1]
+                            for header, order, rows in expected]
+
+
+@needs_browser
+def test_hostile_texts_do_nothing(tmp_path):
+    action = """
+        document.querySelectorAll('button').forEach(b => b.click());
+        document.querySelectorAll('b, bdi').forEach(b => b.click());
+        return [document.querySelector('h1').textContent,
+                document.querySelector('tbody th[scope=row]').textContent,
+                document.querySelector('.text').textContent,
+                document.scripts.length];"""
+    found = visit(render(hostile_page()), tmp_path, action)
+    # The page's own script and the two of the visit.
+    assert found.result == [EVIL, EVIL, EVIL, 3]
+    assert found.problems == [] and found.loaded == []
+
+
+@needs_browser
+def test_hostile_names_of_a_run(tmp_path):
+    """Through files, predictions and pictures."""
+    name = '<img src=x onerror=alert(1)>&"\' $x_1$'
+    write_run(tmp_path, {name: 1.1, 'new': 0.3})
+    save_predictor(train(), tmp_path / 'p')
+    write_csv(tmp_path / 's.csv', ('model', 'easy', 'hard'),
+              [(name, 0.5, 0.5), ('new', 0.2, 0.1)])
+    page = read_run(tmp_path, [(name, str(tmp_path / 'p'))],
+                    tmp_path / 's.csv')
+    action = """
+        const images = [...document.images];
+        return [images.map(image => image.complete && image.naturalWidth > 99),
+                document.querySelector('.sortable tbody th').textContent];"""
+    found = visit(render(page), tmp_path, action)
+    assert found.result == [[True, True], name]
+    assert found.problems == [] and found.loaded == []
+
+
+TEXT = ('  two  blanks\n\ttab\r\nمرحبا 我们 👩\u200d👩\u200d👧 e\u0301\n'
+        '\x1b[0m\u202eend\n')
+
+
+@needs_browser
+def test_texts_are_shown_as_they_are(tmp_path):
+    """Every byte is a token; nothing is lost, joined or overflowing."""
+    pieces = [Piece(char, i - 20.0) for i, char in enumerate(TEXT)]
+    heat = HeatMap(Text('t', TEXT), pieces)
+    page = make_page(
+        make_board(('m' * 300, )), heat_maps=[HeatMaps('b', 9, False, [heat])])
+    action = """
+        const text = document.querySelector('.text');
+        const style = span => getComputedStyle(span).backgroundColor;
+        const spans = [...text.querySelectorAll('span')];
+        return {
+          text: text.textContent, blanks: getComputedStyle(text).whiteSpace,
+          titles: spans.slice(19, 22).map(span => span.title),
+          colours: [0, 20, 40].map(i => style(spans[i])),
+          wide: document.documentElement.scrollWidth > innerWidth};"""
+    found = visit(render(page), tmp_path, action, width=500)
+    assert found.problems == []
+    result = found.result
+    assert result['text'] == TEXT.replace('\r',
+                                          '␍').replace('\x1b', '␛').replace(
+                                              '\u202e', '⟨U+202E⟩')
+    assert result['blanks'].startswith('pre-wrap') or (result['blanks']
+                                                       == 'break-spaces')
+    assert result['titles'] == ['−1', '+0', '+1']
+    minus, none, plus = result['colours']
+    assert none == 'rgba(0, 0, 0, 0)'
+    assert '230, 140, 0' in minus and '0, 114, 178' in plus
+    assert not result['wide']
+
+
+@needs_browser
+def test_the_browser_would_notice(tmp_path):
+    """The checks above can fail."""
+    html = render(make_page(make_board())).replace(
+        '<h1>', '<h1 style="color: red"><img src="http://127.0.0.1:9/x">'
+        '<script>alert(1)</script>')
+    found = visit(html, tmp_path)
+    assert len(found.problems) >= 3
+    assert 'http://127.0.0.1:9/x' in ' '.join(found.problems)

@@ -1,0 +1,147 @@
+"""The document: its numbers, that it escapes, that it stands alone."""
+import base64
+import hashlib
+import os
+import re
+from dataclasses import replace
+
+import pytest
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.core.predictions import Prediction
+from csv_plugin.report.page.pictures import Picture
+from csv_plugin.report.page.rendering import render, write_page
+from csv_plugin.report.page.sections import N_LEVELS
+from csv_plugin.report.page.summaries import summary_of
+from tests.report.page.pages import (EVIL, NONE, Reader, awkward_board,
+                                     hostile_page, make_board, make_page)
+
+
+def test_numbers_and_marks():
+    html = render(make_page(awkward_board()))
+    reader = Reader(html)
+    rows = re.findall(r'<tr><th scope="row"><bdi>m\d.*?</tr>', html, re.S)
+    assert len(rows) == 6  # two predictors
+    words = [' '.join(Reader(row).words.split()) for row in rows]
+    assert words[0] == 'm0 – 40.0 ±10.0 – 50.0 40.0 ±10.0 −10.0'
+    assert words[1] == 'm1 51.0 – – 51.0 40.0 ±10.0 −11.0'
+    assert words[2] == 'm2 52.0 55.0 ±5.0* +3.0 52.0 60.0 ±20.0> +8.0'
+    assert words[3] == 'm0 – 40.0 ±10.0 – 50.0 40.0 ±10.0 −10.0'
+    assert reader.cells('52.0')
+    missing = reader.cells('')
+    assert {NONE, 'unknown'} <= {cell.get('title') for cell in missing}
+    assert html.count('class="ring"') == 1 + 4
+    for note in summary_of(awkward_board()).notes:
+        assert note in reader.words
+    means = re.findall(r'<tfoot>.*?</tfoot>', html, re.S)
+    assert '9.7' in means[0] and '11.5' in means[1]
+    assert '2 of 3' in html and '1 of 5' in html
+
+
+def test_strips_stand_where_the_numbers_are():
+    board = make_board(('m', ), ('b', ), ('p', ))
+    board.predicted['p', 'm', 'b'] = Prediction(0.25, 0.2, 0.45, 0.9, False,
+                                                False)
+    html = render(make_page(board))
+    assert 'd="M20.0 4H45.0"' in html and 'd="M25.0 0v8"' in html
+    assert '<circle class="ring" cx="50.0"' in html
+
+
+@pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),
+                                      (15, [5, 5, 5]), (16, [4, 4, 4, 4])])
+def test_many_benchmarks_take_several_tables(n, sizes):
+    board = make_board(
+        benchmarks=tuple(f'b{i:02}' for i in range(n)), labels=('p', ))
+    html = render(make_page(board))
+    tables = re.findall(r'<table class="sortable".*?</table>', html, re.S)
+    names = [re.findall(r'colgroup".*?<bdi>(b\d+)', table) for table in tables]
+    assert [len(some) for some in names] == sizes
+    assert sum(names, []) == list(board.benchmarks)
+
+
+def test_every_text_is_escaped():
+    html = render(hostile_page())
+    reader = Reader(html)
+    assert [tag for tag, _ in reader.tags].count('script') == 1
+    assert not [a for _, attributes in reader.tags for a in attributes
+                if a.startswith('on') or a == 'style']  # yapf: disable
+    assert 'alert' not in reader.code['script'] + reader.code['style']
+    assert reader.words.count(EVIL) > 25
+    assert 'undefined' not in html and '&amp;amp;' not in html
+
+
+def test_nothing_from_elsewhere():
+    html = render(hostile_page())
+    assert not re.search(r'https?:|//\w|@import|url\(', html.replace(
+        '// ', ''))  # yapf: disable
+    for tag, attributes in Reader(html).tags:
+        assert tag not in ('iframe', 'object', 'embed', 'form', 'base')
+        for name in ('src', 'href', 'srcset'):
+            assert attributes.get(name, '#').startswith(('#', 'data:'))
+
+
+def test_policy_names_script_and_style_by_hash():
+    reader = Reader(render(make_page(make_board())))
+    [policy] = [
+        a['content'] for tag, a in reader.tags
+        if a.get('http-equiv') == 'Content-Security-Policy'
+    ]
+    assert "default-src 'none'" in policy and 'unsafe' not in policy
+    for kind, code in reader.code.items():
+        digest = hashlib.sha256(code.encode('utf-8')).digest()
+        code_hash = base64.b64encode(digest).decode('ascii')
+        assert f"{kind}-src 'sha256-{code_hash}'" in policy
+
+
+def test_every_level_has_a_colour():
+    """The stronger, the more opaque."""
+    style = Reader(render(make_page(make_board()))).code['style']
+    for sign, name in (('p', 'plus'), ('n', 'minus')):
+        colour = rf'rgb\(var\(--{name}\) / (.*)\)'
+        found = re.findall(rf'^\.{sign}(\d) {{ background: {colour}; }}$',
+                           style, re.M)
+        assert [int(level) for level, _ in found] == [*range(1, N_LEVELS + 1)]
+        opacity = [float(alpha) for _, alpha in found]
+        assert opacity == sorted(opacity) and opacity[-1] < 1
+
+
+def test_pictures_are_images():
+    html = render(
+        make_page(
+            make_board(),
+            pictures=[Picture('A title', 'A caption', '<svg>ü</svg>')]))
+    assert 'A caption' in html
+    [image] = [a for tag, a in Reader(html).tags if tag == 'img']
+    kind, _, content = image['src'].partition(',')
+    assert kind == 'data:image/svg+xml;base64'
+    assert base64.b64decode(content).decode('utf-8') == '<svg>ü</svg>'
+    assert image['alt'] == 'A title'
+
+
+def test_sections_are_linked():
+    for pictures in ([], [Picture('t', 'c', '<svg/>')]):
+        reader = Reader(render(make_page(make_board(), pictures=pictures)))
+        ids = [a['id'] for tag, a in reader.tags if tag == 'section']
+        links = [a['href'] for tag, a in reader.tags if tag == 'a']
+        assert links == [f'#{name}' for name in ids]
+        assert ('pictures' in ids) == bool(pictures)
+
+
+def test_control_characters_are_shown():
+    html = render(make_page(make_board(('a\x00b\u202ec\rd', ))))
+    assert 'a␀b⟨U+202E⟩c␍d' in html
+    assert not re.search('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]', html)
+
+
+def test_file_is_whole_or_absent(tmp_path):
+    path = tmp_path / 'page.html'
+    page = make_page(make_board())
+    write_page(path, page)
+    assert path.read_bytes() == render(page).encode('utf-8')
+    broken = replace(page, outliers=[None])
+    with pytest.raises(Exception):
+        write_page(path, broken)
+    assert path.read_bytes() == render(page).encode('utf-8')
+    assert os.listdir(tmp_path) == ['page.html']
+    with pytest.raises(InputError, match='folder'):
+        write_page(tmp_path / 'none/page.html', page)
