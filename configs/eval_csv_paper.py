@@ -1,0 +1,40 @@
+"""The paper's models, benchmarks and predictions (docs/paper_setting.md).
+
+    opencompass configs/eval_csv_paper.py
+
+On one machine, as many models at a time as it has GPUs for, at most eight;
+eval_csv_paper_slurm.py is for a cluster. Once a predictor is trained, `-m viz
+-r` shows what it says.
+"""
+from mmengine.config import read_base
+
+from csv_plugin.oc.summarizers import PredictedSummarizer
+
+with read_base():
+    from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
+                                                              chat_benchmarks,
+                                                              summary_groups)
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+    from csv_plugin.configs.few_processes import eval, infer
+    from csv_plugin.configs.models.paper_models import base_models, chat_models
+
+# Written by tools/build_validation_set.py and tools/train_scoring_head.py.
+texts = salience_texts('outputs/texts/texts.jsonl')
+predictor = 'outputs/predictor/predictor.safetensors'
+
+models = [*base_models, *chat_models]
+# The chat variants have the same names; one row of the table is for both.
+datasets = [*base_benchmarks, texts]
+model_dataset_combinations = [
+    dict(models=base_models, datasets=datasets),
+    dict(models=chat_models, datasets=[*chat_benchmarks, texts]),
+]
+summarizer = dict(
+    type=PredictedSummarizer,
+    predictors=[('predicted', predictor)],
+    summary_groups=summary_groups)
+infer['runner']['max_num_workers'] = 8
+eval['runner']['max_num_workers'] = 8
+work_dir = 'outputs/paper'
+del base_benchmarks, chat_benchmarks, base_models, chat_models
+del predictor, salience_texts, summary_groups, texts

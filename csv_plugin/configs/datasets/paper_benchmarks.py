@@ -1,0 +1,68 @@
+"""The paper's six benchmarks, for base and for chat models.
+
+The paper names no variants. `base_benchmarks` are those by which OpenCompass
+made the tables in its descriptions of these benchmarks, whose numbers the
+paper's are wherever both have a model; `chat_benchmarks` are named next to
+them there, except for cmmlu, which is our choice in both. C-Eval is run on
+its validation split (group `ceval`): the answers of its test split, the
+paper's `ceval-test`, are not public.
+
+Perplexities are taken one question at a time: in OpenCompass they depend on
+what else is in a batch.
+"""
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass.configs.datasets.bbh.bbh_gen_5b92b0 import \
+        bbh_datasets as bbh_chat
+    from opencompass.configs.datasets.bbh.bbh_gen_98fba6 import \
+        bbh_datasets as bbh_base
+    from opencompass.configs.datasets.ceval.ceval_gen_2daf24 import \
+        ceval_datasets as ceval_chat
+    from opencompass.configs.datasets.ceval.ceval_ppl_578f8d import \
+        ceval_datasets as ceval_base
+    from opencompass.configs.datasets.cmmlu.cmmlu_gen_c13365 import \
+        cmmlu_datasets as cmmlu_chat
+    from opencompass.configs.datasets.cmmlu.cmmlu_ppl_041cbf import \
+        cmmlu_datasets as cmmlu_base
+    from opencompass.configs.datasets.gsm8k.gsm8k_gen_1d7fe4 import \
+        gsm8k_datasets as gsm8k_chat
+    from opencompass.configs.datasets.gsm8k.gsm8k_gen_17d0dc import \
+        gsm8k_datasets as gsm8k_base
+    from opencompass.configs.datasets.hellaswag.hellaswag_10shot_gen_e42710 import \
+        hellaswag_datasets as hellaswag_chat  # noqa: E501
+    from opencompass.configs.datasets.hellaswag.hellaswag_10shot_ppl_59c85e import \
+        hellaswag_datasets as hellaswag_base  # noqa: E501
+    from opencompass.configs.datasets.mmlu.mmlu_gen_4d595a import \
+        mmlu_datasets as mmlu_chat
+    from opencompass.configs.datasets.mmlu.mmlu_ppl_ac766d import \
+        mmlu_datasets as mmlu_base
+    from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
+    from opencompass.configs.summarizers.groups.ceval import \
+        ceval_summary_groups
+    from opencompass.configs.summarizers.groups.cmmlu import \
+        cmmlu_summary_groups
+    from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
+
+
+def one_by_one(dataset):
+    """The entry of a benchmark by perplexity, with batches of one."""
+    infer_cfg = dataset['infer_cfg']
+    inferencer = dict(infer_cfg['inferencer'], batch_size=1)
+    return dict(dataset, infer_cfg=dict(infer_cfg, inferencer=inferencer))
+
+
+base_benchmarks = [
+    *bbh_base, *gsm8k_base,
+    *map(one_by_one, [*mmlu_base, *cmmlu_base, *ceval_base, *hellaswag_base])
+]
+chat_benchmarks = [
+    *bbh_chat, *gsm8k_chat, *mmlu_chat, *cmmlu_chat, *[
+        dataset for dataset in ceval_chat
+        if not dataset['abbr'].startswith('ceval-test-')
+    ], *hellaswag_chat
+]
+summary_groups = [
+    *bbh_summary_groups, *mmlu_summary_groups, *cmmlu_summary_groups,
+    *ceval_summary_groups
+]

@@ -1,0 +1,51 @@
+"""Models and scores of the paper (Ge et al. 2025), as it prints them.
+
+All names are those of its Tables 3 and 4. Two models there, gemma-2-2b-it
+and gemma-2-9b-it, have scores but are in no split of Table 2; two models of
+Table 2, internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft, have no
+scores. Nothing is filled in: what is to be fitted or compared is what both
+`paper_models` and `paper_scores` hold, 57 models.
+"""
+from importlib.resources import as_file, files
+
+from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.io.csv_rows import read_rows
+from csv_plugin.io.tables import ModelInfo, read_accuracies
+
+
+def paper_scores() -> AccuracyTable:
+    """Tables 3 and 4: accuracies of 59 models on six benchmarks.
+
+    Returns:
+        AccuracyTable: Accuracies in 0..1, all known. Chance levels and
+            numbers of items are those of `known_benchmarks`; the paper
+            gives none.
+
+    >>> scores = paper_scores()
+    >>> scores.column('gsm8k')[scores.models.index('Qwen2-72B')]
+    0.8954
+    """
+    data = files('csv_plugin.data')
+    with as_file(data / 'paper_tables3_4.csv') as scores, \
+            as_file(data / 'benchmarks.csv') as benchmarks:
+        return read_accuracies(scores, benchmarks)
+
+
+def paper_models() -> dict[str, ModelInfo]:
+    """Table 2: the split of 59 models, with their series and sizes.
+
+    Returns:
+        dict[str, ModelInfo]: By model, the series as its family. The two
+            models without a split are not among them.
+
+    >>> paper_models()['Yi-34B']
+    ModelInfo(family='Yi', split='validation', params_b=34.0)
+    """
+    with as_file(files('csv_plugin.data') / 'paper_table2.csv') as path:
+        rows = read_rows(path, ('model', 'series', 'split'))
+    return {
+        row.cells['model']:
+        ModelInfo(
+            row.text('series'), row.text('split'), row.number('params_b'))
+        for row in rows
+    }

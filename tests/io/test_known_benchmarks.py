@@ -1,0 +1,162 @@
+import csv
+import json
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
+from csv_plugin.io.tables import BenchmarkInfo
+
+DATA = Path(__file__).parents[3] / 'shared/data'
+NAMES = sorted(known_benchmarks())
+# BBH tasks whose two answers are not listed as (A) and (B).
+TWO_ANSWERS = ('boolean_expressions', 'causal_judgement', 'formal_fallacies',
+               'navigate', 'sports_understanding', 'web_of_lies')
+FREE_ANSWERS = ('dyck_languages', 'multistep_arithmetic_two',
+                'object_counting', 'word_sorting')
+
+
+def test_the_papers_benchmarks() -> None:
+    known = known_benchmarks()
+    assert {
+        name: known[name].chance
+        for name in list(known)[:7]
+    } == {
+        'mmlu': 0.25,
+        'bbh': 0.266,
+        'gsm8k': 0,
+        'hellaswag': 0.25,
+        'ceval': 0.25,
+        'ceval-test': 0.25,
+        'cmmlu': 0.25
+    }
+    assert all(info.main and info.kind for info in known.values())
+
+
+def test_chance_is_one_of_a_number_of_options() -> None:
+    for name, info in known_benchmarks().items():
+        if info.chance and name != 'bbh':
+            options = 1 / info.chance
+            assert options == pytest.approx(round(options), abs=1e-5), name
+
+
+def test_generated_answers_have_no_chance_level() -> None:
+    known = known_benchmarks()
+    for name in ('math', 'gsm-hard', 'openai_humaneval', 'mbpp', 'triviaqa'):
+        assert known[name].chance == 0
+
+
+def test_names_are_those_of_opencompass() -> None:
+    host = find_spec('opencompass')
+    if host is None:
+        pytest.skip('OpenCompass is not installed')
+    configs = Path(host.submodule_search_locations[0], 'configs')
+    text = '\n'.join(
+        path.read_text('utf-8')
+        for folder in ('datasets', 'summarizers/groups')
+        for path in (configs / folder).rglob('*.py'))
+    names = set(re.findall(r"(?:abbr=|'name': )'([^']+)'", text))
+    # Named in a loop over its parts.
+    assert "abbr='GPQA_' + split" in text and "'diamond'" in text
+    assert set(NAMES) - {'GPQA_diamond'} <= names
+
+
+def _shared(name: str) -> Path:
+    if not (DATA / name).is_dir():
+        pytest.skip(f'no benchmark data at ../shared/data/{name}')
+    return DATA / name
+
+
+def test_chance_and_items_of_bbh() -> None:
+    chance, n_items = [], 0
+    for path in (_shared('BBH') / 'data').glob('*.json'):
+        questions = [
+            item['input']
+            for item in json.loads(path.read_text('utf-8'))['examples']
+        ]
+        n_items += len(questions)
+        chance.append(_task_chance(path.stem, questions))
+    assert len(chance) == 27
+    assert known_benchmarks()['bbh'] == BenchmarkInfo(
+        round(float(np.mean(chance)), 3), n_items, True, 'accuracy')
+
+
+def _task_chance(task: str, questions: list[str]) -> float:
+    if task in TWO_ANSWERS or task in FREE_ANSWERS:
+        return 0.5 if task in TWO_ANSWERS else 0
+    n_options = [
+        len(re.findall(r'^\([A-Z]\)', question, re.M))
+        for question in questions
+    ]
+    return float(np.mean(1 / np.array(n_options)))
+
+
+@pytest.mark.parametrize('name, n_header_lines', [('mmlu', 0), ('cmmlu', 1)])
+def test_items_of_csv_benchmarks(name, n_header_lines) -> None:
+    n_items = 0
+    for path in (_shared(name) / 'test').glob('*.csv'):
+        with path.open(encoding='utf-8', newline='') as file:
+            n_items += len(list(csv.reader(file))) - n_header_lines
+    assert known_benchmarks()[name].n_items == n_items
+
+
+def test_items_of_gsm8k() -> None:
+    lines = (_shared('gsm8k') / 'test.jsonl').read_text('utf-8').splitlines()
+    assert known_benchmarks()['gsm8k'].n_items == len(lines)
+
+
+@given(
+    st.lists(st.sampled_from(NAMES), unique=True),
+    st.dictionaries(
+        st.text(min_size=1), st.floats(0, 1, exclude_max=True), max_size=4))
+def test_given_levels_come_before_known_ones(names, chance) -> None:
+    names = [*names, *(name for name in chance if name not in names)]
+    infos = benchmark_infos(names, chance)
+    known = known_benchmarks()
+    assert list(infos) == names
+    for name, info in infos.items():
+        if name not in chance:
+            assert info == known[name]
+            continue
+        assert info.chance == chance[name]
+        shipped = known.get(name)
+        assert info.n_items == (shipped.n_items if shipped else 0)
+
+
+def test_a_known_level_can_be_replaced() -> None:
+    assert benchmark_infos(['bbh'], {'bbh': 0.1})['bbh'] == BenchmarkInfo(
+        0.1, 6511, True, 'accuracy')
+
+
+@pytest.mark.parametrize('names, chance, message', [
+    (['x', 'mmlu', 'y'], {},
+     'chance levels: expected one for every benchmark, found none for x, y. '
+     'Give the accuracy of random guessing, such as --chance x=0.25 '
+     '--chance y=0.25.'),
+    (['mmlu', 'bbh'], {
+        'mmul': 0.25
+    }, "chance level of 'mmul': expected one of the benchmarks mmlu, bbh, "
+     "found 'mmul'. Correct or add the name."),
+    (['mmlu'], {
+        'mmlu': 25
+    }, "chance level of 'mmlu': expected a number in 0..1, below 1, found 25. "
+     'With k choices it is 1/k.'),
+    (['x'], {
+        'x': float('nan')
+    }, "chance level of 'x': expected a number in 0..1, below 1, found nan. "
+     'With k choices it is 1/k.'),
+    (['x'], {
+        'x': 1.0
+    }, "chance level of 'x': expected a number in 0..1, below 1, found 1. "
+     'With k choices it is 1/k.'),
+])
+def test_levels_that_lack_or_cannot_be(names, chance, message) -> None:
+    with pytest.raises(InputError) as error:
+        benchmark_infos(names, chance)
+    assert str(error.value) == message

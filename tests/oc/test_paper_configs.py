@@ -1,0 +1,414 @@
+"""The configs of the paper's setting, with tiny models in place of real."""
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from opencompass.models import (HuggingFaceBaseModel,
+                                HuggingFacewithChatTemplate)
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.registry import RUNNERS
+from transformers import AutoModelForCausalLM
+
+from csv_plugin.io.known_benchmarks import known_benchmarks
+from csv_plugin.io.paper import paper_models, paper_scores
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.io.run_scores import read_run_scores
+from tests.lm.models import make
+from tests.runs import TEXTS, train
+from . import tiny
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / 'shared'
+HOST = Path(find_spec('opencompass').submodule_search_locations[0], 'configs')
+CONFIGS = ('eval_csv_paper', 'eval_csv_paper_slurm', 'eval_csv_real')
+TEXTS_ABBR = dataset_abbr(TEXTS.fingerprint)
+# For base and for chat models.
+VARIANTS = {
+    'mmlu': ('mmlu_ppl_ac766d', 'mmlu_gen_4d595a'),
+    'bbh': ('bbh_gen_98fba6', 'bbh_gen_5b92b0'),
+    'gsm8k': ('gsm8k_gen_17d0dc', 'gsm8k_gen_1d7fe4'),
+    'hellaswag':
+    ('hellaswag_10shot_ppl_59c85e', 'hellaswag_10shot_gen_e42710'),
+    'ceval': ('ceval_ppl_578f8d', 'ceval_gen_2daf24'),
+    'cmmlu': ('cmmlu_ppl_041cbf', 'cmmlu_gen_c13365'),
+}
+SMALL = '''
+from mmengine.config import read_base
+
+with read_base():
+    from .CONFIG import *
+
+
+def small(model):
+    return dict(
+        model, path='MODEL', max_seq_len=512, run_cfg=dict(num_gpus=0),
+        model_kwargs=dict(torch_dtype='torch.float'))
+
+
+def first_items(datasets):
+    return [
+        dataset if 'fingerprint' in dataset else dict(
+            dataset,
+            infer_cfg=dict(
+                dataset['infer_cfg'],
+                inferencer=dict(dataset['infer_cfg']['inferencer'],
+                                max_out_len=4)),
+            reader_cfg=dict(dataset['reader_cfg'], test_range='[0:1]'))
+        for dataset in datasets if dataset['abbr'].startswith(TASKS)
+    ]
+
+'''
+# A whole group in either run, a task or two of the others.
+SMALL_PAPER = SMALL + '''
+TASKS = ('bbh', 'gsm8k', 'hellaswag', 'lukaemon_mmlu_anatomy', 'ceval-law',
+         'cmmlu-arts', 'salience_texts')
+model_dataset_combinations = [
+    dict(
+        models=[small(model) for model in one['models']
+                if model['abbr'] in ('Qwen2-1.5B', 'Qwen2-1.5B-Instruct')],
+        datasets=first_items(one['datasets']))
+    for one in model_dataset_combinations
+]
+models = [one['models'][0] for one in model_dataset_combinations]
+datasets = model_dataset_combinations[0]['datasets']
+del first_items, small
+'''
+SMALL_REAL = SMALL + '''
+TASKS = ('lukaemon_mmlu', 'gsm8k', 'bbh-navigate', 'cmmlu-arts',
+         'salience_texts')
+models = [small(models[0])]
+datasets = first_items(datasets)
+del first_items, small
+'''
+
+
+@pytest.fixture(scope='module', autouse=True)
+def folder(tmp_path_factory):
+    """Where the configs find what the steps before them write."""
+    folder = tmp_path_factory.mktemp('paper')
+    for name in ('texts', 'predictor'):
+        (folder / f'outputs/{name}').mkdir(parents=True)
+    tiny.save_texts(folder / 'outputs/texts/texts.jsonl', TEXTS)
+    save_predictor(
+        train(('mmlu', 'bbh', 'gsm8k')),
+        folder / 'outputs/predictor/predictor.safetensors')
+    for name in CONFIGS:
+        shutil.copy(ROOT / f'configs/{name}.py', folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture(scope='module')
+def paper(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return Config.fromfile('eval_csv_paper.py')
+
+
+def test_models_are_those_of_table_2_with_scores(paper) -> None:
+    models = paper_models()
+    abbrs = [model['abbr'] for model in paper.models]
+    assert sorted(abbrs) == sorted(set(models) & set(paper_scores().models))
+    for model in paper.models:
+        chat = any(word in model['abbr'].lower()
+                   for word in ('chat', 'instruct', '-it'))
+        assert model['type'] is (HuggingFacewithChatTemplate
+                                 if chat else HuggingFaceBaseModel)
+        assert model['path'].split('/')[1].lower() == model['abbr'].lower()
+        size = models[model['abbr']].params_b
+        assert model['run_cfg'] == dict(
+            num_gpus=1 if size <= 14 else 2 if size <= 34 else 4)
+
+
+def test_models_agree_with_the_hosts_entries(paper) -> None:
+    hosts = {}
+    for pattern in ('hf_llama/hf_llama[23]_*b*', 'qwen/hf_qwen1_5_*b*',
+                    'qwen/hf_qwen2_*', 'yi/hf_yi_*', 'gemma/hf_gemma2_*',
+                    'hf_internlm/hf_internlm2_*'):
+        for file in (HOST / 'models').glob(f'{pattern}.py'):
+            for model in Config.fromfile(file).models:
+                if 'meta_template' not in model:
+                    hosts[model['path']] = model
+    known = [model for model in paper.models if model['path'] in hosts]
+    assert {model['abbr']
+            for model in paper.models if model not in known
+            } == {'internlm2_5-1_8b', 'internlm2_5-20b', 'Qwen2-72B-Instruct'}
+    for model in known:
+        host = hosts[model['path']]
+        assert model['type'] is host['type']
+        assert model.get('stop_words', []) == host.get('stop_words', [])
+
+
+def test_code_of_models_runs_only_where_it_is_needed(paper) -> None:
+    for model in paper.models:
+        allowed = model['abbr'].startswith('internlm')
+        assert model['model_kwargs']['trust_remote_code'] is allowed
+        assert model['tokenizer_kwargs']['trust_remote_code'] is allowed
+        # Or OpenCompass looks it up, with the model's own code.
+        assert model['max_seq_len'] >= 4096
+
+
+def test_gemma_2_keeps_its_soft_cap(paper, tmp_path) -> None:
+    attention = {
+        model['model_kwargs'].get('attn_implementation')
+        for model in paper.models if model['abbr'].startswith('gemma-2')
+    }
+    assert attention == {'eager'}
+    tokens = torch.arange(20)[None]
+    logits = []
+    for cap in (.1, None):
+        make('gemma2', attn_logit_softcapping=cap).save_pretrained(tmp_path)
+        model = AutoModelForCausalLM.from_pretrained(
+            tmp_path, attn_implementation='eager')
+        with torch.no_grad():
+            logits.append(model(tokens).logits)
+    assert not torch.allclose(*logits, atol=.1)
+
+
+def test_others_have_the_attention_they_come_with(paper) -> None:
+    for model in paper.models:
+        if not model['abbr'].startswith('gemma-2'):
+            assert 'attn_implementation' not in model['model_kwargs']
+
+
+def test_the_hosts_scores_of_base_models_are_the_papers(paper) -> None:
+    """By the variants that its descriptions of the benchmarks name."""
+    scores = paper_scores()
+    known = {
+        name.lower().removesuffix('-hf').replace('meta-', '').replace(
+            '_', '.'):
+        dict(zip(scores.benchmarks, row))
+        for name, row in zip(scores.models, 100 * scores.values)
+    }
+    n_cells = 0
+    for name in ('mmlu', 'bbh', 'gsm8k', 'hellaswag', 'ceval'):
+        text = (HOST / f'datasets/{name}/README.md').read_text('utf-8')
+        variant, benchmark = VARIANTS[name][0], name
+        if name == 'ceval':
+            variant, benchmark = 'ceval_internal_ppl_93e5ce', 'ceval-test'
+        assert f'--datasets {variant} ' in text
+        rows = re.findall(r'^\| +(\S+)-(?:hf|turbomind) +\| +([0-9.]+) ',
+                          text.split('## Base Models')[1].split('##')[0],
+                          re.M)  # yapf: disable
+        for model, cell in rows:
+            if model in known:
+                assert known[model][benchmark] == pytest.approx(float(cell))
+                n_cells += 1
+    assert n_cells == 80
+
+
+def test_base_and_chat_models_have_their_own_benchmarks(paper) -> None:
+    base, chat = paper.model_dataset_combinations
+    assert [*base['models'], *chat['models']] == paper.models
+    for part, kind in ((base, HuggingFaceBaseModel),
+                       (chat, HuggingFacewithChatTemplate)):
+        assert {model['type'] for model in part['models']} == {kind}
+        assert part['datasets'][-1]['abbr'] == TEXTS_ABBR
+    abbrs = [dataset['abbr'] for dataset in base['datasets']]
+    assert len(set(abbrs)) == len(abbrs) == 27 + 1 + 57 + 67 + 52 + 1 + 1
+    assert sorted(abbrs) == sorted(dataset['abbr']
+                                   for dataset in chat['datasets'])
+    assert [dataset['abbr'] for dataset in paper.datasets] == abbrs
+
+
+def entries(benchmark: str, variant: str) -> dict[str, dict]:
+    """The host's datasets of a variant."""
+    file = HOST / f'datasets/{benchmark}/{variant}.py'
+    return {
+        entry['abbr']: entry
+        for entry in Config.fromfile(file)[f'{benchmark}_datasets']
+    }
+
+
+@pytest.mark.parametrize('benchmark', VARIANTS)
+def test_benchmarks_are_the_hosts_variants(paper, benchmark) -> None:
+    for part, variant in zip(paper.model_dataset_combinations,
+                             VARIANTS[benchmark]):
+        host = entries(benchmark, variant)
+        mine = [
+            dataset.to_dict() for dataset in part['datasets']
+            if dataset['abbr'] in host
+        ]
+        assert len(mine) == len(
+            [abbr for abbr in host if not abbr.startswith('ceval-test')])
+        for dataset in mine:
+            dataset['infer_cfg']['inferencer'].pop('batch_size', None)
+            assert dataset == host[dataset['abbr']].to_dict()
+
+
+def test_ceval_has_the_prompts_of_the_internal_variant() -> None:
+    internal = entries('ceval', 'ceval_internal_ppl_93e5ce')
+    for abbr, entry in entries('ceval', VARIANTS['ceval'][0]).items():
+        assert entry['infer_cfg'] == internal[abbr]['infer_cfg']
+
+
+def test_perplexities_are_taken_one_by_one(paper) -> None:
+    ppl = [
+        dataset for dataset in paper.datasets
+        if dataset['infer_cfg']['inferencer']['type'] is PPLInferencer
+    ]
+    assert len(ppl) == 57 + 67 + 52 + 1
+    for dataset in ppl:
+        assert dataset['infer_cfg']['inferencer']['batch_size'] == 1
+
+
+@pytest.mark.parametrize('name, groups', [
+    ('eval_csv_paper', ['bbh', 'mmlu', 'cmmlu', 'ceval']),
+    ('eval_csv_real', ['bbh', 'mmlu', 'cmmlu']),
+])
+def test_groups_are_complete(name, groups) -> None:
+    config = Config.fromfile(f'{name}.py')
+    abbrs = {dataset['abbr'] for dataset in config.datasets}
+    found = {
+        group['name']: set(group['subsets'])
+        for group in config.summarizer.summary_groups
+    }
+    for group in groups:
+        assert found[group] <= abbrs
+        assert group in known_benchmarks()
+    left = abbrs - set().union(*(found[group] for group in groups))
+    assert left - {'hellaswag'} == {'gsm8k', TEXTS_ABBR}
+
+
+def opencompass(*arguments: str, data: Path = Path('data')) -> str:
+    process = subprocess.run(
+        [Path(sys.executable).with_name('opencompass'), *arguments],
+        env={
+            **os.environ, 'COMPASS_DATA_CACHE': str(data),
+            'OMP_NUM_THREADS': '1'
+        },
+        capture_output=True,
+        text=True)
+    assert process.returncode == 0, process.stderr
+    return process.stdout + process.stderr
+
+
+@pytest.mark.parametrize('name, n_tasks', [('eval_csv_paper', 57),
+                                           ('eval_csv_real', 4)])
+def test_dry_run(name, n_tasks) -> None:
+    log = opencompass(f'{name}.py', '--dry-run', '--work-dir', 'dry')
+    assert f'Partitioned into {n_tasks} tasks.' in log
+
+
+def test_slurm_runs_the_same(paper) -> None:
+    slurm = Config.fromfile('eval_csv_paper_slurm.py')
+    for key in ('models', 'datasets', 'model_dataset_combinations',
+                'summarizer', 'work_dir'):
+        assert slurm[key] == paper[key]
+    for stage in (slurm.infer, slurm.eval):
+        assert stage.partitioner == paper.infer.partitioner
+        # What OpenCompass does with -p.
+        stage.runner.partition = 'short'
+        assert RUNNERS.build(stage.runner).partition == 'short'
+    assert slurm.infer.runner.task == paper.infer.runner.task
+    assert slurm.eval.runner.task == paper.eval.runner.task
+
+
+def write_rows(path: Path, *rows: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open('w', encoding='utf-8', newline='') as file:
+        csv.writer(file).writerows(rows)
+
+
+def write_items(path: Path, *items: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('\n'.join(map(json.dumps, items)), encoding='utf-8')
+
+
+def invent_data(root: Path, tasks: list[str]) -> None:
+    """Questions of SMALL_PAPER, tasks of BBH among them, for the host."""
+    options = ['a cat', 'a dog', 'a fox', 'a hen']
+    questions = [['Who is here?', *options, label] for label in 'ABCDA']
+    numbered = [[str(n), *row] for n, row in enumerate(questions)]
+    for split in ('dev', 'val', 'test'):
+        write_rows(root / f'mmlu/{split}/anatomy_{split}.csv', *questions)
+        write_rows(root / f'ceval/formal_ceval/{split}/law_{split}.csv',
+                   ['id', 'question', *'ABCD', 'answer'], *numbered)
+        write_rows(root / f'cmmlu/{split}/arts.csv',
+                   ['', 'Question', *'ABCD', 'Answer'], *numbered)
+    for task in tasks:
+        write_items(root / f'BBH/data/{task}.json',
+                    dict(examples=[dict(input='(A) or (B)?', target='(A)')]))
+    for split in ('train', 'test'):
+        write_items(root / f'gsm8k/{split}.jsonl',
+                    dict(question='1 + 1?', answer='It is 2. #### 2'))
+    endings = [dict(query='a: He', choices=options, gold=n % 4)
+               for n in range(10)]  # yapf: disable
+    for file in ('hellaswag_train_sampled25', 'hellaswag'):
+        write_items(root / f'hellaswag/{file}.jsonl', *endings)
+
+
+def run(name: str, config: str, data: Path, tmp_path: Path) -> Path:
+    """Run a config with tiny models; the folder of the run."""
+    model = tiny.save_model(tmp_path / 'tiny', max_position_embeddings=512)
+    text = config.replace('CONFIG', name).replace('MODEL', str(model))
+    Path(f'small_{name}.py').write_text(text)
+    opencompass(f'small_{name}.py', '--debug', '--work-dir', name, data=data)
+    folder, = Path(name).iterdir()
+    return folder
+
+
+def table_of(folder: Path) -> list[list[str]]:
+    file, = (folder / 'summary').glob('summary_*.csv')
+    with file.open(encoding='utf-8', newline='') as lines:
+        return list(csv.reader(lines))
+
+
+def check_predictions(table: list[list[str]], group: str) -> None:
+    """Below the real scores of a group and of a dataset."""
+    for name, metric in ((group, 'naive_average'), ('gsm8k', 'accuracy')):
+        rows = [row for row in table if row[0] == name]
+        assert [row[2] for row in rows][-2:] == [metric, 'predicted']
+        assert rows[-1][4:] and all('±' in cell for cell in rows[-1][4:])
+
+
+def test_the_papers_run(paper, tmp_path) -> None:
+    bbh = [
+        dataset.name for dataset in paper.datasets
+        if dataset.abbr.startswith('bbh')
+    ]
+    invent_data(tmp_path / 'data', bbh)
+    folder = run('eval_csv_paper', SMALL_PAPER, tmp_path, tmp_path)
+    table = table_of(folder)
+    assert table[0][4:] == ['Qwen2-1.5B', 'Qwen2-1.5B-Instruct']
+    check_predictions(table, 'bbh')
+    # Both variants of a benchmark share a row.
+    names = [(row[0], row[2]) for row in table]
+    assert len(set(names)) == len(names)
+    scores = read_run_scores(
+        folder, ['bbh', 'gsm8k', 'hellaswag', 'mmlu', 'ceval-law'])
+    assert list(scores) == table[0][4:]
+    for model, found in scores.items():
+        # Only some tasks of mmlu were run.
+        assert set(found) == {'bbh', 'gsm8k', 'hellaswag', 'ceval-law'}
+        right = [
+            json.loads(file.read_text('utf-8'))['score']
+            for file in (folder / f'results/{model}').glob('bbh-*')
+        ]
+        assert len(right) == 27
+        assert 100 * found['bbh'] == pytest.approx(sum(right) / 27, abs=.005)
+
+
+@pytest.mark.skipif(
+    not all((SHARED / f'data/{name}').is_dir()
+            for name in ('BBH', 'cmmlu', 'gsm8k', 'mmlu')),
+    reason='no benchmark data at ../shared/data')
+def test_a_run_on_public_benchmarks(tmp_path) -> None:
+    folder = run('eval_csv_real', SMALL_REAL, SHARED, tmp_path)
+    check_predictions(table_of(folder), 'mmlu')
+    scores = read_run_scores(folder, ['mmlu', 'bbh-navigate', 'gsm8k'])
+    assert set(scores['Qwen2-0.5B']) == {'mmlu', 'bbh-navigate', 'gsm8k'}
