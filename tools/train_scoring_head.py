@@ -1,110 +1,122 @@
-"""Learn which tokens matter for which benchmark.
+"""Learn which tokens matter for which benchmark (docs/training.md).
 
-From OpenCompass runs with token losses:
-
-    python tools/train_scoring_head.py --runs outputs/csv/2* \
-        --texts texts.jsonl --models models.csv --benchmarks benchmarks.csv \
+    python tools/train_scoring_head.py --runs outputs/mine/2* \
+        --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \
         --scoring-lm internlm/internlm2_5-1_8b --out outputs/predictor
 
-models.csv names family and split of each model, benchmarks.csv the chance
-levels (docs/formats.md). The runs are collected in OUT/collection first; later
-calls may start from there with --collection instead of the first four.
+Losses and scores: OpenCompass --runs; or --dumps <model>.parquet with a CSV
+of --scores (or `paper`); or a --collection, OUT/collection of another call.
+--texts of the losses; --models, a CSV of model, family and split or params_b;
+--benchmarks, names or a CSV, with --chance levels that are not known yet.
+
+Training: --split as in the models' `table`, by `family-size`, or the
+`paper`'s; --fit to some splits; the --scoring-lm, a folder or hub id, with
+--tokenizer if elsewhere and --trust-remote-code to run what comes with it;
+--method `exact`, or `paper` (Algorithm 2, with --optimiser, --learning-rate
+and --steps); --seed of the folds. What was killed goes on where it was.
 """
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.study import Study
-from csv_plugin.io.collections import collect_runs, read_collection
-from csv_plugin.io.command_line import check_folder, exit_code
-from csv_plugin.io.predictors import save_predictor
-from csv_plugin.lm.feature_blocks import (load_scoring_lm, target_tokens,
-                                          token_states)
+from csv_plugin.io.collecting import collect, named_benchmarks
+from csv_plugin.io.collections import read_collection
+from csv_plugin.io.command_line import check_folder, exit_code, named_number
+from csv_plugin.io.model_splits import (SPLITS, TABLE, named_models,
+                                        split_models)
+from csv_plugin.io.text_sets import read_texts
+from csv_plugin.lm.feature_blocks import load_scoring_lm, target_tokens
+from csv_plugin.lm.kept_states import kept_states
 from csv_plugin.lm.salience_training import Training
-from csv_plugin.report.study_tables import (error_table, write_leaderboard,
-                                            write_predictions, write_report)
+from csv_plugin.lm.training import OPTIMISERS, HeadSettings
+from csv_plugin.report.training_curves import train_with_curve
+from csv_plugin.report.training_files import TrainingOutcome
+
+#: What reports call the methods.
+METHODS = {'exact': 'salience', 'paper': 'paper'}
 
 
 def parse_args(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        '--runs', nargs='+', metavar='DIR', help='time-stamped run folders')
-    source.add_argument(
-        '--collection', metavar='DIR', type=Path, help='collected before')
-    for name in ('texts', 'models', 'benchmarks'):
-        parser.add_argument(
-            f'--{name}', metavar='FILE', help='needed with --runs')
-    parser.add_argument(
-        '--scoring-lm',
-        required=True,
-        metavar='PATH',
-        help='folder or hub id of a causal LM, such as the\n'
-        "paper's internlm/internlm2_5-1_8b")
-    parser.add_argument(
-        '--tokenizer', metavar='PATH', help='if it lies elsewhere')
-    parser.add_argument(
-        '--trust-remote-code',
-        action='store_true',
-        help='run code that comes with the scoring LM')
-    parser.add_argument(
-        '--fit',
+    source.add_argument('--runs', nargs='+', metavar='DIR')
+    source.add_argument('--dumps', nargs='+', metavar='FILE')
+    source.add_argument('--collection', metavar='DIR', type=Path)
+    add('--texts', metavar='FILE')
+    add('--models', metavar='CSV')
+    add('--split', choices=SPLITS, default=TABLE)
+    add('--scores', metavar='CSV|paper')
+    add('--benchmarks', nargs='+', metavar='CSV|NAME')
+    add('--chance',
         nargs='+',
-        default=['train', 'validation'],
-        metavar='SPLIT',
-        help='splits to fit to (default: train validation)')
-    parser.add_argument('--seed', type=int, default=0, help='of the folds')
-    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+        type=named_number,
+        default=[],
+        metavar='NAME=LEVEL')
+    add('--scoring-lm', required=True, metavar='PATH')
+    add('--tokenizer', metavar='PATH')
+    add('--trust-remote-code', action='store_true')
+    add('--method', choices=sorted(METHODS), default='exact')
+    add('--optimiser', choices=sorted(OPTIMISERS), default='sgd')
+    add('--learning-rate', type=float, default=1e-3)
+    add('--steps', type=int, default=300)
+    add('--fit', nargs='+', default=['train', 'validation'], metavar='SPLIT')
+    add('--seed', type=int, default=0)
+    add('--out', required=True, metavar='DIR', type=Path)
     return parser.parse_args(argv)
 
 
 def run(args, command):
     check_folder(args.out)
-    folder = args.collection or args.out / 'collection'
-    if args.runs:
-        if not (args.texts and args.models and args.benchmarks):
-            raise InputError('--runs', '--texts, --models and --benchmarks',
-                             'not all three', 'Name the files.')
-        collect_runs(folder, args.runs, args.texts, args.models,
-                     args.benchmarks, partial(tqdm, desc='collect'))
-    collection = read_collection(folder, partial(tqdm, desc='dumps'))
+    collection = collected(args)
+    models = collection.models_in(*args.fit)
+    settings = None
+    if args.method == 'paper':
+        settings = HeadSettings(
+            optimiser=args.optimiser,
+            learning_rate=args.learning_rate,
+            n_steps=args.steps)
+        collection.models_in('validation')  # Before the work begins.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     targets = target_tokens(tokenizer, collection.texts)
-    states = token_states(model, tokenizer, collection.texts,
-                          partial(tqdm, desc='hidden states'))
-    training = Training(collection, targets, collection.models_in(*args.fit),
-                        states, args.seed)
-    predictors = {
-        'auto': training.auto(partial(tqdm, desc='fit')),
-        'uniform': training.all_token_loss(),
-        'constant': training.constant(),
-    }
-    if label := training.label_token_loss():
-        predictors['label-token'] = label
     args.out.mkdir(parents=True, exist_ok=True)
-    study = Study.of(predictors, collection.losses, collection.accuracies)
-    write(args.out, study, collection, command)
+    states = kept_states(args.out / 'states.safetensors', model, tokenizer,
+                         collection.texts, targets,
+                         partial(tqdm, desc='hidden states'))
+    training = Training(collection, targets, models, states, args.seed)
+    predictor, curve = train_with_curve(training, settings,
+                                        partial(tqdm, desc='fit'))
+    outcome = TrainingOutcome(
+        {
+            METHODS[args.method]: predictor,
+            **training.baselines()
+        }, collection, curve)
+    print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
 
 
-def write(out, study, collection, command):
-    """The predictor, what it predicts, and how well."""
-    splits = {name: known.split for name, known in collection.info.items()}
-    main = study.observed.benchmarks
-    fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
-    shown = [model for model in splits if model not in fitted]
-    title = f'{len(shown)} models predicted from {len(splits) - len(shown)}'
-    save_predictor(study.predictor, out / 'predictor.safetensors')
-    write_predictions(out / 'predictions.csv', study, splits)
-    write_leaderboard(out / 'leaderboard.md', study, shown)
-    write_report(out / 'report.md', study, main, title, command)
-    print(title, error_table(study, main), f'Written to {out}.', sep='\n\n')
+def collected(args):
+    """The collection; its coverage is told before anything takes long."""
+    folder = args.collection or args.out / 'collection'
+    if not args.collection:
+        if not (args.texts and args.benchmarks):
+            raise InputError('--runs and --dumps', '--texts and --benchmarks',
+                             'not both', 'Name the texts and the benchmarks.')
+        collect(folder, read_texts(args.texts),
+                named_models(args.models, args.split),
+                named_benchmarks(args.benchmarks, dict(args.chance)),
+                args.runs or (), args.dumps or (), args.scores,
+                partial(tqdm, desc='losses'))  # yapf: disable
+    collection = read_collection(folder, partial(tqdm, desc='dumps'))
+    print(*collection.coverage(), sep='\n')
+    return replace(collection, info=split_models(collection.info, args.split))
 
 
 def main(argv=None):

@@ -1,15 +1,47 @@
 """Several sets of feature columns side by side, for `Auto` to choose from."""
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, hstack
+from scipy.sparse import csc_array
 
 from csv_plugin.core.errors import InputError, check_unique
-from csv_plugin.core.features import TokenColumns
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Solver
 from csv_plugin.core.salience.columns import OnColumns
+
+
+class Columns(Protocol):
+    """K feature columns that are sums of T token losses."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """K names."""
+
+    @property
+    def uniform(self) -> NDArray:
+        """As in `FeatureTable`, `(K,)`."""
+
+    @property
+    def scored(self) -> NDArray:
+        """Tokens that count, bool, `(T,)`."""
+
+    def features(self, table: LossTable) -> FeatureTable:
+        """Values of M models, `(M, K)`; see `TokenColumns.features`."""
+
+    def combine(self, coefficients: csc_array) -> csc_array:
+        """What a nat of each token adds to n weighted sums of the columns.
+
+        Args:
+            coefficients (csc_array): Shape `(K, n)`.
+
+        Returns:
+            csc_array: Shape `(T, n)`.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,16 +50,59 @@ class Block:
 
     Args:
         name (str): Such as 'groups'.
-        columns (TokenColumns): Its columns.
+        columns (Columns): Its columns.
         solvers (tuple[Solver, ...]): What may fit them.
     """
     name: str
-    columns: TokenColumns
+    columns: Columns
     solvers: tuple[Solver, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class JoinedColumns:
+    """The columns of several blocks; those of the first make `uniform`.
+
+    Args:
+        blocks (tuple[Block, ...]): One or more, of the same tokens.
+    """
+    blocks: tuple[Block, ...]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Named after their blocks, such as 'groups: sums/answer'."""
+        return tuple(f'{block.name}: {unit}' for block in self.blocks
+                     for unit in block.columns.units)
+
+    @property
+    def uniform(self) -> NDArray:
+        """As in `FeatureTable`, `(K,)`."""
+        first = self.blocks[0].columns.uniform
+        return np.append(first, np.zeros(len(self.units) - len(first)))
+
+    @property
+    def scored(self) -> NDArray:
+        """Tokens that count, bool, `(T,)`."""
+        return self.blocks[0].columns.scored
+
+    def features(self, table: LossTable) -> FeatureTable:
+        """See `Columns.features`."""
+        values = np.hstack(
+            [block.columns.features(table).values for block in self.blocks])
+        return FeatureTable(table.models, self.units, values, self.uniform,
+                            self.scored)
+
+    def combine(self, coefficients: csc_array) -> csc_array:
+        """See `Columns.combine`."""
+        ends = _ends(self.blocks)
+        return sum(
+            block.columns.combine(coefficients[end -
+                                               len(block.columns.units):end])
+            for block, end in zip(self.blocks, ends))
+
+
 def join_blocks(
-        blocks: Sequence[Block]) -> tuple[TokenColumns, tuple[OnColumns, ...]]:
+        blocks: Sequence[Block]
+) -> tuple[JoinedColumns, tuple[OnColumns, ...]]:
     """All columns in one set, and the solvers, each on its own columns.
 
     Args:
@@ -35,8 +110,8 @@ def join_blocks(
             first gives the all-token loss.
 
     Returns:
-        tuple[TokenColumns, tuple[OnColumns, ...]]: Units and solvers are
-        named after their blocks, 'groups: sums/answer' and 'groups ridge'.
+        tuple[JoinedColumns, tuple[OnColumns, ...]]: Solvers are named after
+        their blocks, such as 'groups ridge'.
 
     Raises:
         InputError: There is no block, two have one name, or they count
@@ -45,24 +120,21 @@ def join_blocks(
     if not blocks:
         raise InputError('blocks', 'one or more', 'none', 'Give columns.')
     check_unique('blocks', [block.name for block in blocks])
-    first = blocks[0].columns
     for block in blocks:
-        if not np.array_equal(block.columns.scored, first.scored):
+        if not np.array_equal(block.columns.scored, blocks[0].columns.scored):
             raise InputError(f'block {block.name!r}',
                              f'the tokens of {blocks[0].name!r}', 'others',
                              'Make all blocks of the same table.')
-    ends = np.cumsum([len(block.columns.units) for block in blocks])
-    uniform = np.zeros(ends[-1])
-    uniform[:ends[0]] = first.uniform
-    columns = TokenColumns(
-        tuple(f'{block.name}: {unit}' for block in blocks
-              for unit in block.columns.units),
-        csc_array(hstack([block.columns.matrix for block in blocks])), uniform,
-        first.scored)
     solvers = tuple(
-        _solver(block, solver, end) for block, end in zip(blocks, ends)
+        _solver(block, solver, end)
+        for block, end in zip(blocks, _ends(blocks))
         for solver in block.solvers)
-    return columns, solvers
+    return JoinedColumns(tuple(blocks)), solvers
+
+
+def _ends(blocks: Sequence[Block]) -> list[int]:
+    """The column after the last one of each block."""
+    return list(accumulate(len(block.columns.units) for block in blocks))
 
 
 def _solver(block: Block, solver: Solver, end: int) -> OnColumns:

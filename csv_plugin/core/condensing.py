@@ -4,14 +4,17 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, hstack
+from scipy.sparse import csc_array, eye_array, hstack
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.blocks import Columns
+from csv_plugin.core.features import TokenColumns
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.targets import TargetTokens
 
 
-def condensed(predictor: Predictor) -> Predictor:
-    """The same predictions from fewer columns.
+def condensed(predictor: Predictor, targets: TargetTokens,
+              columns: Columns) -> Predictor:
+    """A predictor of token losses with no more columns than it needs.
 
     A benchmark's capability scores (Eq. 1), that of the fit on all models
     and those of F fold models, are sums over its columns. Columns of the
@@ -20,14 +23,13 @@ def condensed(predictor: Predictor) -> Predictor:
     Columns that nobody uses are dropped.
 
     Args:
-        predictor (Predictor): Made from tokens.
+        predictor (Predictor): Fitted to features of these columns.
+        targets (TargetTokens): The tokens that losses are mapped onto.
+        columns (Columns): What the features were made by.
 
     Raises:
-        InputError: If it was made from a table.
+        InputError: If they are not those of the training.
     """
-    if predictor.matrix is None:
-        raise InputError('predictor', 'one that was made from tokens',
-                         'columns of a table', 'Leave it as it is.')
     scores = {b.benchmark: _scores(b) for b in predictor.benchmarks}
     kept = predictor.uniform != 0
     wide = [
@@ -37,20 +39,22 @@ def condensed(predictor: Predictor) -> Predictor:
     for name in scores.keys() - set(wide):
         kept |= scores[name].any(axis=0)
     units = [unit for unit, keep in zip(predictor.units, kept) if keep]
-    parts, places = [predictor.matrix[:, np.flatnonzero(kept)]], {}
+    sums, places = [eye_array(len(kept), format='csc')[:, kept]], {}
     for name in wide:
         places[name] = len(units)
         units += [f'{name}: score {i}' for i in range(len(scores[name]))]
-        parts.append(csc_array(predictor.matrix @ scores[name].T))
+        sums.append(csc_array(scores[name].T))
+    narrow = TokenColumns(
+        tuple(units), csc_array(columns.combine(hstack(sums, format='csc'))),
+        np.append(predictor.uniform[kept], np.zeros(len(units) - kept.sum())),
+        columns.scored)
     return replace(
         predictor,
-        units=tuple(units),
-        uniform=np.append(predictor.uniform[kept],
-                          np.zeros(len(units) - kept.sum())),
+        units=narrow.units,
+        uniform=narrow.uniform,
         benchmarks=tuple(
             _narrowed(known, kept, places.get(known.benchmark), len(units))
-            for known in predictor.benchmarks),
-        matrix=csc_array(hstack(parts)))
+            for known in predictor.benchmarks)).with_tokens(targets, narrow)
 
 
 def _scores(known: BenchmarkPredictor) -> NDArray:

@@ -164,6 +164,10 @@ class TokenColumns:
         return FeatureTable(table.models, self.units, losses @ self.matrix,
                             self.uniform, counted)
 
+    def combine(self, coefficients: csc_array) -> csc_array:
+        """Weighted sums of the columns, `(K, n)` to `(T, n)`."""
+        return csc_array(self.matrix @ coefficients)
+
 
 def group_columns(table: LossTable,
                   groups: Sequence[str],

@@ -1,5 +1,6 @@
 """From losses and known accuracies to a `Predictor`."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Optional
 
 import numpy as np
 import scipy
@@ -12,9 +13,13 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import Constant, Solver, Task, fold_masks
+from csv_plugin.core.salience import (Constant, SalienceFit, Solver, Task,
+                                      fold_masks)
 from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import PROBLEMS
+
+#: Called with a benchmark, what was fitted to, and the fit.
+Watch = Callable[[str, Task, SalienceFit], None]
 
 
 def fit_predictor(features: FeatureTable,
@@ -23,7 +28,8 @@ def fit_predictor(features: FeatureTable,
                   solver: Solver,
                   fingerprint: str,
                   seed: int = 0,
-                  progress: Progress = iter) -> Predictor:
+                  progress: Progress = iter,
+                  watch: Optional[Watch] = None) -> Predictor:
     """Learn from models whose losses and accuracies are known.
 
     A benchmark on which nothing can be learned (see `sigmoid.PROBLEMS`) is
@@ -38,6 +44,7 @@ def fit_predictor(features: FeatureTable,
         fingerprint (str): Of the validation set the losses belong to.
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress.
+        watch (Optional[Watch]): Is told of every fit.
 
     Raises:
         InputError: If a model has no features or no family.
@@ -50,8 +57,8 @@ def fit_predictor(features: FeatureTable,
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         known = tuple(
-            _fit_one(features, accuracies, benchmark, groups, solver, seed)
-            for benchmark in progress(accuracies.benchmarks))
+            _fit_one(features, accuracies, benchmark, groups, solver, seed,
+                     watch) for benchmark in progress(accuracies.benchmarks))
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
@@ -62,8 +69,8 @@ def fit_predictor(features: FeatureTable,
 
 
 def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
-             families: NDArray, solver: Solver,
-             seed: int) -> BenchmarkPredictor:
+             families: NDArray, solver: Solver, seed: int,
+             watch: Optional[Watch]) -> BenchmarkPredictor:
     index = accuracies.benchmarks.index(benchmark)
     accuracy = accuracies.values[:, index]
     rows = np.flatnonzero(~np.isnan(accuracy))
@@ -74,6 +81,8 @@ def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
                   for problem in task.problems)
     used: Solver = Constant() if notes else solver
     fit = used.fit(task, fold_masks(task.families, seed))
+    if watch:
+        watch(benchmark, task, fit)
     return BenchmarkPredictor(benchmark, chance,
                               int(accuracies.n_items[index]),
                               tuple(features.models[row] for row in rows),

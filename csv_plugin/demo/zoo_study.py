@@ -5,9 +5,10 @@ from random import Random
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from csv_plugin.core import metrics
-from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.blocks import Columns, join_blocks
 from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
                                       fold_masks)
@@ -34,11 +35,11 @@ class ZooStudy:
     Args:
         collection (Collection): Losses and scores of the zoo's models.
         targets (TargetTokens): Tokens of its texts.
-        states (NDArray): Hidden states of the scoring LM at them, `(T, H)`.
+        states (Tensor): Hidden states of the scoring LM at them, `(T, H)`.
     """
     collection: Collection
     targets: TargetTokens
-    states: NDArray
+    states: Tensor
 
     @classmethod
     def load(cls, collection: FilePath, scoring_lm: FilePath,
@@ -76,7 +77,7 @@ class ZooStudy:
         tokens = np.repeat(kept, [len(s) for s in self.targets.spans])
         return ZooStudy(
             self.collection.on(texts), TargetTokens.of(texts, spans),
-            self.states[tokens])
+            self.states[torch.from_numpy(tokens)])
 
     def predictions(self) -> dict[str, NDArray]:
         """Predicted accuracies of all models, `(M, B)`, by method.
@@ -106,7 +107,7 @@ class ZooStudy:
             "the paper's head": self._head(),
         }
 
-    def _predict(self, columns: TokenColumns, solver: Solver) -> NDArray:
+    def _predict(self, columns: Columns, solver: Solver) -> NDArray:
         fitted = self.collection.models_in(TRAIN, VALIDATION)
         scores = self.collection.accuracies
         features = columns.features(self.targets.table(self.collection.losses))
@@ -162,8 +163,8 @@ class ZooStudy:
 
     def _head(self) -> NDArray:
         table = self.targets.table(self.collection.losses)
-        scale = StateScale.of(self.states.astype(np.float64))
-        states = torch.from_numpy(scale.apply(self.states))
+        raw = self.states.double().numpy()
+        states = torch.from_numpy(StateScale.of(raw).apply(raw))
         # Standardised, so that one learning rate serves all directions.
         heads = train_heads(states, table, self.collection.accuracies,
                             self.collection.models_in(TRAIN),

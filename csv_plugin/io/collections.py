@@ -14,12 +14,9 @@ from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import (TokenLossDump, merge_dumps, read_dump,
                                  write_dump)
-from csv_plugin.io.files import atomic_path, read_bytes
-from csv_plugin.io.run_dumps import read_run_dump
-from csv_plugin.io.run_scores import read_run_scores
-from csv_plugin.io.tables import (FilePath, ModelInfo, read_accuracies,
-                                  read_benchmarks, read_models, write_csv)
-from csv_plugin.io.text_sets import read_texts
+from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
+                                  read_models, write_csv)
+from csv_plugin.io.text_sets import read_texts, write_texts
 
 #: Files of a collection beside the dumps.
 TEXTS, MODELS = 'texts.jsonl', 'models.csv'
@@ -47,6 +44,21 @@ class Collection:
         """Family of each model."""
         return {model: self.info[model].family for model in self.losses}
 
+    def coverage(self) -> list[str]:
+        """One line on the losses, then one per benchmark: who has a score."""
+        models = self.accuracies.models
+        lines = [f'{len(models)} models, losses on {len(self.texts)} texts']
+        for name in self.accuracies.benchmarks:
+            missing = [
+                model
+                for model, value in zip(models, self.accuracies.column(name))
+                if np.isnan(value)
+            ]
+            lacking = f', none of {", ".join(missing)}' if missing else ''
+            lines.append(f'{name}: {len(models) - len(missing)} scores' +
+                         lacking)
+        return lines
+
     def models_in(self, *splits: str) -> tuple[str, ...]:
         """Models of some splits, in the order of the losses.
 
@@ -56,9 +68,10 @@ class Collection:
         present = {self.info[model].split for model in self.losses}
         for split in splits:
             if split not in present:
-                raise InputError('models', f'models in split {split!r}',
-                                 f'only {sorted(present)}',
-                                 'Name a split that has models.')
+                raise InputError(
+                    'models', f'models in split {split!r}',
+                    f'only {sorted(present)}' if any(present) else 'no split',
+                    'Name a split that has models, or split them.')
         return tuple(model for model in self.losses
                      if self.info[model].split in splits)
 
@@ -115,72 +128,35 @@ def read_collection(folder: str | os.PathLike[str],
             scored.n_items), info)
 
 
-def collect_runs(folder: str | os.PathLike[str],
-                 runs: Sequence[str | os.PathLike[str]],
-                 texts: FilePath,
-                 models: FilePath,
-                 benchmarks: FilePath,
-                 progress: Progress = iter) -> None:
-    """Make a collection of OpenCompass runs.
-
-    Of several runs the last one that has a model's dump, or its score,
-    counts. A model without a dump is an error before anything is written.
+def write_collection(folder: str | os.PathLike[str], texts: TextSet,
+                     dumps: Mapping[str,
+                                    TokenLossDump], info: Mapping[str,
+                                                                  ModelInfo],
+                     scores: Mapping[str, Mapping[str, float]],
+                     benchmarks: Mapping[str, BenchmarkInfo]) -> None:
+    """Write what `read_collection` reads.
 
     Args:
         folder (str | os.PathLike[str]): To create; files of the same name
             are replaced.
-        runs (Sequence): Time-stamped folders, the newest last.
-        texts (FilePath): The validation set.
-        models (FilePath): Table of the models; their abbreviations.
-        benchmarks (FilePath): Table of the benchmarks; their abbreviations.
-        progress (Progress): Wraps the models.
-
-    Raises:
-        InputError: If a table or a run cannot be used, a model has no dump
-            on these texts, or a benchmark no score in any run.
+        texts (TextSet): The validation set.
+        dumps (Mapping[str, TokenLossDump]): By model.
+        info (Mapping[str, ModelInfo]): Of the same models.
+        scores (Mapping): Fractions by model and benchmark; what was not
+            run is missing.
+        benchmarks (Mapping[str, BenchmarkInfo]): By benchmark.
     """
-    known, names = read_models(models), list(read_benchmarks(benchmarks))
-    found = [read_run_scores(run, names) for run in runs]
-    scores = {
-        model: {
-            name: value
-            for scored in found
-            for name, value in scored.get(model, {}).items()
-        }
-        for model in known
-    }
-    for name in names:
-        if not any(name in row for row in scores.values()):
-            raise InputError(
-                'runs', f'a score on {name!r}', 'none of these models',
-                'Run it, or remove it '
-                f'from {os.fspath(benchmarks)}.')
-    fingerprint = read_texts(texts).fingerprint
-    dumps = {
-        model: _last_dump(runs, model, fingerprint)
-        for model in progress(list(known))
-    }
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     for model, dump in dumps.items():
         write_dump(root / f'{model}.parquet', dump)
-    for source, name in ((texts, TEXTS), (models, MODELS), (benchmarks,
-                                                            BENCHMARKS)):
-        with atomic_path(root / name) as path:
-            path.write_bytes(read_bytes(source))
-    write_csv(root / SCORES, ('model', *names),
-              ((model, *(row.get(name, math.nan) for name in names))
-               for model, row in scores.items()))
-
-
-def _last_dump(runs: Sequence[str | os.PathLike[str]], model: str,
-               fingerprint: str) -> TokenLossDump:
-    reasons = []
-    for run in reversed(runs):
-        try:
-            return read_run_dump(run, model, fingerprint)
-        except InputError as error:
-            reasons.append(f'{os.fspath(run)}: {error}')
-    raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
-                     '; '.join(reasons) or 'no run',
-                     'Collect them, or remove the model from the table.')
+    write_texts(root / TEXTS, texts)
+    write_csv(root / MODELS, ('model', 'family', 'params_b', 'split'),
+              ((model, known.family, known.params_b, known.split)
+               for model, known in info.items()))
+    write_csv(root / SCORES, ('model', *benchmarks),
+              ((model, *(scores.get(model, {}).get(name, math.nan)
+                         for name in benchmarks)) for model in info))
+    write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
+              ((name, known.chance, known.n_items)
+               for name, known in benchmarks.items()))

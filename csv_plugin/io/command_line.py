@@ -1,4 +1,6 @@
 """What the tools share."""
+import argparse
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -35,3 +37,23 @@ def check_folder(path: Path) -> None:
     if not existing.is_dir():
         raise InputError(f'--out {path}', 'a folder or a new name',
                          f'the file {existing}', 'Choose another name.')
+
+
+def named_number(text: str) -> tuple[str, float]:
+    """Type of options such as `--chance NAME=0.25`.
+
+    Raises:
+        argparse.ArgumentTypeError: If there is no name or no number.
+
+    >>> named_number('a=b=0.25')
+    ('a=b', 0.25)
+    """
+    name, _, value = text.rpartition('=')
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not name or math.isnan(number):
+        raise argparse.ArgumentTypeError(
+            f'expected a name and a number such as mmlu=0.25, found {text!r}')
+    return name, number

@@ -46,9 +46,10 @@ class ModelTables:
         present = {self.info[model].split for model in self.features.models}
         for split in splits:
             if split not in present:
-                raise InputError('models', f'models in split {split!r}',
-                                 f'only {sorted(present)}',
-                                 'Name a split that has models.')
+                raise InputError(
+                    'models', f'models in split {split!r}',
+                    f'only {sorted(present)}' if any(present) else 'no split',
+                    'Name a split that has models.')
         return tuple(model for model in self.features.models
                      if self.info[model].split in splits)
 

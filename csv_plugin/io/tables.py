@@ -43,7 +43,7 @@ class ModelInfo:
 
     Args:
         family (str): Models of one family are never separated by folds.
-        split (str): 'train', 'validation' or 'test'.
+        split (str): 'train', 'validation' or 'test'; empty if not told.
         params_b (float): Parameters in billions, NaN where unknown.
     """
     family: str
@@ -102,7 +102,7 @@ def read_scores(path: FilePath) -> ModelColumns:
 
 
 def read_models(path: FilePath) -> dict[str, ModelInfo]:
-    """Read the columns `model`, `family`, `split` and perhaps `params_b`.
+    """Read the columns `model`, `family` and perhaps `split`, `params_b`.
 
     Args:
         path (FilePath): The file, for example `models.csv`. The split
@@ -115,7 +115,7 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
         InputError: The file is not such a table, a family is empty, a
             split is none of the three, or a size is not positive.
     """
-    rows = read_rows(path, ('model', 'family', 'split'))
+    rows = read_rows(path, ('model', 'family'))
     return {
         row.cells['model']:
         ModelInfo(row.text('family'), _split(row), _params(row))
@@ -238,10 +238,10 @@ def _accuracy(row: CsvRow, benchmark: str) -> float:
 
 
 def _split(row: CsvRow) -> str:
-    split = row.cells['split']
+    split = row.cells.get('split', '')
     if split == 'val':
         return 'validation'
-    if split not in ('train', 'validation', 'test'):
+    if split not in ('', 'train', 'validation', 'test'):
         raise row.error(
             'split', "'train', 'validation' or 'test'",
             'Models whose scores are to be predicted are for test.')

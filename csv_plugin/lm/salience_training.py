@@ -3,12 +3,12 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
-from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.blocks import Columns, join_blocks
 from csv_plugin.core.condensing import condensed
 from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -28,37 +28,51 @@ class Training:
         collection (Collection): Losses and scores.
         targets (TargetTokens): Tokens that get the weights.
         models (tuple[str, ...]): Models to fit to.
-        states (Optional[NDArray]): Hidden states of a scoring LM at the
+        states (Optional[Tensor]): Hidden states of a scoring LM at the
             tokens, `(T, H)`.
         seed (int): Of the cross-validation folds.
     """
     collection: Collection
     targets: TargetTokens
     models: tuple[str, ...]
-    states: Optional[NDArray] = None
+    states: Optional[Tensor] = None
     seed: int = 0
 
-    def auto(self, progress: Progress = iter) -> Predictor:
+    def auto(self,
+             progress: Progress = iter,
+             watch: Optional[Watch] = None) -> Predictor:
         """The default method: `Auto` among all feature blocks.
 
         Args:
             progress (Progress): Wraps the benchmarks.
+            watch (Optional[Watch]): As in `fit_predictor`.
 
         Raises:
             InputError: If the losses are not those of the tokens' texts.
         """
-        blocks = feature_blocks(self._table(), self.collection.texts,
+        blocks = feature_blocks(self.table(), self.collection.texts,
                                 self.targets, self.states)
         columns, candidates = join_blocks(blocks)
-        return condensed(self._fit(columns, Auto(candidates), progress))
+        predictor = self._fit(columns, Auto(candidates), progress, watch)
+        return condensed(predictor, self.targets, columns)
+
+    def baselines(self) -> dict[str, Predictor]:
+        """The predictors that every other one is compared with, by name."""
+        found = {
+            'uniform': self.all_token_loss(),
+            'constant': self.constant(),
+        }
+        if label := self.label_token_loss():
+            found['label-token'] = label
+        return found
 
     def all_token_loss(self) -> Predictor:
         """The baseline with the weight 1 for every token."""
-        return self._fit(self._one_column(), Uniform())
+        return self._of_tokens(self._one_column(), Uniform())
 
     def constant(self) -> Predictor:
         """The baseline that predicts the mean accuracy."""
-        return self._fit(self._one_column(), Constant())
+        return self._of_tokens(self._one_column(), Constant())
 
     def label_token_loss(self) -> Optional[Predictor]:
         """The baseline of a benchmark's own answers.
@@ -67,10 +81,10 @@ class Training:
         None if there is no other.
         """
         columns = group_columns(
-            self._table(),
+            self.table(),
             answer_groups(self.collection.texts.texts, self.targets.spans))
         parts = [
-            self._fit(
+            self._of_tokens(
                 columns,
                 OnColumns('label-token loss', Uniform(),
                           np.array([columns.units.index(f'{name}/answer')]),
@@ -85,21 +99,30 @@ class Training:
         known = tuple(part.benchmarks[0] for part in parts)
         return replace(parts[0], benchmarks=known)
 
-    def _table(self) -> LossTable:
+    def table(self) -> LossTable:
+        """Losses of the models on the target tokens, `(M, T)`."""
         return self.targets.table(self.collection.losses_of(self.models))
 
     def _one_column(self) -> TokenColumns:
-        return group_columns(self._table(),
+        return group_columns(self.table(),
                              ['all tokens'] * self.targets.n_tokens)
 
+    def _of_tokens(self,
+                   columns: TokenColumns,
+                   solver: Solver,
+                   accuracies: Optional[AccuracyTable] = None) -> Predictor:
+        predictor = self._fit(columns, solver, accuracies=accuracies)
+        return predictor.with_tokens(self.targets, columns)
+
     def _fit(self,
-             columns: TokenColumns,
+             columns: Columns,
              solver: Solver,
              progress: Progress = iter,
+             watch: Optional[Watch] = None,
              accuracies: Optional[AccuracyTable] = None) -> Predictor:
         known = accuracies or self.collection.accuracies
         families = [self.collection.families[model] for model in self.models]
-        predictor = fit_predictor(
-            columns.features(self._table()), known.select(self.models),
-            families, solver, self.targets.fingerprint, self.seed, progress)
-        return predictor.with_tokens(self.targets, columns)
+        return fit_predictor(
+            columns.features(self.table()), known.select(self.models),
+            families, solver, self.targets.fingerprint, self.seed, progress,
+            watch)

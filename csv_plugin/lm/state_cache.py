@@ -1,7 +1,8 @@
 """Hidden states of all tokens in a file, so that training can reread them.
 
-One safetensors file: the tensor `states`, bfloat16, shape `(T, H)`, tokens of
-all texts in order, and in the metadata whose states of which texts they are.
+One safetensors file: the tensor `states`, float32 or bfloat16, shape `(T, H)`,
+tokens of all texts in order, and in the metadata whose states of which texts
+they are.
 """
 import json
 import os
@@ -25,20 +26,27 @@ NAME = 'states'
 
 _REMEDY = 'Collect the hidden states again.'
 
+#: Names of the stored types in the file's header.
+_DTYPES = {torch.float32: 'F32', torch.bfloat16: 'BF16'}
 
-def write_states(path: str | os.PathLike[str], chunks: Iterable[StateChunk],
-                 token_offsets: NDArray[np.int64], model: str,
-                 fingerprint: str) -> None:
+
+def write_states(path: str | os.PathLike[str],
+                 chunks: Iterable[StateChunk],
+                 token_offsets: NDArray[np.int64],
+                 model: str,
+                 fingerprint: str,
+                 dtype: torch.dtype = torch.bfloat16) -> None:
     """Write hidden states as they come; the file appears whole or not at all.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace, `2 T H`
-            bytes.
+        path (str | os.PathLike[str]): The file to create or replace, 2 or 4
+            bytes for each number.
         chunks (Iterable[StateChunk]): From `hidden_states`, any order.
         token_offsets (NDArray): Tokens of text `s` are
             `token_offsets[s]:token_offsets[s + 1]`. Shape `(S + 1,)`.
         model (str): Name of the scoring LM.
         fingerprint (str): Of the validation set; see `texts.fingerprint`.
+        dtype (torch.dtype): Stored type, bfloat16 or float32.
 
     Raises:
         InputError: If the chunks do not cover those tokens exactly, or the
@@ -57,9 +65,9 @@ def write_states(path: str | os.PathLike[str], chunks: Iterable[StateChunk],
             seen[start:stop] = True
             if file is None:
                 file = stack.enter_context(open(temporary, 'wb'))
-                data = file.write(_header(len(seen), width, key))
-            file.seek(data + 2 * start * width)
-            file.write(_bfloat16(chunk.states))
+                data = file.write(_header(len(seen), width, key, dtype))
+            file.seek(data + dtype.itemsize * start * width)
+            file.write(_bytes(chunk.states, dtype))
         if not seen.all() or file is None:
             first = int(seen.argmin()) if len(seen) else 0
             text = np.searchsorted(token_offsets, first, side='right') - 1
@@ -76,7 +84,7 @@ def open_states(path: str | os.PathLike[str], model: str,
         fingerprint (str): Of the validation set they must belong to.
 
     Returns:
-        Tensor: bfloat16, shape `(T, H)`, read from disk as it is used.
+        Tensor: As stored, shape `(T, H)`, read from disk as it is used.
 
     Raises:
         InputError: If the file is missing, truncated, no such cache, of a
@@ -90,8 +98,8 @@ def open_states(path: str | os.PathLike[str], model: str,
     except (OSError, SafetensorError) as error:
         raise InputError(where, 'a readable file of hidden states', f'{error}',
                          _REMEDY) from error
-    if states.dtype != torch.bfloat16 or states.ndim != 2:
-        raise InputError(where, 'bfloat16 states of shape (T, H)',
+    if states.dtype not in _DTYPES or states.ndim != 2:
+        raise InputError(where, 'bfloat16 or float32 states of shape (T, H)',
                          f'{states.dtype} {tuple(states.shape)}', _REMEDY)
     return states
 
@@ -109,7 +117,8 @@ def state_chunks(states: Tensor,
         yield StateChunk(text, 0, states[start:stop].float().cpu().numpy())
 
 
-def _header(n_tokens: int, width: int, key: dict[str, str]) -> bytes:
+def _header(n_tokens: int, width: int, key: dict[str, str],
+            dtype: torch.dtype) -> bytes:
     """Length, then JSON; the format aligns the data that follow to 8."""
     known = json.dumps({'format_version': FORMAT_VERSION, **key})
     text = json.dumps({
@@ -117,16 +126,18 @@ def _header(n_tokens: int, width: int, key: dict[str, str]) -> bytes:
             FORMAT: known
         },
         NAME: {
-            'dtype': 'BF16',
+            'dtype': _DTYPES[dtype],
             'shape': [n_tokens, width],
-            'data_offsets': [0, 2 * n_tokens * width]
+            'data_offsets': [0, dtype.itemsize * n_tokens * width]
         }
     }).encode('ascii')
     text += b' ' * (-len(text) % 8)
     return len(text).to_bytes(8, 'little') + text
 
 
-def _bfloat16(states: NDArray[np.float32]) -> bytes:
+def _bytes(states: NDArray[np.float32], dtype: torch.dtype) -> bytes:
+    if dtype == torch.float32:
+        return states.astype('<f4').tobytes()
     rounded = torch.from_numpy(np.ascontiguousarray(states)).bfloat16()
     return rounded.view(torch.int16).numpy().astype('<i2').tobytes()
 

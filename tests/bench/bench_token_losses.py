@@ -61,28 +61,39 @@ def make(size, n_texts, folder):
             initializer_range=.1,
             bos_token_id=0,
             eos_token_id=0)).save_pretrained(folder)
+    make_tokenizer(vocabulary).save_pretrained(folder)
+    texts = random_texts(vocabulary, n_texts)
+    (folder / 'texts.json').write_text(json.dumps(texts))
+
+
+def pieces_of(vocabulary):
+    """BOS and as many words of four letters as fit."""
     words = map(''.join, itertools.product(string.ascii_lowercase, repeat=4))
-    pieces = ['<s>', *itertools.islice(('Ġ' + w for w in words), vocabulary)]
-    backend = Tokenizer(
-        models.WordLevel({
-            p: i
-            for i, p in enumerate(pieces[:vocabulary])
-        }, '<s>'))
+    return ['<s>', *itertools.islice(('Ġ' + w for w in words), vocabulary - 1)]
+
+
+def make_tokenizer(vocabulary):
+    """One word, one token."""
+    pieces = {piece: i for i, piece in enumerate(pieces_of(vocabulary))}
+    backend = Tokenizer(models.WordLevel(pieces, '<s>'))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         bos_token='<s>',
         eos_token='<s>',
         pad_token='<s>',
         model_input_names=['input_ids', 'attention_mask'],
-        model_max_length=2048).save_pretrained(folder)
-    draw = random.Random(0)
-    texts = [
-        ''.join(' ' + piece[1:] for piece in draw.choices(
-            pieces[1:vocabulary], k=draw.randint(50, 1191)))
+        model_max_length=2048)
+
+
+def random_texts(vocabulary, n_texts):
+    """Texts of 50 to 1191 tokens."""
+    draw, pieces = random.Random(0), pieces_of(vocabulary)[1:]
+    return [
+        ''.join(' ' + piece[1:]
+                for piece in draw.choices(pieces, k=draw.randint(50, 1191)))
         for _ in range(n_texts)
     ]
-    (folder / 'texts.json').write_text(json.dumps(texts))
 
 
 def load(folder):

@@ -3,13 +3,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
+import torch
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(script: str, *options: str) -> str:
     """What a script prints; it must succeed."""
     process = subprocess.run(
-        [sys.executable, str(HERE / script), *options],
+        [sys.executable, '-m', f'tests.bench.{script}', *options],
+        cwd=ROOT,
         capture_output=True,
         text=True)
     assert process.returncode == 0, process.stderr
@@ -17,15 +20,32 @@ def run(script: str, *options: str) -> str:
 
 
 def test_token_losses_are_measured_beside_others():
-    printed = run('bench_token_losses.py', '--sizes', 'smoke', '--texts', '2')
+    printed = run('bench_token_losses', '--sizes', 'smoke', '--texts', '2')
     for contender in ('csv_plugin', 'one text at a time', 'OpenCompass',
                       'lm-eval', 'minicons'):
         assert f'\n| {contender}' in printed
 
 
 def test_head_training_is_measured():
-    printed = run('bench_head_training.py', '--tokens', '600', '--width', '8',
+    printed = run('bench_head_training', '--tokens', '600', '--width', '8',
                   '--models', '20', '--benchmarks', '2', '--steps', '3')
     assert 'one step by autograd' in printed
     assert 'exact solution after Phi' in printed
     assert '300 steps in torch.bfloat16' in printed
+
+
+def test_salience_training_is_measured():
+    printed = run('bench_salience_training', '--tokens', '600', '--texts',
+                  '12', '--width', '8', '--models', '12', '--benchmarks', '1')
+    assert 'T=600 H=8 M=12 B=1' in printed and 'CPU s' in printed
+
+
+def test_what_a_gpu_takes_is_measured_or_said_to_be_missing():
+    printed = run('bench_gpu', '--device', 'cpu', '--sizes', 'smoke',
+                  '--texts', '2', '--tokens', '600', '--width', '8', '--steps',
+                  '2')
+    assert 'share of the ideal forward' in printed
+    assert '2 steps of Algorithm 2, 600 x 8, torch.bfloat16' in printed
+    if not torch.cuda.is_available():
+        printed = run('bench_gpu')
+        assert printed == 'There is no GPU here: nothing was measured.\n'

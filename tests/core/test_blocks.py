@@ -3,6 +3,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import csc_array
 
 from csv_plugin.core.blocks import Block, join_blocks
 from csv_plugin.core.capability import capability_score
@@ -33,6 +37,26 @@ def test_columns_stand_side_by_side():
         ]))
     np.testing.assert_allclose(features.values @ columns.uniform,
                                capability_score(TABLE.losses, np.ones(5), 10))
+
+
+@given(
+    st.integers(0, 4).flatmap(lambda n: arrays(
+        float, (4, n), elements=st.floats(-9, 9).map(np.float32),
+        fill=st.just(0.))))  # yapf: disable
+def test_sums_of_columns_are_sums_of_tokens(coefficients):
+    columns, _ = join_blocks(
+        [Block('groups', GROUPS, ()),
+         Block('texts', TEXTS, ())])
+    found = columns.combine(csc_array(coefficients))
+    dense = np.hstack([GROUPS.matrix.toarray(), TEXTS.matrix.toarray()])
+    assert found.shape == (5, coefficients.shape[1])
+    np.testing.assert_allclose(
+        found.toarray(), dense @ coefficients, atol=1e-12)
+    # What a nat of a token adds: features and sums agree.
+    np.testing.assert_allclose(
+        TABLE.losses @ found.toarray(),
+        columns.features(TABLE).values @ coefficients,
+        atol=1e-12)
 
 
 def test_each_solver_gets_its_own_columns():

@@ -3,11 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array, hstack
 
-from csv_plugin.core.blocks import Block, join_blocks
+from csv_plugin.core.blocks import Block, JoinedColumns, join_blocks
 from csv_plugin.core.condensing import condensed
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.features import group_columns, text_columns
+from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import Auto, Ridge
@@ -48,11 +49,22 @@ def world():
 
 
 def trained(world, columns, solver, families=None):
+    """A predictor of features, which knows no tokens yet."""
     _, table, accuracies = world
-    predictor = fit_predictor(
+    return fit_predictor(
         columns.features(table), accuracies, families or FAMILIES, solver,
         TEXTS.fingerprint)
-    return predictor.with_tokens(TARGETS, columns)
+
+
+def on_tokens(predictor, columns):
+    """The predictor of token losses with all of the columns."""
+    parts = [block.columns for block in columns.blocks] if isinstance(
+        columns, JoinedColumns) else [columns]
+    return predictor.with_tokens(
+        TARGETS,
+        TokenColumns(columns.units,
+                     csc_array(hstack([part.matrix for part in parts])),
+                     columns.uniform, columns.scored))
 
 
 def joined(world, *solvers):
@@ -65,8 +77,8 @@ def joined(world, *solvers):
     ])
 
 
-def assert_same(world, found, expected):
-    losses = world[0]
+def assert_same(world, found, whole, columns):
+    losses, expected = world[0], on_tokens(whole, columns)
     tables = [
         one.predict_losses(losses, TEXTS.fingerprint)
         for one in (found, expected)
@@ -86,7 +98,7 @@ def test_scores_take_the_place_of_many_columns(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, Auto(solvers))
     assert whole.benchmarks[1].solver == 'texts ridge'
-    found = condensed(whole)
+    found = condensed(whole, TARGETS, columns)
     names = [
         known.benchmark for known in whole.benchmarks
         if known.solver == 'texts ridge'
@@ -97,7 +109,7 @@ def test_scores_take_the_place_of_many_columns(world):
     assert found.matrix.shape == (2 * N_TEXTS, len(found.units))
     np.testing.assert_array_equal(found.uniform[:2], whole.uniform[:2])
     assert not found.uniform[2:].any()
-    assert_same(world, found, whole)
+    assert_same(world, found, whole, columns)
 
 
 def test_few_columns_stay_and_unused_ones_go(world):
@@ -105,13 +117,13 @@ def test_few_columns_stay_and_unused_ones_go(world):
     _, solvers = joined(world, Ridge())
     # One of them, so that no benchmark can take texts.
     whole = trained(world, columns, solvers[0])
-    found = condensed(whole)
+    found = condensed(whole, TARGETS, columns)
     assert found.units == ('groups: x', 'groups: y')
     assert [known.solver for known in found.benchmarks] == ['groups ridge'] * 2
     for new, old in zip(found.benchmarks, whole.benchmarks):
         np.testing.assert_array_equal(new.model.coefficients,
                                       old.model.coefficients[:2])
-    assert_same(world, found, whole)
+    assert_same(world, found, whole, columns)
 
 
 def test_columns_of_the_all_token_loss_are_not_doubled(world):
@@ -119,19 +131,20 @@ def test_columns_of_the_all_token_loss_are_not_doubled(world):
     columns = text_columns(world[1])
     whole = trained(world, columns, Ridge())
     assert np.count_nonzero(whole.benchmarks[1].model.coefficients) > N_SCORES
-    found = condensed(whole)
+    found = condensed(whole, TARGETS, columns)
     assert found.units == whole.units
-    assert_same(world, found, whole)
+    assert_same(world, found, whole, columns)
 
 
 def test_twice_is_once(world):
     columns, solvers = joined(world)
-    once = condensed(trained(world, columns, Auto(solvers)))
-    again = condensed(once)
+    once = condensed(trained(world, columns, Auto(solvers)), TARGETS, columns)
+    narrow = TokenColumns(once.units, once.matrix, once.uniform, once.scored)
+    again = condensed(once, TARGETS, narrow)
     assert again.units == once.units
     np.testing.assert_array_equal(again.matrix.toarray(),
                                   once.matrix.toarray())
-    assert_same(world, again, once)
+    assert_same(world, again, once, narrow)
 
 
 def test_with_one_family_there_are_no_folds(world):
@@ -139,13 +152,17 @@ def test_with_one_family_there_are_no_folds(world):
     whole = trained(world, columns, Auto(solvers), ['one'] * N_MODELS)
     assert len(whole.benchmarks[0].intervals.folds.coefficients) == 0
     # Uniform weights of both groups: two columns, one score.
-    found = condensed(whole)
+    found = condensed(whole, TARGETS, columns)
     assert found.units == ('groups: x', 'groups: y')
-    assert_same(world, found, whole)
+    assert_same(world, found, whole, columns)
 
 
-def test_a_predictor_of_a_table_is_refused(world):
+def test_columns_and_tokens_must_be_those_of_the_training(world):
     columns = text_columns(world[1])
     whole = trained(world, columns, Ridge())
-    with pytest.raises(InputError, match='found columns of a table'):
-        condensed(replace(whole, targets=None, matrix=None))
+    scored = replace(columns, scored=np.arange(2 * N_TEXTS) > 0)
+    with pytest.raises(InputError, match='the tokens that the training'):
+        condensed(whole, TARGETS, scored)
+    fewer = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
+    with pytest.raises(InputError, match='target tokens of the texts'):
+        condensed(whole, fewer, columns)

@@ -1,7 +1,7 @@
 """What ships is what the recipes make."""
+import importlib.util
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,25 +91,47 @@ def test_models_have_the_losses_of_the_collection(study, model, percent):
             losses.losses, known[losses.text_id].losses, atol=1e-4)
 
 
-def test_training_again_gives_the_same_predictions(study):
-    some = ('census', 'sums')
+def assert_same_predictions(found, expected):
+    assert found.benchmarks == expected.benchmarks
+    for part in ('values', 'low', 'high'):
+        np.testing.assert_allclose(
+            getattr(found, part), getattr(expected, part), atol=1e-6)
+
+
+def predictions(predictor, study):
+    return predictor.predict_losses(study.collection.losses,
+                                    study.targets.fingerprint)
+
+
+def test_the_tool_trains_the_same_predictor(study, tmp_path):
+    """The whole training again, which takes a minute."""
+    path = shipped.ZOO.parents[2] / 'tools/train_scoring_head.py'
+    spec = importlib.util.spec_from_file_location('train_scoring_head', path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.main([
+        '--collection',
+        str(shipped.COLLECTION), '--scoring-lm',
+        str(shipped.SCORING_LM), '--tokenizer',
+        str(shipped.SCORING_TOKENIZER), '--out',
+        str(tmp_path)
+    ]) == 0
+    found, expected = (
+        load_predictor(one)
+        for one in (tmp_path / 'predictor.safetensors', shipped.PREDICTOR))
+    assert found.units == expected.units
+    assert [known.solver for known in found.benchmarks
+            ] == [known.solver for known in expected.benchmarks]
+    assert_same_predictions(
+        predictions(found, study), predictions(expected, study))
+
+
+def test_the_baseline_is_that_of_the_same_models(study):
     fitted = study.collection.models_in('train', 'validation')
-    collection = replace(
-        study.collection,
-        accuracies=study.collection.accuracies.select_benchmarks(some))
-    training = Training(collection, study.targets, fitted, study.states)
-    for path, again in ((shipped.PREDICTOR, training.auto()),
-                        (shipped.BASELINE, training.all_token_loss())):
-        expected, found = (
-            predictor.predict_losses(study.collection.losses,
-                                     study.targets.fingerprint)
-            for predictor in (load_predictor(path), again))
-        columns = [expected.benchmarks.index(name) for name in some]
-        for part in ('values', 'low', 'high'):
-            np.testing.assert_allclose(
-                getattr(found, part),
-                getattr(expected, part)[:, columns],
-                atol=1e-6)
+    found = Training(study.collection, study.targets, fitted).all_token_loss()
+    assert_same_predictions(
+        predictions(found, study),
+        predictions(load_predictor(shipped.BASELINE), study))
 
 
 def accuracy(folder, tokenizer, kind):

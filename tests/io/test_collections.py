@@ -3,35 +3,27 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.collections import collect_runs, read_collection
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
-from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.collections import read_collection, write_collection
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
 from csv_plugin.io.text_sets import write_texts
+from .dump_files import OTHER_TEXTS, TEXTS, dump, write_dumps
 
-TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
 MODELS = {'m@1': 'train', 'm@2': 'validation', 'n': 'test'}
 
 
-def write_folder(folder, scores='model,exam\nm@1,0.5\nn,0.75\n'):
+def write_folder(folder, scores='model,exam\nm@1,0.5\nn,0.75\n', split=True):
     write_texts(folder / 'texts.jsonl', TEXTS)
-    rows = [f'{model},{model[0]},{split}\n' for model, split in MODELS.items()]
-    (folder / 'models.csv').write_text('model,family,split\n' + ''.join(rows))
+    rows = [
+        f'{model},{model[0]}' + f',{name}' * split
+        for model, name in MODELS.items()
+    ]
+    (folder / 'models.csv').write_text('\n'.join(
+        ['model,family' + ',split' * split, *rows]))
     (folder / 'scores.csv').write_text(scores)
     (folder /
      'benchmarks.csv').write_text('benchmark,chance,n_items\nexam,0.25,40\n')
-    for number, model in enumerate(MODELS):
-        info = DumpInfo(TEXTS.fingerprint, model, 't', 'none', 'float32', 0, 0,
-                        {})
-        losses = tuple(
-            TokenLosses(
-                text.text_id, [number + .5],
-                TokenSpans.from_token_bytes([text.text.encode()], text.text),
-                len(text.text),
-                sha256=text.sha256) for text in reversed(TEXTS.texts))
-        write_dump(folder / f'{model}.parquet', TokenLossDump(info, losses))
+    write_dumps(folder, {m: i + .5 for i, m in enumerate(MODELS)})
 
 
 def test_everything_is_joined_by_model(tmp_path):
@@ -59,53 +51,87 @@ def test_on_some_texts(tmp_path):
     assert [t.text_id for t in part.losses['m@1']] == ['b']
 
 
+def test_coverage_tells_who_has_no_score(tmp_path):
+    write_folder(
+        tmp_path, scores='model,exam,quiz\nm@1,0.5,\nm@2,,\nn,0.75,1\n')
+    with (tmp_path / 'benchmarks.csv').open('a') as file:
+        file.write('quiz,0,\n')
+    assert read_collection(tmp_path).coverage() == [
+        '3 models, losses on 2 texts', 'exam: 2 scores, none of m@2',
+        'quiz: 1 scores, none of m@1, m@2'
+    ]
+    write_folder(tmp_path, 'model,exam\nm@1,0.5\nm@2,0\nn,0.75\n')
+    assert read_collection(tmp_path).coverage()[1:] == ['exam: 3 scores']
+
+
 def test_what_does_not_fit_is_refused(tmp_path):
     write_folder(tmp_path, scores='model,exam\nstranger,0.5\n')
     with pytest.raises(InputError, match="models.csv, found 'stranger'"):
         read_collection(tmp_path)
     write_folder(tmp_path)
-    with pytest.raises(InputError, match="in split 'other'"):
+    with pytest.raises(
+            InputError,
+            match="in split 'other', found only "
+            r"\['test', 'train', 'validation'\]"):
         read_collection(tmp_path).models_in('other')
     (tmp_path / 'n.parquet').unlink()
     with pytest.raises(InputError, match='n.parquet'):
         read_collection(tmp_path)
 
 
-def make_runs(tmp_path):
-    """Two runs that hold different models, and the tables beside them."""
-    tables = tmp_path / 'tables'
-    tables.mkdir()
-    write_folder(tables)
-    for number, models in ((1, ['m@1', 'm@2']), (2, ['n'])):
-        run = tmp_path / f'run{number}'
-        (run / 'summary').mkdir(parents=True)
-        (run / 'summary/summary_1.csv').write_text(
-            f'dataset,version,metric,mode,{",".join(models)}\n'
-            f'exam,1f,accuracy,gen,{",".join(["25.0"] * len(models))}\n')
-        for model in models:
-            folder = run / 'predictions' / model
-            folder.mkdir(parents=True)
-            (tables / f'{model}.parquet').rename(
-                folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet')
-    names = ('texts.jsonl', 'models.csv', 'benchmarks.csv')
-    return [tmp_path / 'run1', tmp_path / 'run2'], [tables / n for n in names]
+def test_losses_on_other_texts_are_refused(tmp_path):
+    write_folder(tmp_path)
+    write_dumps(tmp_path, {'n': 1.}, OTHER_TEXTS)
+    with pytest.raises(
+            InputError, match="dump of 'n'.*earlier wording of 'a'"):
+        read_collection(tmp_path)
 
 
-def test_runs_become_a_collection(tmp_path):
-    runs, tables = make_runs(tmp_path)
-    collect_runs(tmp_path / 'new/collection', runs, *tables)
+def test_models_without_splits_have_no_split_to_name(tmp_path):
+    write_folder(tmp_path, split=False)
+    found = read_collection(tmp_path)
+    assert {known.split for known in found.info.values()} == {''}
+    with pytest.raises(InputError, match="in split 'train', found no split"):
+        found.models_in('train')
+
+
+INFO = {
+    'm@1': ModelInfo('m', 'train', .5),
+    'm@2': ModelInfo('m', '', np.nan),
+    'n': ModelInfo('n', 'test', 70.)
+}
+BENCHMARKS = {
+    'exam': BenchmarkInfo(.25, 40, True, ''),
+    'quiz': BenchmarkInfo(0., 0, True, '')
+}
+SCORES = {'m@1': {'exam': 1 / 3}, 'n': {'exam': .75, 'quiz': 0.}}
+
+
+def write(folder):
+    dumps = {model: dump(model, i + .5) for i, model in enumerate(INFO)}
+    write_collection(folder, TEXTS, dumps, INFO, SCORES, BENCHMARKS)
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    write(tmp_path / 'new/collection')
     found = read_collection(tmp_path / 'new/collection')
-    assert list(found.losses) == list(MODELS)
-    np.testing.assert_array_equal(found.accuracies.column('exam'), [.25] * 3)
-    assert [losses[0].losses[0]
-            for losses in found.losses.values()] == [.5, 1.5, 2.5]
+    assert found.texts == TEXTS
+    assert repr(found.info) == repr(INFO)
+    assert [texts[0].losses[0]
+            for texts in found.losses.values()] == [.5, 1.5, 2.5]
+    known = found.accuracies
+    assert known.benchmarks == tuple(BENCHMARKS)
+    # Models that were not run have a row of their own: nothing is lost.
+    np.testing.assert_array_equal(
+        known.values, [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]])
+    np.testing.assert_array_equal(known.chance, [.25, 0])
+    np.testing.assert_array_equal(known.n_items, [40, 0])
 
 
-def test_what_is_missing_is_named_before_anything_is_written(tmp_path):
-    runs, tables = make_runs(tmp_path)
-    with pytest.raises(InputError, match="losses of 'n'.*run1.*found none"):
-        collect_runs(tmp_path / 'new', runs[:1], *tables)
-    tables[2].write_text('benchmark,chance,n_items\nquiz,0,9\n')
-    with pytest.raises(InputError, match="a score on 'quiz'"):
-        collect_runs(tmp_path / 'new', runs, *tables)
-    assert not (tmp_path / 'new').exists()
+def test_what_was_there_is_replaced(tmp_path):
+    write(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    write_folder(tmp_path)
+    write(tmp_path)
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert after == before

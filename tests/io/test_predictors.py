@@ -422,6 +422,10 @@ def dangers(source: str) -> set[str]:
     """Forbidden imports, names, attributes and arguments in a source."""
     tree, found = ast.parse(source), set()
     alias = {'np': 'numpy', 'pd': 'pandas'}
+    subscripted = [
+        node.value for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+    ]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [name.name for name in node.names]
@@ -431,7 +435,7 @@ def dangers(source: str) -> set[str]:
             found.update(f'{node.module}.{n.name}' for n in node.names)
         elif isinstance(node, ast.Name):
             # OpenCompass calls a part of its configs `eval`.
-            if isinstance(node.ctx, ast.Load):
+            if isinstance(node.ctx, ast.Load) and node not in subscripted:
                 found.add(node.id)
         elif isinstance(node, ast.Attribute):
             base, _, rest = ast.unparse(node).partition('.')
@@ -450,7 +454,7 @@ def dangers(source: str) -> set[str]:
     ('f = eval("1")', {'eval'}),
     ('def f():\n    import joblib.memory', {'joblib'}),
     ('exec(text)', {'exec'}),
-    ('eval = dict(n=1)', set()),
+    ('eval = dict(n=1)\neval["n"] = 2', set()),
     ('model.eval()\nmodel.load(path)\nnumpy.load(path)', set()),
     ('# no pickle here\n"pickle, torch.load"', set()),
 ])

@@ -63,6 +63,13 @@ def test_models_without_sizes(write) -> None:
     assert isnan(models['a'].params_b)
 
 
+@pytest.mark.parametrize('table', [
+    'model,family\na,Yi\n', 'model,family,split\na,Yi,\n'
+])  # yapf: disable
+def test_models_without_splits(write, table) -> None:
+    assert read_models(write(table))['a'].split == ''
+
+
 def test_benchmarks(write) -> None:
     benchmarks = read_benchmarks(
         write('benchmark,chance,n_items,main,kind\n'
@@ -150,7 +157,6 @@ def test_what_spreadsheets_and_editors_write_is_read(write, content) -> None:
      "line 2, column 'x': .* found '-1'. Leave the cell empty"),
     ('scores', 'model,x\na,NaN\n', "line 2, column 'x': .* found 'NaN'"),
     ('scores', 'model,x\na,n/a\n', "line 2, column 'x': .* found 'n/a'"),
-    ('models', 'model,family\na,Yi\n', "expected a column 'split'"),
     ('models', 'model,split\na,test\n', "expected a column 'family'"),
     ('models', 'model,family,split\na,,test\n',
      "line 2, column 'family': expected some text, found an empty cell"),

@@ -3,16 +3,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from scipy.sparse import csc_array
 
 from csv_plugin.core.capability import capability_score
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.feature_blocks import (feature_blocks, state_columns,
+from csv_plugin.lm.feature_blocks import (feature_blocks, load_scoring_lm,
                                           target_tokens, token_states)
 from csv_plugin.lm.hidden_states import (StateScale, accumulate_phi,
                                          hidden_states)
+from csv_plugin.lm.state_columns import StateColumns
 from .models import make, tokenizer
 
 TEXTS = TextSet(
@@ -38,10 +41,16 @@ def world():
 
 
 def test_states_of_all_tokens_in_order(world):
-    model, made, targets, _, states = world
-    assert len(states) == targets.n_tokens
-    starts = np.append(0, np.cumsum([len(spans) for spans in targets.spans]))
-    for chunk in hidden_states(model, made, TEXTS.texts):
+    """Shortest text first, though the scoring LM reads the longest first."""
+    model, made, _, _, _ = world
+    texts = TextSet(TEXTS.texts[::-1])
+    states = token_states(model, made, texts)
+    targets = target_tokens(made, texts)
+    assert states.dtype == torch.float32
+    counts = [len(spans) for spans in targets.spans]
+    assert len(states) == targets.n_tokens and counts[0] < counts[-1]
+    starts = np.append(0, np.cumsum(counts))
+    for chunk in hidden_states(model, made, texts.texts):
         first = starts[chunk.text] + chunk.first
         np.testing.assert_array_equal(states[first:first + len(chunk.states)],
                                       chunk.states)
@@ -50,7 +59,7 @@ def test_states_of_all_tokens_in_order(world):
 def test_columns_are_those_of_phi(world):
     """Up to the tokens that the states are standardised over."""
     model, made, _, table, states = world
-    columns = state_columns(states, table)
+    columns = StateColumns.of(states, table)
     features = columns.features(table)
     assert columns.scored.tolist() == table.scored.tolist()
     np.testing.assert_allclose(
@@ -59,29 +68,13 @@ def test_columns_are_those_of_phi(world):
             np.where(table.scored, table.losses, 0), np.ones(len(states)),
             table.n_chars.sum()))
     phi, scale = accumulate_phi(hidden_states(model, made, TEXTS.texts), table)
-    ours = StateScale.of(states[table.scored].astype(float))
+    ours = StateScale.of(states.double().numpy()[table.scored])
     # phi_ours = (phi * spread + mean loss * (mean - our mean)) / our spread
     loss = phi.values[:, :1]
     expected = (phi.values[:, 1:] * scale.spread + loss *
                 (scale.mean - ours.mean)) / ours.spread
     np.testing.assert_allclose(
         features.values[:, 1:], expected, rtol=1e-5, atol=1e-5)
-
-
-def test_tokens_outside_a_part_have_no_weight(world):
-    _, _, targets, table, states = world
-    part = answer_mask(TEXTS, targets.spans)
-    columns = state_columns(states, table, part)
-    dense = columns.matrix.toarray()
-    assert not dense[~part].any() and (dense[part, 0] > 0).all()
-    np.testing.assert_allclose(
-        dense[part, 1:].mean(axis=0) * table.n_chars.sum(), 0, atol=1e-6)
-
-
-def test_a_state_for_every_token_is_needed(world):
-    _, _, _, table, states = world
-    with pytest.raises(InputError, match='one a token, found'):
-        state_columns(states[1:], table)
 
 
 def test_what_auto_is_offered(world):
@@ -118,8 +111,8 @@ def test_answers_of_a_source_alone(world, with_states):
         part = answers & (sources == source)
         assert part.any()
         np.testing.assert_array_equal(columns.scored, table.scored)
-        np.testing.assert_array_equal(columns.matrix.toarray().any(axis=1),
-                                      part)
+        uniform = columns.combine(csc_array(columns.uniform[:, None]))
+        np.testing.assert_array_equal(uniform.toarray()[:, 0] > 0, part)
         features = columns.features(table)
         np.testing.assert_allclose(
             features.values @ columns.uniform,
@@ -144,3 +137,23 @@ def test_without_answers_there_are_no_answer_states(world):
     plain = TextSet(tuple(Text(t.text_id, t.text, t.source) for t in TEXTS))
     names = [b.name for b in feature_blocks(table, plain, targets, states)]
     assert names == ['groups', 'texts', 'states']
+
+
+@pytest.mark.parametrize('apart', [False, True])
+def test_a_scoring_lm_is_loaded_from_its_folder(tmp_path, apart):
+    """With its tokenizer or one that lies elsewhere."""
+    make('llama').half().save_pretrained(tmp_path / 'model')
+    folder = tmp_path / ('tokenizer' if apart else 'model')
+    tokenizer().save_pretrained(folder)
+    model, made = load_scoring_lm(tmp_path / 'model',
+                                  folder if apart else None)
+    assert model.dtype == (
+        torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    assert made('a dog')['input_ids'] == tokenizer()('a dog')['input_ids']
+
+
+def test_a_folder_without_a_scoring_lm_is_one_line(tmp_path):
+    with pytest.raises(InputError, match='a causal LM and its token') as error:
+        load_scoring_lm(tmp_path)
+    assert str(tmp_path) in str(error.value)
+    assert '\n' not in str(error.value)

@@ -3,9 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.capability import label_token_loss
+from csv_plugin.core.condensing import condensed
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
@@ -79,24 +81,81 @@ def predicted(predictor, collection, models=OTHERS):
         collection.losses_of(models), TEXTS.fingerprint)
 
 
-def test_it_is_auto_among_all_blocks(collection, targets, states, predictor):
+def whole(collection, targets, states, pick):
+    """A predictor of features, and what `pick` makes its solver of."""
     table = targets.table(collection.losses_of(FITTED))
     columns, solvers = join_blocks(
         feature_blocks(table, TEXTS, targets, states))
-    expected = fit_predictor(
+    predictor = fit_predictor(
         columns.features(table), collection.accuracies.select(FITTED),
-        [collection.info[model].family for model in FITTED], Auto(solvers),
-        TEXTS.fingerprint).with_tokens(targets, columns)
-    known, = predictor.benchmarks
-    assert known.solver == expected.benchmarks[0].solver != 'uniform'
-    assert known.fit_models == FITTED
+        [collection.info[model].family for model in FITTED], pick(solvers),
+        TEXTS.fingerprint)
+    return predictor, columns
+
+
+def assert_condensed(predictor, collection, targets, expected, columns):
     assert len(predictor.units) < len(expected.units)
-    found, wanted = (
-        predicted(one, collection, MODELS) for one in (predictor, expected))
+    found = predicted(predictor, collection, MODELS)
+    table = targets.table(collection.losses_of(MODELS))
+    wanted = expected.predict(columns.features(table), TEXTS.fingerprint)
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
             getattr(found, part), getattr(wanted, part), atol=1e-9)
+    for part in ('extrapolated', 'in_sample'):
+        np.testing.assert_array_equal(
+            getattr(found, part), getattr(wanted, part))
+
+
+def test_it_is_auto_among_all_blocks(collection, targets, states, predictor):
+    expected, columns = whole(collection, targets, states, Auto)
+    known, = predictor.benchmarks
+    assert known.solver == expected.benchmarks[0].solver != 'uniform'
+    assert known.fit_models == FITTED
+    assert_condensed(predictor, collection, targets, expected, columns)
+    found = predicted(predictor, collection, MODELS)
     assert found.in_sample[:, 0].tolist() == [m in FITTED for m in MODELS]
+
+
+@pytest.mark.parametrize('name', ['states', 'answer states'])
+def test_scores_of_states_travel_as_columns(collection, targets, states, name):
+    """One column a score in place of one a direction."""
+    expected, columns = whole(
+        collection, targets, states,
+        lambda solvers: next(solver for solver in solvers
+                             if solver.name == f'{name} ridge'))
+    known, = expected.benchmarks
+    assert known.penalty < np.inf
+    narrow = condensed(expected, targets, columns)
+    n_scores = 1 + len(known.intervals.folds.coefficients)
+    assert narrow.units[-n_scores:] == tuple(f'sums: score {i}'
+                                             for i in range(n_scores))
+    assert_condensed(narrow, collection, targets, expected, columns)
+    # The weights, token by token: the share of the loss and h_t . c.
+    weights = narrow.token_weights('sums')
+    per_nat = columns.combine(
+        csc_array(
+            np.stack([known.model.coefficients, expected.uniform], axis=1)))
+    top, bottom = per_nat.toarray().T
+    np.testing.assert_allclose(weights, top / bottom, atol=1e-9)
+    part = answer_mask(TEXTS, targets.spans)
+    if name == 'states':
+        part[:] = True
+    np.testing.assert_array_equal(np.abs(weights) > 1e-12, part)
+
+
+def test_who_watches_sees_the_path(collection, targets, states):
+    seen = {}
+    made = Training(collection, targets, FITTED, states).auto(
+        watch=lambda name, task, fit: seen.update({name: (task, fit)}))
+    (name, (task, fit)), = seen.items()
+    known, = made.benchmarks
+    assert (name, fit.solver, fit.penalty) == ('sums', known.solver,
+                                               known.penalty)
+    assert fit.path is not None and fit.penalty in fit.path.penalties
+    np.testing.assert_allclose(
+        fit.model.predict(task.values),
+        predicted(made, collection, FITTED).values[:, 0],
+        atol=1e-9)
 
 
 def test_it_sees_nothing_of_other_models(collection, targets, predictor,

@@ -23,6 +23,11 @@ def chunks(parts=PARTS):
         yield StateChunk(text, first, STATES[start:start + n])
 
 
+#: Types that are stored, each with its precision.
+DTYPES = {torch.bfloat16: 2**-8, torch.float32: 0.}
+for_dtypes = pytest.mark.parametrize('dtype', DTYPES)
+
+
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / 'states.safetensors'
@@ -30,41 +35,55 @@ def path(tmp_path):
     return path
 
 
-def test_chunks_in_any_order_land_at_their_tokens(path):
+@for_dtypes
+def test_chunks_in_any_order_land_at_their_tokens(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
     states = open_states(path, 'tiny', 'abc')
-    assert states.dtype == torch.bfloat16
-    assert torch.equal(states, torch.from_numpy(STATES).bfloat16())
+    assert states.dtype == dtype
+    assert torch.equal(states, torch.from_numpy(STATES).to(dtype))
 
 
-def test_file_is_plain_safetensors(path):
+def test_half_the_bytes_by_default(path):
+    assert open_states(path, 'tiny', 'abc').dtype == torch.bfloat16
+
+
+@for_dtypes
+def test_file_is_plain_safetensors(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
     assert torch.equal(
         load_file(path)['states'],
-        torch.from_numpy(STATES).bfloat16())
+        torch.from_numpy(STATES).to(dtype))
 
 
-def test_data_start_at_a_multiple_of_8(path):
+@for_dtypes
+def test_data_start_at_a_multiple_of_8(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
     content = path.read_bytes()
     length = int.from_bytes(content[:8], 'little')
     assert length % 8 == 0
-    assert len(content) == 8 + length + 2 * STATES.size
+    assert len(content) == 8 + length + dtype.itemsize * STATES.size
 
 
-def test_chunks_come_back_text_by_text(path):
+@for_dtypes
+def test_chunks_come_back_text_by_text(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
     found = list(state_chunks(open_states(path, 'tiny', 'abc'), OFFSETS))
     assert [(c.text, c.first, len(c.states)) for c in found] == [
         (0, 0, 3), (1, 0, 0), (2, 0, 5), (3, 0, 2)
     ]  # yapf: disable
     together = np.concatenate([chunk.states for chunk in found])
     assert together.dtype == np.float32
-    np.testing.assert_allclose(together, STATES, rtol=2**-8)
+    np.testing.assert_allclose(together, STATES, rtol=DTYPES[dtype])
 
 
-def test_views_are_written_as_they_read(tmp_path):
+@for_dtypes
+def test_views_are_written_as_they_read(tmp_path, dtype):
     part = StateChunk(0, 0, np.asfortranarray(STATES)[::2])
-    write_states(tmp_path / 'f', [part], np.array([0, 5]), 'tiny', 'abc')
+    write_states(tmp_path / 'f', [part], np.array([0, 5]), 'tiny', 'abc',
+                 dtype)
     assert torch.equal(
         open_states(tmp_path / 'f', 'tiny', 'abc'),
-        torch.from_numpy(STATES[::2].copy()).bfloat16())
+        torch.from_numpy(STATES[::2].copy()).to(dtype))
 
 
 @pytest.mark.skipif('not __import__("pathlib").Path("/proc").is_dir()')
@@ -117,7 +136,8 @@ def test_other_safetensors_file_is_refused(tmp_path, metadata):
 
 @pytest.mark.parametrize('version, name, states, message', [
     (2, 'states', torch.zeros(2, 2).bfloat16(), 'format_version 1'),
-    (1, 'states', torch.zeros(2, 2), 'bfloat16'),
+    (1, 'states', torch.zeros(2, 2).double(), 'bfloat16 or float32'),
+    (1, 'states', torch.zeros(2, 2).half(), 'found torch.float16'),
     (1, 'states', torch.zeros(4).bfloat16(), r'\(T, H\)'),
     (1, 'other', torch.zeros(2, 2).bfloat16(), 'states'),
 ])

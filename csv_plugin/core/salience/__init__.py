@@ -1,7 +1,8 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.auto import Auto
-from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
-                                           Task, fold_masks)
+from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
+                                           SalienceModel, Solver, Task,
+                                           fold_masks)
 from csv_plugin.core.salience.constant import Constant
 from csv_plugin.core.salience.linear import Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
@@ -15,6 +16,7 @@ SOLVERS = {
 }
 
 __all__ = [
-    'Auto', 'Constant', 'NonNegative', 'Ridge', 'SOLVERS', 'SalienceFit',
-    'SalienceModel', 'Solver', 'Task', 'Uniform', 'fold_masks'
+    'Auto', 'Constant', 'NonNegative', 'RegularisationPath', 'Ridge',
+    'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task', 'Uniform',
+    'fold_masks'
 ]

@@ -1,6 +1,6 @@
 """What every salience solver takes and returns."""
 from dataclasses import dataclass, field, fields
-from typing import Protocol, Sequence, Union
+from typing import Any, Optional, Protocol, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,7 @@ class SalienceModel:
                   (self.score(values) - self.beta[..., None]))
         return (1 - self.floor[..., None]) * p * (1 - p)
 
-    def __getitem__(self, index: Union[int, slice]) -> 'SalienceModel':
+    def __getitem__(self, index: Any) -> 'SalienceModel':
         return SalienceModel(self.coefficients[index], self.alpha[index],
                              self.beta[index], self.floor[index])
 
@@ -121,6 +121,21 @@ class SalienceModel:
 
 
 @dataclass(frozen=True, eq=False)
+class RegularisationPath:
+    """Fits to all models, from uniform weights to ever freer ones.
+
+    Args:
+        penalties (NDArray): Falling, infinite first, shape `(P,)`.
+        models (SalienceModel): One per penalty, stacked, `(P, ...)`.
+        held_out_mse (NDArray): Mean squared errors of their fold models on
+            held-out families; NaN if nothing was held out. Shape `(P,)`.
+    """
+    penalties: NDArray
+    models: SalienceModel
+    held_out_mse: NDArray
+
+
+@dataclass(frozen=True, eq=False)
 class SalienceFit:
     """A solver's answer for one benchmark.
 
@@ -134,6 +149,8 @@ class SalienceFit:
             uniform weighting itself.
         cv_mse (float): Mean squared error on the held-out models.
         notes (tuple[str, ...]): What a user should know, plain sentences.
+        path (Optional[RegularisationPath]): What the penalty was chosen
+            from; None if there was no choice.
     """
     solver: str
     model: SalienceModel
@@ -142,6 +159,7 @@ class SalienceFit:
     penalty: float
     cv_mse: float
     notes: tuple[str, ...] = field(default=())
+    path: Optional[RegularisationPath] = None
 
 
 class Solver(Protocol):

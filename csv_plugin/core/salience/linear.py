@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.regression import Regressions
-from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
-                                           fit_notes, floor_candidates,
-                                           held_out_mse)
+from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
+                                           SalienceModel, Task, fit_notes,
+                                           floor_candidates, held_out_mse)
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
@@ -110,13 +110,16 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     predicted = np.array([problems.predict(t) for t in path]).reshape(shape)
     errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
     best, floor = np.unravel_index(np.argmin(errors), errors.shape)
+    # By penalty and mask.
     models = basis.models(
-        np.array(path).reshape(shape)[best, floor], floors[floor],
-        task.uniform)
+        np.array(path).reshape(shape)[:, floor], floors[floor], task.uniform)
+    chosen = models[int(best)]
     gained = bool(best > 0) or name == Uniform.name
-    return SalienceFit(name, models[-1], models[:-1], masks,
-                       (np.inf, *penalties)[best], float(errors[best, floor]),
-                       fit_notes(models[-1], masks, gained))
+    tried = np.array([np.inf, *penalties])
+    return SalienceFit(
+        name, chosen[-1], chosen[:-1], masks, float(tried[best]),
+        float(errors[best, floor]), fit_notes(chosen[-1], masks, gained),
+        RegularisationPath(tried, models[:, -1], errors[:, floor]))
 
 
 def _regularisation_path(problems: Regressions,

@@ -15,8 +15,9 @@ from scipy.special import expit
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.regression import fit_line
-from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
-                                           fit_notes, held_out_mse)
+from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
+                                           SalienceModel, Task, fit_notes,
+                                           held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
 from csv_plugin.core.sigmoid import scaling_law
 
@@ -67,8 +68,14 @@ class NonNegative:
             return fallback
         models = candidates[best]
         notes = fit_notes(models[-1], masks, gained=True)
-        return SalienceFit(self.name, models[-1], models[:-1], masks,
-                           self.penalties[best], float(errors[best]), notes)
+        path = RegularisationPath(
+            np.array([np.inf, *self.penalties]),
+            SalienceModel.stack(
+                [uniform.model, *(models[-1] for models in candidates)]),
+            np.array([uniform.cv_mse, *errors]))
+        return SalienceFit(self.name, models[-1],
+                           models[:-1], masks, self.penalties[best],
+                           float(errors[best]), notes, path)
 
     def _path(self, task: Task, floor: float) -> Iterator[SalienceModel]:
         """One model per penalty, each started at the last one."""

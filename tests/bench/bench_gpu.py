@@ -1,0 +1,167 @@
+"""Token losses and head training on a GPU; says so where there is none.
+
+    python -m tests.bench.bench_gpu [--sizes smoke 1.8B 7B] [--texts 550]
+
+Random-weight Llama models in bf16 read random texts of 50 to 1191 tokens.
+Seconds are wall time between synchronisations, the faster of two passes after
+a warm-up. The *ideal forward* runs the body alone over the same number of
+tokens in full batches, without padding, prefix or head: its share of our time
+tells what is left to gain. Memory is the most allocated beyond the model.
+"""
+import argparse
+import time
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from csv_plugin.core.texts import Text
+from csv_plugin.lm.batching import default_max_tokens
+from csv_plugin.lm.causal_lm import evaluating
+from csv_plugin.lm.token_losses import token_losses
+from csv_plugin.lm.training import HeadSettings, train_heads
+from tests.bench.bench_head_training import PAPER_STEPS
+from tests.bench.bench_head_training import simulate as simulate_heads
+from tests.bench.bench_token_losses import make_tokenizer, random_texts
+
+PASSES = 2
+CONTEXT = 2048
+#: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
+SIZES = {
+    'smoke': (64, 2, 4, 2, 128, 4000),
+    '1.8B': (2048, 24, 16, 8, 8192, 92544),
+    '7B': (4096, 32, 32, 8, 14336, 92544),
+}
+
+
+def make_model(size, device):
+    width, layers, heads, kv_heads, mlp, vocabulary = SIZES[size]
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=mlp,
+        max_position_embeddings=CONTEXT,
+        bos_token_id=0,
+        eos_token_id=0)
+    torch.manual_seed(0)
+    with torch.device(device):
+        torch.set_default_dtype(torch.bfloat16)
+        model = LlamaForCausalLM(config)
+        torch.set_default_dtype(torch.float32)
+    return model.eval()
+
+
+def seconds_of(function, device):
+    """Of the faster pass, and the most memory it took beyond before, MB."""
+    on_gpu = device == 'cuda'
+    wait = torch.cuda.synchronize if on_gpu else (lambda: None)
+    function()
+    wait()
+    before = torch.cuda.memory_allocated() if on_gpu else 0
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    seconds = []
+    for _ in range(PASSES):
+        start = time.perf_counter()
+        function()
+        wait()
+        seconds.append(time.perf_counter() - start)
+    peak = torch.cuda.max_memory_allocated() if on_gpu else 0
+    return min(seconds), (peak - before) / 2**20
+
+
+def ideal_forward(model, n_tokens, device):
+    """The body over that many tokens, in full batches."""
+    width = min(CONTEXT, default_max_tokens(torch.device(device)))
+    rows = max(1, default_max_tokens(torch.device(device)) // width)
+    ids = torch.randint(1, 1000, (rows, width), device=device)
+    with evaluating(model):
+        for _ in range(-(-n_tokens // ids.numel())):
+            model.model(ids, use_cache=False)
+
+
+def one_at_a_time(model, tokenizer, texts, device):
+    """The plain way: a text, its logits in fp32, a cross entropy."""
+    with evaluating(model):
+        for text in texts:
+            ids = torch.tensor([[0, *tokenizer(text.text).input_ids]],
+                               device=device)
+            logits = model(ids, use_cache=False).logits[0, :-1].float()
+            torch.nn.functional.cross_entropy(
+                logits, ids[0, 1:], reduction='none').cpu()
+
+
+def bench_losses(size, n_texts, device):
+    model = make_model(size, device)
+    tokenizer = make_tokenizer(SIZES[size][-1])
+    texts = [
+        Text(str(i), text)
+        for i, text in enumerate(random_texts(SIZES[size][-1], n_texts))
+    ]
+    n_tokens = sum(
+        len(found.losses) for found in token_losses(model, tokenizer, texts))
+    print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {n_tokens} tokens'
+          '\n\n| | s | tokens / s | extra MB |\n|---|---|---|---|')
+    ways = {
+        'csv_plugin':
+        lambda: token_losses(model, tokenizer, texts),
+        'ideal forward':
+        lambda: ideal_forward(model, n_tokens, device),
+        'one text at a time':
+        lambda: one_at_a_time(model, tokenizer, texts, device),
+    }
+    found = {}
+    for name, way in ways.items():
+        found[name], memory = seconds_of(way, device)
+        print(f'| {name} | {found[name]:.2f} | {n_tokens / found[name]:.0f} '
+              f'| {memory:.0f} |')
+    ours = found['csv_plugin']
+    print(f'\nshare of the ideal forward {found["ideal forward"] / ours:.2f}; '
+          f'one text at a time takes {found["one text at a time"] / ours:.2f} '
+          'times as long')
+
+
+def bench_heads(n_tokens, width, n_steps, device):
+    """Algorithm 2 with 40 models and 6 benchmarks."""
+    states, table, accuracies = simulate_heads(n_tokens, width, 40, 6)
+    settings = HeadSettings(
+        optimiser='adam', n_steps=n_steps, patience=n_steps + 1)
+    for dtype in (torch.float32, torch.bfloat16):
+        typed = states.to(device, dtype)
+        start = time.perf_counter()
+        heads = train_heads(typed, table, accuracies, table.models[:32],
+                            table.models[32:], settings)
+        seconds = time.perf_counter() - start
+        error = np.nanmean(heads.train_mse[-1])
+        print(f'{n_steps} steps of Algorithm 2, {n_tokens} x {width}, '
+              f'{dtype}: {seconds:.1f} s, train MSE {error:.1e}')
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        '--sizes', nargs='+', choices=SIZES, default=['1.8B', '7B'])
+    parser.add_argument('--texts', type=int, default=550)
+    parser.add_argument('--tokens', type=int, default=180_000)
+    parser.add_argument('--width', type=int, default=2048)
+    parser.add_argument('--steps', type=int, default=PAPER_STEPS)
+    parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
+    options = parser.parse_args()
+    if options.device == 'cuda' and not torch.cuda.is_available():
+        print('There is no GPU here: nothing was measured.')
+        return
+    name = torch.cuda.get_device_name() if options.device == 'cuda' else 'CPU'
+    print(f'{name}, torch {torch.__version__}')
+    for size in options.sizes:
+        bench_losses(size, options.texts, options.device)
+    print()
+    bench_heads(options.tokens, options.width, options.steps, options.device)
+
+
+if __name__ == '__main__':
+    main()

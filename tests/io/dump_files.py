@@ -1,0 +1,67 @@
+"""Dumps of small models, and where runs and folders hold them."""
+from collections.abc import Sequence
+from pathlib import Path
+
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.run_dumps import dataset_abbr
+
+TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
+OTHER_TEXTS = TextSet((Text('a', 'two', 'x'), Text('b', 'five', 'y')))
+
+
+def dump(model: str, loss: float, texts: TextSet = TEXTS) -> TokenLossDump:
+    """One token per text, all of one loss, texts in reverse order."""
+    info = DumpInfo(texts.fingerprint, model, 't', 'none', 'float32', 0, 0, {})
+    return TokenLossDump(
+        info,
+        tuple(
+            TokenLosses(
+                text.text_id, [loss],
+                TokenSpans.from_token_bytes([text.text.encode()], text.text),
+                len(text.text),
+                sha256=text.sha256) for text in reversed(texts.texts)))
+
+
+def losses_in(dumps: dict[str, TokenLossDump]) -> dict[str, float]:
+    """What `dump` was given, by model."""
+    return {model: one.texts[0].losses[0] for model, one in dumps.items()}
+
+
+def write_run(folder: Path,
+              losses: dict[str, float],
+              scores: Sequence[tuple[str, Sequence[str]]] = (),
+              texts: TextSet = TEXTS) -> Path:
+    """An OpenCompass run: dumps of models, and a summary of scores.
+
+    Args:
+        folder (Path): To create.
+        losses (dict[str, float]): By model.
+        scores (Sequence): Benchmarks with the models' scores in percent.
+        texts (TextSet): What was scored.
+    """
+    for model, loss in losses.items():
+        path = folder / 'predictions' / model
+        path.mkdir(parents=True)
+        write_dump(path / f'{dataset_abbr(texts.fingerprint)}.parquet',
+                   dump(model, loss, texts))
+    (folder / 'summary').mkdir(parents=True)
+    lines = [','.join(['dataset,version,metric,mode', *losses])]
+    lines += [
+        ','.join([f'{name},1f,accuracy,gen', *cells]) for name, cells in scores
+    ]
+    (folder / 'summary/summary_1.csv').write_text('\n'.join(lines))
+    return folder
+
+
+def write_dumps(folder: Path,
+                losses: dict[str, float],
+                texts: TextSet = TEXTS) -> list[Path]:
+    """Files that are named after their models."""
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f'{model}.parquet' for model in losses]
+    for path, (model, loss) in zip(paths, losses.items()):
+        write_dump(path, dump(model, loss, texts))
+    return paths

@@ -1,0 +1,59 @@
+"""Names that trainers give, and those that say too little."""
+import pytest
+
+from csv_plugin.core.errors import InputError
+from csv_plugin.io.checkpoint_folders import checkpoint_folders
+
+
+def make(root, *folders):
+    for folder in folders:
+        (root / folder).mkdir(parents=True)
+
+
+@pytest.mark.parametrize('style', [
+    'checkpoint-{}', 'step{}', '{}', 'iter_{:07d}', 'global_step{}', 'step_{}'
+])
+def test_styles(tmp_path, style):
+    steps = (1000, 200, 30000)
+    make(tmp_path, *(f'mix{r}/{style.format(s)}' for r in '21' for s in steps))
+    (tmp_path / 'mix1' / 'log-5').touch()
+    found = checkpoint_folders(str(tmp_path / '*' / '*'))
+    assert list(found) == [
+        f'mix{r}@{step}' for r in '12' for step in sorted(steps)
+    ]
+    assert found['mix2@200'] == tmp_path / 'mix2' / style.format(200)
+
+
+def test_relative_patterns_give_absolute_paths(tmp_path, monkeypatch):
+    make(tmp_path, 'runs/a/step5')
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_folders('runs/a/*') == {'a@5': tmp_path / 'runs/a/step5'}
+    monkeypatch.chdir(tmp_path / 'runs')
+    assert list(checkpoint_folders('../runs/a/step*')) == ['a@5']
+
+
+def test_several_folders_name_the_run(tmp_path):
+    make(tmp_path, 'a/l/10', 'b/l/10')
+    with pytest.raises(InputError, match="l@10.*a/l/10.*b/l/10.*levels=2"):
+        checkpoint_folders(str(tmp_path / '*/*/*'))
+    found = checkpoint_folders(str(tmp_path / '*/*/*'), levels=2)
+    assert list(found) == ['a-l@10', 'b-l@10']
+
+
+def test_one_step_twice(tmp_path):
+    make(tmp_path, 'a/step10', 'a/iter_0010')
+    with pytest.raises(InputError, match='a@10'):
+        checkpoint_folders(str(tmp_path / '*/*'))
+
+
+def test_nothing_matches(tmp_path):
+    (tmp_path / 'step5').touch()
+    with pytest.raises(InputError, match='none that matches'):
+        checkpoint_folders(str(tmp_path / 'step*'))
+
+
+@pytest.mark.parametrize('name', ['final', 'step5b', 'step-1.5k'])
+def test_no_number(tmp_path, name):
+    make(tmp_path, f'a/{name}')
+    with pytest.raises(InputError, match='ends with the step'):
+        checkpoint_folders(str(tmp_path / 'a/*'))
