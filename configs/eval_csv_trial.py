@@ -1,0 +1,42 @@
+"""The embedded models on real benchmarks, one question of each task.
+
+tools/try_real_data.sh runs this: what real data take, and that all works on
+them. Models this small know nothing of such questions.
+"""
+from mmengine.config import read_base
+
+from csv_plugin.oc.summarizers import PredictedSummarizer
+
+with read_base():
+    from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
+                                                              summary_groups)
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+    from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
+    from csv_plugin.configs.models.tidewell_zoo import held_out_models
+
+texts = salience_texts('outputs/trial/texts/texts.jsonl')
+
+
+def few(dataset):
+    """The first question, with room for a short answer only."""
+    inferencer = dict(dataset['infer_cfg']['inferencer'])
+    if 'max_out_len' in inferencer:
+        inferencer['max_out_len'] = 32
+    return dict(
+        dataset,
+        reader_cfg=dict(dataset['reader_cfg'], test_range='[0:1]'),
+        infer_cfg=dict(dataset['infer_cfg'], inferencer=inferencer))
+
+
+models = held_out_models
+datasets = [
+    few(dataset) for dataset in base_benchmarks
+    if not dataset['abbr'].startswith(('ceval', 'hellaswag'))
+] + [texts]
+summarizer = dict(
+    type=PredictedSummarizer,
+    predictors=[('predicted', 'outputs/trial/predictor/predictor.safetensors')
+                ],
+    summary_groups=summary_groups)
+work_dir = 'outputs/trial/runs'
+del base_benchmarks, few, salience_texts, summary_groups, texts
