@@ -1,0 +1,34 @@
+"""Token losses of pretraining checkpoints; no benchmark is run.
+
+    opencompass configs/eval_csv_losses_only.py
+    python tools/triage_checkpoints.py --runs outputs/losses/2* ...
+
+The checkpoints are the six that come with the project. For your own, put
+`checkpoint_models('runs/*/checkpoint-*')` in place of them, your texts
+(docs/quickstart.md) and your predictor in the summarizer.
+"""
+from os.path import dirname, join, realpath
+
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import \
+        salience_texts_datasets
+    from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
+    from csv_plugin.configs.models.checkpoints import checkpoint_models
+    from csv_plugin.configs.summarizers.predicted import \
+        summarizer  # noqa: F401
+
+zoo = join(dirname(dirname(realpath(__file__))), 'csv_plugin/demo/zoo')
+models = sum([
+    checkpoint_models(
+        join(zoo, series, '*', '[0-9]*'),
+        levels=2,
+        tokenizer_path=join(zoo, series, 'tokenizer'),
+        model_kwargs=dict(torch_dtype='torch.float'),
+        max_seq_len=512,
+        run_cfg=dict(num_gpus=0)) for series in 'abcd'
+], [])
+datasets = salience_texts_datasets
+work_dir = 'outputs/losses'
+del checkpoint_models

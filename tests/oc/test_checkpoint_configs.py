@@ -1,0 +1,94 @@
+"""Checkpoint folders as models of a config, after a dump and in a run."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+from csv_plugin.configs.models.checkpoints import checkpoint_models
+from csv_plugin.demo import shipped
+from csv_plugin.demo.building import HELD_OUT, abbr
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / 'configs' / 'eval_csv_losses_only.py'
+MINE = '''
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.models.checkpoints import checkpoint_models
+
+models = checkpoint_models('runs/*/checkpoint-*', batch_size=3,
+                           run_cfg=dict(num_gpus=2))
+del checkpoint_models
+'''
+
+
+def after_dump(path):
+    """A config as the processes of the host read it."""
+    config = Config.fromfile(str(path), format_python_code=False)
+    config.dump('dumped.py')
+    return Config.fromfile('dumped.py', format_python_code=False)
+
+
+def test_models_of_a_config(tmp_path):
+    for step in (200, 1000):
+        (tmp_path / f'runs/mix/checkpoint-{step}').mkdir(parents=True)
+    Path('mine.py').write_text(MINE, 'utf-8')
+    config = after_dump('mine.py')
+    assert 'checkpoint_models' not in config
+    assert [model.abbr for model in config.models] == ['mix@200', 'mix@1000']
+    first = config.models[0]
+    assert first.path == str(tmp_path / 'runs/mix/checkpoint-200')
+    assert first.batch_size == 3 and first.run_cfg.num_gpus == 2
+    assert str(first.type).endswith('HuggingFaceBaseModel')
+    assert first.max_seq_len == 2048
+
+
+@pytest.mark.parametrize('folders, expected', [
+    ([], 'none that matches'),
+    (['mix/checkpoint-final'], 'ends with the step'),
+    (['mix/checkpoint-5', 'mix/checkpoint-05'], 'mix@5'),
+])
+def test_clear_errors(tmp_path, folders, expected):
+    for folder in folders:
+        (tmp_path / 'runs' / folder).mkdir(parents=True)
+    Path('mine.py').write_text(MINE, 'utf-8')
+    with pytest.raises(Exception, match=expected):
+        Config.fromfile('mine.py', format_python_code=False)
+
+
+def test_the_shipped_config():
+    config = after_dump(CONFIG)
+    assert [model.abbr for model in config.models
+            ] == sorted(abbr(*one) for one in HELD_OUT)
+    for model in config.models:
+        assert Path(model.path).is_relative_to(shipped.ZOO)
+        assert Path(model.tokenizer_path, 'tokenizer.json').is_file()
+    [texts] = config.datasets
+    assert texts.abbr.startswith('salience_texts-')
+    assert 'checkpoint_models' not in config
+
+
+def test_a_run_without_benchmarks():
+    """One of the models: losses, predictions, and no real score."""
+    Path('one.py').write_text(
+        CONFIG.read_text('utf-8').replace("in 'abcd'", "in 'b'").replace(
+            'realpath(__file__)', repr(str(CONFIG))) +
+        'infer["runner"]["debug"] = eval["runner"]["debug"] = True\n', 'utf-8')
+    done = subprocess.run(
+        [sys.executable, '-m', 'opencompass.cli.main', 'one.py', '-w', 'out'],
+        capture_output=True, text=True)  # yapf: disable
+    assert done.returncode == 0, done.stderr[-2000:]
+    [board] = Path('out').glob('*/summary/leaderboard_*.json')
+    rows = json.loads(board.read_text('utf-8'))['rows']
+    assert {row['model'] for row in rows} == {'b-l@50'}
+    assert all(row['real'] is None for row in rows)
+    assert all(0 <= row['predicted'] <= 100 for row in rows)
+
+
+def test_defaults_can_be_changed(tmp_path):
+    (tmp_path / 'a/5').mkdir(parents=True)
+    [entry] = checkpoint_models(str(tmp_path / 'a/*'), type='other', path='p')
+    assert entry['type'] == 'other' and entry['path'] == 'p'
