@@ -21,11 +21,11 @@ from tqdm import tqdm
 from csv_plugin.core.errors import InputError
 from csv_plugin.io.command_line import check_folder, exit_code
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.report.triage_files import PICTURE, write_triage
-from csv_plugin.report.triage_job import (TensorBoardLog, TriageJob,
+from csv_plugin.report.triage.files import PICTURE, write_triage
+from csv_plugin.report.triage.job import (TensorBoardLog, TriageJob,
                                           until_stopped, watch)
-from csv_plugin.report.triage_readings import Readings
-from csv_plugin.report.triage_tables import as_text
+from csv_plugin.report.triage.readings import Readings
+from csv_plugin.report.triage.tables import as_text
 
 
 def positive(text):

@@ -16,7 +16,7 @@ from csv_plugin.demo.building import abbr
 from csv_plugin.demo.recipes import CHECKPOINTS, MODELS
 from csv_plugin.demo.zoo_study import TRAIN, VALIDATION, ZooStudy
 from csv_plugin.lm.salience_training import Training
-from csv_plugin.report.triage import LEVEL
+from csv_plugin.report.triage.findings import LEVEL
 
 #: Forecasts are made after this many checkpoints: 10, 20, 35 and 50 %, and
 #: at the end, where a forecast is what the predictor says.

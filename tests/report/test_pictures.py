@@ -601,6 +601,27 @@ def test_trajectories():
     assert_readable(figure)
 
 
+def test_forecasts_of_one_budget_stand_apart():
+    """Around it; and what trainings are measured by is on the axis."""
+    runs = [
+        replace(
+            run,
+            observed=np.full(len(run.tokens), np.nan),
+            forecast=Forecast(1e12, 0.9, 0.6, 0.95)) for run in some_runs(2)
+    ]
+    figure = trajectory_picture({'exam': runs}, 'steps')
+    places = [
+        bars.get_segments()[0][0, 0]
+        for bars in figure.axes[0].collections[-2:]
+    ]
+    assert places[0] < 1e12 < places[1] < 1.1e12
+    assert sum(places) == pytest.approx(2e12)
+    assert figure.get_supxlabel() == 'training steps'
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert 'observed' not in names
+    assert_readable(figure)
+
+
 @pytest.mark.parametrize('tokens, scale', [([1e9, 1e10], 'linear'),
                                            ([1e9, 1.01e10], 'log'),
                                            ([0, 1e10], 'linear'),

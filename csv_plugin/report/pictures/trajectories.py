@@ -18,6 +18,8 @@ from csv_plugin.report.pictures.style import (GREY, Look, distinct, looks,
 
 #: A range of tokens wider than this factor gets a logarithmic axis.
 LINEAR_RANGE = 10
+#: Between the forecasts of two runs, relative to their budget.
+_APART = 0.025
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,17 @@ class Trajectory:
 
 
 @picture
-def trajectory_picture(
-        by_benchmark: Mapping[str, Sequence[Trajectory]]) -> Figure:
+def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
+                       measure: str = 'tokens') -> Figure:
     """Predicted accuracy by training tokens, one panel per benchmark.
 
     Lines are predictions, bands their intervals, points observed
     accuracies. The axis of tokens is logarithmic if they span more than
-    `LINEAR_RANGE`.
+    `LINEAR_RANGE`. Forecasts stand side by side, around their budget.
+
+    Args:
+        by_benchmark (Mapping): Runs by benchmark.
+        measure (str): What trainings are measured by, 'tokens' or 'steps'.
 
     Raises:
         InputError: If there is no benchmark or no run.
@@ -99,6 +105,9 @@ def trajectory_picture(
         panels.few_ticks(axes)
         for run in part:
             _draw(axes, run, look[run.run])
+        ahead = [(run, run.forecast) for run in part if run.forecast]
+        for (run, forecast), shift in zip(ahead, _shifts(len(ahead))):
+            _draw_forecast(axes, run, forecast, look[run.run], shift)
         if not part:
             panels.say_empty(axes, 'no run')
         if logarithmic:
@@ -106,7 +115,7 @@ def trajectory_picture(
         axes.xaxis.set_major_formatter(
             FuncFormatter(lambda value, _: short_count(value)))
         axes.set_title(panels.wrapped(benchmark))
-    figure.supxlabel('training tokens')
+    figure.supxlabel(f'training {measure}')
     figure.supylabel('accuracy')
     panels.legend_above(figure, _handles(look, runs))
     return figure
@@ -137,14 +146,21 @@ def _draw(axes: Axes, run: Trajectory, own: Look) -> None:
     axes.plot(run.tokens, run.observed, color=own.colour, ls='',
               marker=own.marker, markeredgecolor='white', markeredgewidth=0.4,
               zorder=3)  # yapf: disable
-    if run.forecast is None:
-        return
-    ahead = run.forecast
-    axes.plot([run.tokens[-1], ahead.tokens], [run.predicted[-1], ahead.value],
+
+
+def _shifts(n: int) -> NDArray:
+    """Factors around 1 that set n forecasts of one budget apart."""
+    return 1 + _APART * (np.arange(n) - (n - 1) / 2)
+
+
+def _draw_forecast(axes: Axes, run: Trajectory, ahead: Forecast, own: Look,
+                   shift: float) -> None:
+    place = ahead.tokens * shift
+    axes.plot([run.tokens[-1], place], [run.predicted[-1], ahead.value],
               color=own.colour, ls=':', zorder=2)  # yapf: disable
     axes.errorbar(
-        ahead.tokens, ahead.value, [[ahead.value - ahead.low],
-                                    [ahead.high - ahead.value]],
+        place, ahead.value,
+        [[ahead.value - ahead.low], [ahead.high - ahead.value]],
         color=own.colour, marker=own.marker, markerfacecolor='white',
         capsize=3, zorder=3)  # yapf: disable
 
@@ -159,9 +175,11 @@ def _handles(look: Mapping[str, Look], runs: Sequence[Trajectory]) -> list:
     ]
     handles += [
         Line2D([], [], color=GREY, label='predicted'),
-        Patch(color=GREY, alpha=0.3, lw=0, label='its interval'),
-        Line2D([], [], color=GREY, ls='', marker='o', label='observed')
+        Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
     ]
+    if any(np.isfinite(run.observed).any() for run in runs):
+        handles.append(
+            Line2D([], [], color=GREY, ls='', marker='o', label='observed'))
     if any(run.forecast for run in runs):
         handles.append(
             Line2D([], [], color=GREY, ls=':', marker='o',

@@ -8,9 +8,9 @@ from tensorboardX.proto.event_pb2 import Event
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.io import checkpoint_dumps
-from csv_plugin.report.triage_job import (TensorBoardLog, TriageJob,
+from csv_plugin.report.triage.job import (TensorBoardLog, TriageJob,
                                           until_stopped, watch)
-from csv_plugin.report.triage_readings import Readings
+from csv_plugin.report.triage.readings import Readings
 from tests.report.pretraining import (EARLIER, skill_at, write_checkpoint,
                                       write_runs)
 from tests.runs import train

@@ -7,7 +7,7 @@ from csv_plugin.core.trajectories import RunTrajectory
 from csv_plugin.report.pictures.style import save
 from csv_plugin.report.pictures.trajectories import (Forecast, Trajectory,
                                                      trajectory_picture)
-from csv_plugin.report.triage import Triage
+from csv_plugin.report.triage.findings import Triage
 
 
 def write_picture(path: Path, found: Triage) -> None:
@@ -18,10 +18,12 @@ def write_picture(path: Path, found: Triage) -> None:
         found (Triage): What to draw.
     """
     save(
-        trajectory_picture({
-            benchmark: [trajectory_of(found, run, b) for run in found.runs]
-            for b, benchmark in enumerate(found.benchmarks)
-        }), path)
+        trajectory_picture(
+            {
+                benchmark:
+                [trajectory_of(found, run, b) for run in found.runs]
+                for b, benchmark in enumerate(found.benchmarks)
+            }, found.measure), path)
 
 
 def trajectory_of(found: Triage, run: RunTrajectory, b: int) -> Trajectory:

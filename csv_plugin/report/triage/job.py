@@ -13,8 +13,8 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.checkpoint_dumps import find_dumps
 from csv_plugin.io.checkpoints import place_checkpoints, read_checkpoints
 from csv_plugin.io.tables import FilePath
-from csv_plugin.report.triage import Triage, triage
-from csv_plugin.report.triage_readings import Readings
+from csv_plugin.report.triage.findings import Triage, triage
+from csv_plugin.report.triage.readings import Readings
 
 
 @dataclass(eq=False)

@@ -6,7 +6,7 @@ from tabulate import tabulate
 
 from csv_plugin.core.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 from csv_plugin.report.leaderboards import explain_marks, predicted_cell
-from csv_plugin.report.triage import LEVEL, OVERALL, Triage
+from csv_plugin.report.triage.findings import LEVEL, OVERALL, Triage
 
 #: Benchmarks beside each other.
 PER_TABLE = 6

@@ -14,7 +14,7 @@ from csv_plugin.core.ranking import Expectation, Ranking, expect, rank
 from csv_plugin.core.sigmoid import accuracy_at
 from csv_plugin.core.trajectories import RunTrajectory, exponents
 from csv_plugin.io.checkpoints import Checkpoint, measure
-from csv_plugin.report.triage_readings import Readings
+from csv_plugin.report.triage.readings import Readings
 
 #: Name of the ranking by the mean over the benchmarks.
 OVERALL = 'mean'

@@ -10,8 +10,8 @@ import numpy as np
 
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.triage import LEVEL, OVERALL, Triage
-from csv_plugin.report.triage_tables import as_markdown
+from csv_plugin.report.triage.findings import LEVEL, OVERALL, Triage
+from csv_plugin.report.triage.tables import as_markdown
 
 CHECKPOINT_FIELDS = ('run', 'checkpoint', 'tokens', 'share', 'benchmark',
                      'predicted', 'low', 'high', 'extrapolated')
@@ -40,7 +40,7 @@ def write_triage(folder: Path, found: Triage) -> list[Path]:
     write_csv(folder / 'forecasts.csv', FORECAST_FIELDS, _forecast_rows(found))
     names = ['triage.md', 'triage.json', 'checkpoints.csv', 'forecasts.csv']
     try:
-        from csv_plugin.report.triage_picture import write_picture
+        from csv_plugin.report.triage.picture import write_picture
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise

@@ -14,12 +14,12 @@ from csv_plugin.io.checkpoint_dumps import find_dumps
 from csv_plugin.io.checkpoints import Checkpoint, place_checkpoints
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.report.pictures.trajectories import Forecast
-from csv_plugin.report.triage import OVERALL, triage
-from csv_plugin.report.triage_files import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
+from csv_plugin.report.triage.files import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
                                             write_triage)
-from csv_plugin.report.triage_picture import trajectory_of
-from csv_plugin.report.triage_readings import Readings
-from csv_plugin.report.triage_tables import as_markdown, as_text
+from csv_plugin.report.triage.findings import OVERALL, triage
+from csv_plugin.report.triage.picture import trajectory_of
+from csv_plugin.report.triage.readings import Readings
+from csv_plugin.report.triage.tables import as_markdown, as_text
 from tests.report.pretraining import (EARLIER, STEPS, skill_at,
                                       write_checkpoint, write_runs)
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, train
@@ -301,7 +301,7 @@ def test_json_has_no_nan(predictor, dumps, tmp_path):
 
 def test_no_picture_without_matplotlib(early, tmp_path, monkeypatch):
     monkeypatch.delitem(
-        sys.modules, 'csv_plugin.report.triage_picture', raising=False)
+        sys.modules, 'csv_plugin.report.triage.picture', raising=False)
     for name in list(sys.modules):
         if name.startswith('csv_plugin.report.pictures'):
             monkeypatch.delitem(sys.modules, name)

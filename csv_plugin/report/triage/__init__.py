@@ -1,0 +1,1 @@
+"""Triage of pretraining checkpoints: read, judge, show, watch."""
