@@ -89,7 +89,7 @@ def run(args, command):
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
-                         collection.texts, targets,
+                         collection.texts,
                          partial(tqdm, desc='hidden states'))
     training = Training(collection, targets, models, states, args.seed)
     predictor, curve = train_with_curve(training, settings,

@@ -147,11 +147,30 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
 def _backtest(task: Task, solver: Solver, seed: int,
               variance: NDArray) -> NDArray:
     """Standardised errors on the better models of a fit on the worse."""
-    order = np.argsort(-(task.values @ task.uniform), kind='stable')
-    n_fit = round(len(order) * BACKTEST_SHARE)
-    worse, better = task.take(order[:n_fit]), task.take(order[n_fit:])
-    if worse.problems:
+    worse = worse_models(task.values @ task.uniform)
+    part = task.take(worse)
+    if part.problems:
         return np.zeros(0)
-    model = solver.fit(worse, fold_masks(worse.families, seed)).model
-    errors = np.abs(model.predict(better.values) - better.accuracy)
-    return errors / _deviation(variance, model.slope(better.values))
+    model = solver.fit(part, fold_masks(part.families, seed)).model
+    return standardised_errors(model, task.take(~worse), variance)
+
+
+def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
+    """Models that the back-test fits on, bool, as `mean_loss`, `(n,)`."""
+    order = np.argsort(-mean_loss, kind='stable')
+    worse = np.zeros(len(order), dtype=bool)
+    worse[order[:round(len(order) * BACKTEST_SHARE)]] = True
+    return worse
+
+
+def standardised_errors(model: SalienceModel, task: Task,
+                        variance: NDArray) -> NDArray:
+    """Absolute errors of a model on models it has not seen, `(n,)`.
+
+    Args:
+        model (SalienceModel): What predicts.
+        task (Task): The n models.
+        variance (NDArray): As in `Intervals`.
+    """
+    errors = np.abs(model.predict(task.values) - task.accuracy)
+    return errors / _deviation(variance, model.slope(task.values))

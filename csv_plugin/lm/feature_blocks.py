@@ -4,6 +4,7 @@ from typing import Any, Optional
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -32,14 +33,14 @@ def load_scoring_lm(path: str | os.PathLike[str],
         trust_remote_code (bool): Run code that comes with the model.
 
     Raises:
-        InputError: If there is no such model.
+        InputError: If there is no such model, or it cannot be loaded.
     """
     try:
         made = AutoTokenizer.from_pretrained(
             tokenizer or path, trust_remote_code=trust_remote_code)
         model = AutoModelForCausalLM.from_pretrained(
             path, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ImportError, SafetensorError) as error:
         raise InputError(f'scoring LM {os.fspath(path)!r}',
                          'a causal LM and its tokenizer',
                          ' '.join(str(error).split())[:200],
@@ -113,7 +114,7 @@ def feature_blocks(table: LossTable,
     if states is None:
         return blocks
     blocks.append(Block('states', StateColumns.of(states, table), (Ridge(), )))
-    if answers.any():
+    if len(np.unique(sources[answers])) > 1:
         columns = StateColumns.of(states, table, answers)
         blocks.append(Block('answer states', columns, (Ridge(), )))
     return blocks

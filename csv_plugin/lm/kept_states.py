@@ -1,5 +1,6 @@
 """Hidden states of a scoring LM that survive a run which is killed."""
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,37 +12,35 @@ from torch import Tensor
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.targets import TargetTokens
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.feature_blocks import token_states
+from csv_plugin.core.texts import TextSet
+from csv_plugin.lm.causal_lm import context_length, prefix_token
 from csv_plugin.lm.hidden_states import StateChunk, hidden_states
 from csv_plugin.lm.state_cache import open_states, state_chunks, write_states
+from csv_plugin.lm.tokenization import tokenize_all
 
 #: Texts whose states are written at once, which is what a kill can cost.
 PART = 50
-#: Largest difference between states that are computed twice, relative.
-_TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 5e-2}
+#: Numbers of every weight that tell a model from others.
+_SAMPLE = 1024
 
 
 def kept_states(path: Path,
                 model: Any,
                 tokenizer: Any,
                 texts: TextSet,
-                targets: TargetTokens,
                 progress: Progress = iter) -> Tensor:
     """Final hidden states at all tokens, from a file where it has them.
 
-    A file is used if its states of the shortest text are those that the
-    model computes now. Missing ones are collected in parts next to it, so
-    that a run which is killed goes on where it was. Stored as the model
-    computes: bfloat16 if it does, else float32.
+    A file is used if it was made with the same weights, of which a sample
+    is compared, and the same tokens. Missing states are collected in parts
+    next to it, so that a run which is killed goes on where it was. Stored
+    as the model computes: bfloat16 if it does, else float32.
 
     Args:
         path (Path): The file, created if need be.
         model (Any): A causal LM of `transformers`.
         tokenizer (Any): Its tokenizer.
         texts (TextSet): What to read.
-        targets (TargetTokens): Its texts in these tokens.
         progress (Progress): Wraps the parts.
 
     Returns:
@@ -50,71 +49,67 @@ def kept_states(path: Path,
     Raises:
         InputError: As in `hidden_states`.
     """
-    keeper = _Keeper(model, tokenizer, texts.fingerprint)
-    counts = np.array([len(spans) for spans in targets.spans])
-    if not keeper.has(path, texts.texts, counts):
-        keeper.write(path, keeper.parts(path, texts.texts, counts, progress),
-                     counts)
-        for part in _part_files(path, len(texts)):
-            part.unlink(missing_ok=True)
-    return keeper.open(path)
-
-
-def _part_files(path: Path, n_texts: int) -> list[Path]:
-    return [
-        path.with_suffix(f'.part{first}') for first in range(0, n_texts, PART)
-    ]
-
-
-class _Keeper:
-    """Files of one model's states on one validation set."""
-
-    def __init__(self, model: Any, tokenizer: Any, fingerprint: str) -> None:
-        self.model, self.tokenizer = model, tokenizer
-        self.key = str(model.name_or_path), fingerprint
-        self.dtype = (
-            torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32)
-
-    def open(self, path: Path) -> Tensor:
-        return open_states(path, *self.key)
-
-    def write(self, path: Path, chunks: Iterator[StateChunk],
-              counts: NDArray[np.int64]) -> None:
-        write_states(path, chunks, _offsets(counts), *self.key, self.dtype)
-
-    def has(self, path: Path, texts: Sequence[Text],
-            counts: NDArray[np.int64]) -> bool:
-        """Whether a file holds what the model would compute."""
-        try:
-            states = self.open(path)
-        except InputError:
-            return False
-        if len(states) != counts.sum():
-            return False
-        # An empty text has no states to compare.
-        shortest = int(np.where(counts, counts, counts.max() + 1).argmin())
-        stop = int(counts[:shortest + 1].sum())
-        found = states[stop - int(counts[shortest]):stop].float()
-        now = token_states(self.model, self.tokenizer,
-                           TextSet((texts[shortest], )))
-        return now.shape == found.shape and bool(
-            torch.linalg.norm(found - now) <= _TOLERANCE[self.dtype] *
-            torch.linalg.norm(now))
-
-    def parts(self, path: Path, texts: Sequence[Text],
-              counts: NDArray[np.int64],
-              progress: Progress) -> Iterator[StateChunk]:
-        """All chunks, part by part; parts are written before they count."""
-        files = list(
-            zip(range(0, len(texts), PART), _part_files(path, len(texts))))
-        for first, file in progress(files):
+    ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
+    counts = np.array([len(row) for row in ids])
+    key = identity(model, tokenizer, ids), texts.fingerprint
+    dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
+    if _has(path, key):
+        return open_states(path, *key)
+    parts = [(first, path.with_suffix(f'.part{first}'))
+             for first in range(0, len(texts), PART)
+             if counts[first:first + PART].any()]
+    for first, file in progress(parts):
+        if not _has(file, key):
             some = slice(first, first + PART)
-            if not self.has(file, texts[some], counts[some]):
-                self.write(
-                    file, hidden_states(self.model, self.tokenizer,
-                                        texts[some]), counts[some])
-            for chunk in state_chunks(self.open(file), _offsets(counts[some])):
-                yield replace(chunk, text=first + chunk.text)
+            chunks = hidden_states(model, tokenizer, texts.texts[some])
+            write_states(file, chunks, _offsets(counts[some]), *key, dtype)
+    write_states(path, _joined(parts, key, counts), _offsets(counts), *key,
+                 dtype)
+    # Those of other models and what kills left of them, too.
+    for pattern in (f'{path.stem}.part*', f'.*.{path.stem}.part*',
+                    f'.*.{path.name}'):
+        for file in path.parent.glob(pattern):
+            file.unlink()
+    return open_states(path, *key)
+
+
+def identity(model: Any, tokenizer: Any, ids: list[NDArray]) -> str:
+    """SHA-256 of what hidden states depend on.
+
+    Args:
+        model (Any): Its weights, a sample of each, and its context.
+        tokenizer (Any): Its prefix.
+        ids (list[NDArray]): Tokens of every text.
+    """
+    digest = hashlib.sha256()
+    for name, weight in model.named_parameters():
+        digest.update(f'{name} {tuple(weight.shape)} {weight.dtype}'.encode())
+        # Weights that are offloaded have no numbers here.
+        if weight.device.type != 'meta' and weight.numel():
+            flat = weight.detach().flatten()
+            sample = flat[::-(-len(flat) // _SAMPLE)].float().cpu().numpy()
+            digest.update(sample.tobytes())
+    digest.update(
+        f'{context_length(model)} {prefix_token(tokenizer)}'.encode())
+    for row in ids:
+        digest.update(len(row).to_bytes(8, 'big') + row.tobytes())
+    return digest.hexdigest()
+
+
+def _has(path: Path, key: tuple[str, str]) -> bool:
+    try:
+        open_states(path, *key)
+    except InputError:
+        return False
+    return True
+
+
+def _joined(parts: list[tuple[int, Path]], key: tuple[str, str],
+            counts: NDArray[np.int64]) -> Iterator[StateChunk]:
+    for first, file in parts:
+        offsets = _offsets(counts[first:first + PART])
+        for chunk in state_chunks(open_states(file, *key), offsets):
+            yield replace(chunk, text=first + chunk.text)
 
 
 def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:

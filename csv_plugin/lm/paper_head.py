@@ -12,15 +12,16 @@ from torch import Tensor
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.features import FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.intervals import learn_intervals
+from csv_plugin.core.intervals import (learn_intervals, standardised_errors,
+                                       worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
-                                      Task, Uniform, fold_masks)
+                                      Task, fold_masks)
 from csv_plugin.core.salience.base import held_out_mse
-from csv_plugin.core.salience.columns import OnColumns
 from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.sigmoid import diagnose
 from csv_plugin.lm.salience_training import Training
 from csv_plugin.lm.state_columns import StateColumns
 from csv_plugin.lm.training import HeadSettings, TrainedHeads, train_heads
@@ -49,8 +50,9 @@ def train_paper_head(training: Training,
     """Algorithm 2 on the models of a training.
 
     States are standardised first, so that one learning rate serves all
-    directions. For the intervals it is repeated without the models of each
-    fold of families in turn. A benchmark from which nothing can be learned
+    directions. For the intervals it is repeated without each fold of
+    families in turn, and for the back-test on the worse models alone. A
+    benchmark from which nothing can be learned
     is predicted by its mean accuracy.
 
     Args:
@@ -68,20 +70,24 @@ def train_paper_head(training: Training,
     if training.states is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',
                          'none', 'Give the training its states.')
-    table = training.table()
+    table = training.table
     scale = StateColumns.of(training.states, table).scale
     states = training.states.to(torch.float32, copy=True)
-    states.sub_(torch.from_numpy(scale.mean)).div_(
-        torch.from_numpy(scale.spread))
+    states.sub_(torch.from_numpy(scale.mean).float()).div_(
+        torch.from_numpy(scale.spread).float())
     known = training.collection.accuracies.select(training.models)
     families = np.array(
         [training.collection.families[m] for m in known.models])
-    masks = fold_masks(families, training.seed, n_repeats=1)
+    # All models, those of the back-test, and each fold's.
+    masks = np.vstack([
+        np.ones((1, len(families)), dtype=bool),
+        worse_models(_mean_loss(table))[None],
+        fold_masks(families, training.seed, n_repeats=1)
+    ])
     chosen = np.isin(known.models, list(validation))
     heads = [
         _train(states, table, known, mask & ~chosen, mask & chosen, settings,
-               progress)
-        for mask in [np.ones(len(families), dtype=bool), *masks]
+               progress) for mask in masks
     ]
     if not heads[0]:
         raise InputError("the paper's head", 'a benchmark to learn from',
@@ -92,24 +98,27 @@ def train_paper_head(training: Training,
                              table.fingerprint, training.seed)
     benchmarks = tuple(
         _with_head(one, heads, features, known.column(one.benchmark), families,
-                   masks, training.seed) for one in baseline.benchmarks)
+                   masks, settings) for one in baseline.benchmarks)
     predictor = replace(baseline, benchmarks=benchmarks)
     return PaperHead(
         predictor.with_tokens(training.targets, columns), heads[0])
+
+
+def _mean_loss(table: LossTable) -> NDArray:
+    return np.where(table.scored, table.losses, 0).sum(axis=1)
 
 
 def _train(states: Tensor, table: LossTable, known: AccuracyTable,
            train: NDArray, validation: NDArray, settings: HeadSettings,
            progress: Progress) -> Optional[TrainedHeads]:
     """Heads of the benchmarks that show a curve; None if there is none."""
-    loss = np.where(table.scored, table.losses, 0).sum(axis=1)
-    learnable = []
+    loss, learnable = _mean_loss(table), []
     for b, name in enumerate(known.benchmarks):
-        scored = ~np.isnan(known.values[:, b])
+        accuracy = known.values[:, b]
+        scored = ~np.isnan(accuracy)
         rows = train & scored
-        task = Task(loss[rows, None], np.ones(1), known.values[rows, b],
-                    float(known.chance[b]), rows)
-        if not task.problems and (validation & scored).any():
+        if (validation & scored).any() and not diagnose(
+                loss[rows], accuracy[rows], float(known.chance[b])):
             learnable.append(name)
     if not learnable:
         return None
@@ -140,7 +149,7 @@ def _unit(benchmark: str, repetition: int) -> str:
 def _with_head(known: BenchmarkPredictor,
                heads: Sequence[Optional[TrainedHeads]], features: FeatureTable,
                accuracy: NDArray, families: NDArray, masks: NDArray,
-               seed: int) -> BenchmarkPredictor:
+               settings: HeadSettings) -> BenchmarkPredictor:
     """A benchmark's predictor with its head, if any, in place of the mean."""
     name, whole = known.benchmark, heads[0]
     if whole is None or name not in whole.benchmarks:
@@ -148,36 +157,52 @@ def _with_head(known: BenchmarkPredictor,
     rows = ~np.isnan(accuracy)
     task = Task(features.values[rows], features.uniform, accuracy[rows],
                 known.chance, families[rows])
+    masks = masks[:, rows]
     models = [
-        _model(name, i, trained, features.units, task.take(mask[rows]))
-        for i, (trained,
-                mask) in enumerate(zip(heads, [np.ones_like(rows), *masks]))
+        _model(name, i, trained, features.units, task.take(mask))
+        for i, (trained, mask) in enumerate(zip(heads, masks))
     ]
-    folds = SalienceModel.stack(models)[1:]
+    # Folds of families that all have a score, or none of which has one, say
+    # nothing; the first two are no folds.
+    used = masks.any(axis=1) & ~masks.all(axis=1)
+    used[:2] = False
+    folds = SalienceModel.stack(models)[used]
     error = held_out_mse(
-        folds.predict(task.values), task.accuracy, masks[:, rows])
-    b = whole.benchmarks.index(name)
-    note = (f'step {whole.best_step[b]} of {len(whole.train_mse) - 1} chosen '
-            'by the validation models')
-    fit = SalienceFit(NAME, models[0], folds, masks[:, rows], 0., float(error),
-                      (note, ))
-    column = features.units.index(_unit(name, 0))
-    curve = OnColumns(NAME, Uniform(), np.array([column]), np.ones(1))
+        folds.predict(task.values), task.accuracy, masks[used])
+    fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
+                      _notes(whole, name, settings))
+    # What the back-test is made of was trained without the better models.
+    intervals = learn_intervals(task, fit, Constant(), seed=0)
+    better = task.take(~masks[1])
+    trained = heads[1] is not None and name in heads[1].benchmarks
+    backtest = standardised_errors(models[1], better, intervals.variance) \
+        if trained else np.zeros(0)
     return replace(
         known,
         solver=fit.solver,
         penalty=fit.penalty,
         cv_mse=fit.cv_mse,
         model=fit.model,
-        intervals=learn_intervals(task, fit, curve, seed),
+        intervals=replace(intervals, backtest=backtest),
         notes=fit.notes)
+
+
+def _notes(heads: TrainedHeads, name: str,
+           settings: HeadSettings) -> tuple[str, ...]:
+    b = heads.benchmarks.index(name)
+    step = heads.best_step[b]
+    notes = [f'the validation models chose step {step}']
+    if step == settings.n_steps:
+        notes.append('still better at the last step: train for more steps')
+    return tuple(notes)
 
 
 def _model(name: str, repetition: int, heads: Optional[TrainedHeads],
            units: Sequence[str], task: Task) -> SalienceModel:
     """A head and its curve, or the mean accuracy where there is none."""
     if heads is None or name not in heads.benchmarks:
-        return SalienceModel.constant(task.accuracy.mean(), task.uniform)
+        return Constant().fit(task, np.zeros((0, len(task.accuracy)),
+                                             bool)).model
     b = heads.benchmarks.index(name)
     column = units.index(_unit(name, repetition))
     return SalienceModel(

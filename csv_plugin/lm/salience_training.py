@@ -1,5 +1,6 @@
 """From a collection and a scoring LM to predictors that travel alone."""
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Optional
 
 import numpy as np
@@ -50,7 +51,7 @@ class Training:
         Raises:
             InputError: If the losses are not those of the tokens' texts.
         """
-        blocks = feature_blocks(self.table(), self.collection.texts,
+        blocks = feature_blocks(self.table, self.collection.texts,
                                 self.targets, self.states)
         columns, candidates = join_blocks(blocks)
         predictor = self._fit(columns, Auto(candidates), progress, watch)
@@ -81,7 +82,7 @@ class Training:
         None if there is no other.
         """
         columns = group_columns(
-            self.table(),
+            self.table,
             answer_groups(self.collection.texts.texts, self.targets.spans))
         parts = [
             self._of_tokens(
@@ -99,12 +100,13 @@ class Training:
         known = tuple(part.benchmarks[0] for part in parts)
         return replace(parts[0], benchmarks=known)
 
+    @cached_property
     def table(self) -> LossTable:
         """Losses of the models on the target tokens, `(M, T)`."""
         return self.targets.table(self.collection.losses_of(self.models))
 
     def _one_column(self) -> TokenColumns:
-        return group_columns(self.table(),
+        return group_columns(self.table,
                              ['all tokens'] * self.targets.n_tokens)
 
     def _of_tokens(self,
@@ -123,6 +125,5 @@ class Training:
         known = accuracies or self.collection.accuracies
         families = [self.collection.families[model] for model in self.models]
         return fit_predictor(
-            columns.features(self.table()), known.select(self.models),
-            families, solver, self.targets.fingerprint, self.seed, progress,
-            watch)
+            columns.features(self.table), known.select(self.models), families,
+            solver, self.targets.fingerprint, self.seed, progress, watch)

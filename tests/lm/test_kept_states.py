@@ -11,10 +11,11 @@ import torch
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm import kept_states as module
-from csv_plugin.lm.feature_blocks import target_tokens, token_states
+from csv_plugin.lm.feature_blocks import token_states
 from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.kept_states import kept_states
-from csv_plugin.lm.state_cache import open_states, write_states
+from csv_plugin.lm.kept_states import identity, kept_states
+from csv_plugin.lm.state_cache import open_states
+from csv_plugin.lm.tokenization import tokenize_all
 from .models import make, tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,6 @@ OTHERS = TextSet(
 #: Texts of a part here: parts of 2, 2, 2 and 1.
 PART = 2
 MADE = tokenizer()
-TARGETS = target_tokens(MADE, TEXTS)
 
 
 def scoring_lm(seed=0, dtype=torch.float32):
@@ -61,8 +61,7 @@ ALL = [['t0', 't1'], ['t2', 't3'], ['t4', 't5'], ['t6']]
 
 
 def keep(path, model=None, texts=TEXTS, **kwargs):
-    return kept_states(path, model or scoring_lm(), MADE, texts,
-                       target_tokens(MADE, texts), **kwargs)  # yapf: disable
+    return kept_states(path, model or scoring_lm(), MADE, texts, **kwargs)
 
 
 def assert_states(found, model, texts=TEXTS, rtol=1e-4):
@@ -141,26 +140,30 @@ def test_a_file_of_other_texts_is_not_used(path, calls, texts):
     assert calls == ALL
 
 
-def test_a_file_under_another_name_is_not_used(path, calls):
+def test_the_name_of_a_model_does_not_count(path, calls):
+    """Only what it is: the same folder may be named in many ways."""
     model = scoring_lm()
     keep(path, model)
     model.name_or_path = 'renamed'
     calls.clear()
     keep(path, model)
-    assert calls == ALL
+    assert calls == []
 
 
-def test_a_file_of_other_tokens_is_not_used(path, calls):
-    """Of these texts and this model, but one token short."""
-    counts = [len(spans) for spans in TARGETS.spans]
-    chunks = list(hidden_states(scoring_lm(), MADE, TEXTS.texts))
-    last = max(chunks, key=lambda chunk: (chunk.text, chunk.first))
-    object.__setattr__(last, 'states', last.states[:-1])
-    counts[-1] -= 1
-    write_states(path, chunks, np.append(0, np.cumsum(counts)), 'tiny',
-                 TEXTS.fingerprint, torch.float32)
-    assert_states(keep(path), scoring_lm())
-    assert calls == ALL
+@pytest.mark.parametrize('change', ['ids', 'prefix', 'context'])
+def test_what_else_states_depend_on(path, change):
+    model, made = scoring_lm(), tokenizer()
+    ids = [np.array([1, 2]), np.array([3])]
+    before = identity(model, made, ids)
+    if change == 'ids':
+        ids = [np.array([1]), np.array([2, 3])]
+    elif change == 'prefix':
+        made.bos_token = made.convert_ids_to_tokens(5)
+    else:
+        model.config.max_position_embeddings //= 2
+    assert identity(model, made, ids) != before
+    assert identity(scoring_lm(), tokenizer(),
+                    [np.array([1, 2]), np.array([3])]) == before
 
 
 @pytest.mark.parametrize('size', [0, 7, 100, -1])
@@ -202,12 +205,12 @@ def test_killed_midway_it_goes_on_where_it_was(path, calls):
         name for name in parts_in(path.parent) if not name.startswith('.')
     ]
     assert finished == ['states.part0', 'states.part2']
+    assert len(list(path.parent.iterdir())) == 3
     assert not path.exists()
-    left = {name: (path.parent / name).read_bytes() for name in finished}
     found = keep(path)
     assert calls == ALL[2:]
     assert_states(found, scoring_lm())
-    assert not any((path.parent / name).exists() for name in left)
+    assert list(path.parent.iterdir()) == [path]
     fresh = path.with_name('fresh.safetensors')
     keep(fresh)
     assert path.read_bytes() == fresh.read_bytes()
@@ -240,7 +243,9 @@ def test_parts_of_another_model_are_not_used(path, calls, monkeypatch):
 
 def test_states_are_mapped_from_the_file(path):
     found = keep(path)
-    assert torch.equal(found, open_states(path, 'tiny', TEXTS.fingerprint))
+    ids = [tokens.ids for tokens in tokenize_all(MADE, TEXTS.texts)]
+    key = identity(scoring_lm(), MADE, ids)
+    assert torch.equal(found, open_states(path, key, TEXTS.fingerprint))
     maps = Path('/proc/self/maps')
     if maps.is_file():
         assert str(path) in maps.read_text()
@@ -258,3 +263,9 @@ def test_empty_texts_have_no_states(path, calls):
     calls.clear()
     keep(path, texts=texts)
     assert calls == []
+
+
+def test_a_part_of_empty_texts_has_no_file(path, calls):
+    texts = TextSet((*TEXTS.texts[:2], Text('e', ''), Text('f', '')))
+    assert_states(keep(path, texts=texts), scoring_lm(), texts)
+    assert calls == ALL[:1]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from csv_plugin.core.errors import InputError
+from csv_plugin.core.intervals import worse_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import fold_masks
 from csv_plugin.core.scores import AccuracyTable
@@ -120,9 +121,8 @@ def test_it_learns_and_says_what_it_did(head):
     assert exam.fit_models == FITTED
     assert exam.n_items == 100 and exam.chance == CHANCE
     best = head.heads.best_step[0]
-    assert exam.notes == (
-        f'step {best} of {len(head.heads.train_mse) - 1} chosen by the '
-        'validation models', )
+    assert exam.notes[0] == f'the validation models chose step {best}'
+    assert (len(exam.notes) == 2) == (best == SETTINGS.n_steps)
     assert best > 0
     real = COLLECTION.accuracies.column('exam')
     baseline = training().all_token_loss()
@@ -170,7 +170,7 @@ def test_scores_are_columns_beside_the_loss(head):
     units = head.predictor.units
     n_folds = len(known(head.predictor, 'exam').intervals.folds.alpha)
     assert n_folds == 4
-    assert units == ('loss', *(f'{name}: head {i}' for i in range(1 + n_folds)
+    assert units == ('loss', *(f'{name}: head {i}' for i in range(2 + n_folds)
                                for name in ('exam', 'some')))
     table = TARGETS.table(COLLECTION.losses_of(FITTED))
     counted = head.predictor.matrix.toarray().any(axis=1)
@@ -222,7 +222,7 @@ def test_fold_models_have_not_seen_the_family_they_predict(head):
         if not (mask & (families == 'f2')).any()
     ]
     assert len(column) == 1
-    unit = head.predictor.units.index(f'exam: head {1 + column[0]}')
+    unit = head.predictor.units.index(f'exam: head {2 + column[0]}')
     np.testing.assert_array_equal(head.predictor.matrix.toarray()[:, unit],
                                   other.predictor.matrix.toarray()[:, unit])
 
@@ -285,9 +285,52 @@ def test_one_family_leaves_nothing_to_hold_out():
     exam = known(found.predictor, 'exam')
     assert np.isnan(exam.cv_mse)
     assert len(exam.intervals.errors) == 0
-    assert found.predictor.units == ('loss', 'exam: head 0', 'some: head 0')
+    assert found.predictor.units == ('loss', 'exam: head 0', 'some: head 0',
+                                     'exam: head 1', 'some: head 1')
     table = predicted(found.predictor)
     assert (table.low[:, 0] == 0).all() and (table.high[:, 0] == 1).all()
+
+
+def test_the_back_test_has_not_seen_the_better_models(head):
+    """Their scores are garbled: only what is compared with them changes."""
+    table = training().table
+    better = ~worse_models(np.where(table.scored, table.losses, 0).sum(axis=1))
+    assert better.sum() == 7
+    shift = np.zeros(N)
+    shift[:len(FITTED)][better] = -.15
+    other = train_paper_head(
+        training(make_collection(shift)), VALIDATION, SETTINGS)
+    column = head.predictor.units.index('exam: head 1')
+    matrices = [one.predictor.matrix.toarray() for one in (head, other)]
+    np.testing.assert_array_equal(*(matrix[:, column] for matrix in matrices))
+    assert not np.array_equal(*(matrix[:, 1] for matrix in matrices))
+    for one in (head, other):
+        exam = known(one.predictor, 'exam')
+        assert len(exam.intervals.backtest) == 7
+    garbled, clean = (
+        known(one.predictor, 'exam').intervals for one in (other, head))
+    assert garbled.backtest.mean() != clean.backtest.mean()
+
+
+def test_scores_of_one_family_alone():
+    """Others are fitted on other benchmarks, and leave nothing here."""
+    values = COLLECTION.accuracies.values.copy()
+    for i, model in enumerate(FITTED):
+        if FAMILIES[model] != 'f1':
+            values[i, 2] = np.nan
+    few = replace(
+        COLLECTION, accuracies=replace(COLLECTION.accuracies, values=values))
+    found = train_paper_head(
+        training(few), VALIDATION, replace(SETTINGS, n_steps=3))
+    some = known(found.predictor, 'some')
+    assert len(some.intervals.errors) == 0 and np.isnan(some.cv_mse)
+    assert np.isfinite(predicted(found.predictor).values).all()
+
+
+def test_a_training_that_was_too_short_says_so():
+    short = train_paper_head(training(), VALIDATION,
+                             replace(SETTINGS, n_steps=2))
+    assert 'train for more steps' in known(short.predictor, 'exam').notes[1]
 
 
 def test_a_fold_that_lacks_validation_models_predicts_its_mean():
@@ -322,7 +365,7 @@ def test_who_waits_sees_the_steps_of_every_repetition():
     seen = []
     train_paper_head(training(), VALIDATION, replace(SETTINGS, n_steps=2),
                      lambda steps: seen.append(len(steps)) or steps)
-    assert seen == [3] * 5
+    assert seen == [3] * 6
 
 
 @pytest.mark.parametrize('change, validation, message', [

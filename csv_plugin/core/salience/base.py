@@ -238,10 +238,11 @@ def fit_notes(model: SalienceModel, masks: NDArray,
     """
     notes = []
     if not len(masks):
-        notes.append('one family only, nothing to hold out: mean loss used')
+        notes.append(
+            'one family only, nothing to hold out: uniform weights used')
     elif not gained:
-        notes.append('no gain over the mean loss on held-out families: mean '
-                     'loss used')
+        notes.append('no gain over uniform weights on held-out families: '
+                     'uniform weights used')
     if model.alpha > 0:
         notes.append(PROBLEMS['slope_sign'])
     return tuple(notes)

@@ -38,7 +38,7 @@ def test_notes_speak_of_the_columns():
     columns = np.arange(task.values.shape[1])
     found = OnColumns('all', Ridge(), columns, task.uniform).fit(task, masks)
     assert found.notes[0].startswith(
-        'all, on its columns alone: no gain over the mean loss')
+        'all, on its columns alone: no gain over uniform weights')
 
 
 @pytest.mark.parametrize('solver', [Ridge(), NonNegative(), Uniform()])

@@ -63,7 +63,7 @@ def test_no_gain_falls_back_to_the_mean_loss():
     task = contradictory_task()
     ridge, uniform = fit(Ridge(), task), fit(Uniform(), task)
     assert ridge.penalty == np.inf
-    assert 'no gain over the mean loss' in ridge.notes[0]
+    assert 'no gain over uniform weights' in ridge.notes[0]
     assert ridge.cv_mse == uniform.cv_mse
     np.testing.assert_array_equal(ridge.model.coefficients,
                                   uniform.model.coefficients)

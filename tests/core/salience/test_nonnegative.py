@@ -110,7 +110,7 @@ def test_no_gain_falls_back_to_the_mean_loss():
     task = contradictory_task()
     found, uniform = fit(SOLVER, task), fit(Uniform(learn_floor=True), task)
     assert (found.solver, found.penalty) == ('nonnegative', np.inf)
-    assert 'no gain over the mean loss' in found.notes[0]
+    assert 'no gain over uniform weights' in found.notes[0]
     assert found.cv_mse == uniform.cv_mse
     np.testing.assert_array_equal(found.model.coefficients,
                                   uniform.model.coefficients)
