@@ -1,19 +1,12 @@
-"""Learn which tokens matter for which benchmark (docs/training.md).
+"""Learn which tokens matter for which benchmark.
 
-    python tools/train_scoring_head.py --runs outputs/mine/2* \
-        --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \
+    python tools/train_scoring_head.py --runs outputs/mine/2* \\
+        --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \\
         --scoring-lm internlm/internlm2_5-1_8b --out outputs/predictor
 
-Losses and scores: OpenCompass --runs; or --dumps <model>.parquet with a CSV
-of --scores (or `paper`); or a --collection, OUT/collection of another call.
---texts of the losses; --models, a CSV of model, family and split or params_b;
---benchmarks, names or a CSV, with --chance levels that are not known yet.
-
-Training: --split as in the models' `table`, by `family-size`, or the
-`paper`'s; --fit to some splits; the --scoring-lm, a folder or hub id, with
---tokenizer if elsewhere and --trust-remote-code to run what comes with it;
---method `exact`, or `paper` (Algorithm 2, with --optimiser, --learning-rate
-and --steps); --seed of the folds. What was killed goes on where it was.
+Losses and scores come from OpenCompass --runs; or from --dumps
+<model>.parquet with a table of --scores; or from a --collection, such as
+OUT/collection of an earlier call. docs/training.md explains every option.
 """
 import argparse
 import shlex
@@ -27,7 +20,8 @@ from tqdm import tqdm
 from csv_plugin.core.errors import InputError
 from csv_plugin.io.collecting import collect, named_benchmarks
 from csv_plugin.io.collections import read_collection
-from csv_plugin.io.command_line import check_folder, exit_code, named_number
+from csv_plugin.io.command_line import (check_folder, exit_code, named_number,
+                                        refuse)
 from csv_plugin.io.model_splits import (SPLITS, TABLE, named_models,
                                         split_models)
 from csv_plugin.io.text_sets import read_texts
@@ -35,7 +29,8 @@ from csv_plugin.lm.feature_blocks import load_scoring_lm, target_tokens
 from csv_plugin.lm.kept_states import kept_states
 from csv_plugin.lm.salience_training import Training
 from csv_plugin.lm.training import OPTIMISERS, HeadSettings
-from csv_plugin.report.training_curves import train_with_curve
+from csv_plugin.report.training_curves import (train_with_curve,
+                                               validation_models)
 from csv_plugin.report.training_files import TrainingOutcome
 
 #: What reports call the methods.
@@ -55,19 +50,15 @@ def parse_args(argv):
     add('--split', choices=SPLITS, default=TABLE)
     add('--scores', metavar='CSV|paper')
     add('--benchmarks', nargs='+', metavar='CSV|NAME')
-    add('--chance',
-        nargs='+',
-        type=named_number,
-        default=[],
-        metavar='NAME=LEVEL')
+    add('--chance', nargs='+', type=named_number, metavar='NAME=LEVEL')
     add('--scoring-lm', required=True, metavar='PATH')
     add('--tokenizer', metavar='PATH')
     add('--trust-remote-code', action='store_true')
     add('--method', choices=sorted(METHODS), default='exact')
-    add('--optimiser', choices=sorted(OPTIMISERS), default='sgd')
-    add('--learning-rate', type=float, default=1e-3)
-    add('--steps', type=int, default=300)
-    add('--fit', nargs='+', default=['train', 'validation'], metavar='SPLIT')
+    add('--optimiser', choices=sorted(OPTIMISERS))
+    add('--learning-rate', type=float)
+    add('--steps', type=int, metavar='N')
+    add('--fit', nargs='+', default=(), metavar='SPLIT')
     add('--seed', type=int, default=0)
     add('--out', required=True, metavar='DIR', type=Path)
     return parser.parse_args(argv)
@@ -75,47 +66,53 @@ def parse_args(argv):
 
 def run(args, command):
     check_folder(args.out)
+    settings = head_settings(args)
     collection = collected(args)
-    models = collection.models_in(*args.fit)
-    settings = None
-    if args.method == 'paper':
-        settings = HeadSettings(
-            optimiser=args.optimiser,
-            learning_rate=args.learning_rate,
-            n_steps=args.steps)
-        collection.models_in('validation')  # Before the work begins.
+    models = collection.models_to_fit(args.fit)
+    print(*collection.coverage(models), sep='\n')
+    if settings:
+        validation_models(collection, models)  # An error now, not later.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
-                         collection.texts,
-                         partial(tqdm, desc='hidden states'))
+                         collection.texts, partial(tqdm, desc='hidden states'))
     training = Training(collection, targets, models, states, args.seed)
     predictor, curve = train_with_curve(training, settings,
                                         partial(tqdm, desc='fit'))
-    outcome = TrainingOutcome(
-        {
-            METHODS[args.method]: predictor,
-            **training.baselines()
-        }, collection, curve)
+    predictors = {METHODS[args.method]: predictor, **training.baselines()}
+    outcome = TrainingOutcome(predictors, collection, curve)
     print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
 
 
+def head_settings(args):
+    """Of Algorithm 2; None for the exact method."""
+    if args.method == 'exact':
+        return refuse(args, '--method exact', 'optimiser', 'learning_rate',
+                      'steps')
+    given = dict(
+        optimiser=args.optimiser,
+        learning_rate=args.learning_rate,
+        n_steps=args.steps)
+    return HeadSettings(**{k: v for k, v in given.items() if v is not None})
+
+
 def collected(args):
-    """The collection; its coverage is told before anything takes long."""
+    names = 'texts', 'models', 'scores', 'benchmarks', 'chance'
     folder = args.collection or args.out / 'collection'
-    if not args.collection:
-        if not (args.texts and args.benchmarks):
-            raise InputError('--runs and --dumps', '--texts and --benchmarks',
-                             'not both', 'Name the texts and the benchmarks.')
+    if args.collection:
+        refuse(args, '--collection', *names)
+    elif not (args.texts and args.benchmarks):
+        raise InputError('--runs and --dumps', '--texts and --benchmarks',
+                         'not both', 'Name the texts and the benchmarks.')
+    else:
         collect(folder, read_texts(args.texts),
                 named_models(args.models, args.split),
-                named_benchmarks(args.benchmarks, dict(args.chance)),
+                named_benchmarks(args.benchmarks, dict(args.chance or ())),
                 args.runs or (), args.dumps or (), args.scores,
                 partial(tqdm, desc='losses'))  # yapf: disable
     collection = read_collection(folder, partial(tqdm, desc='dumps'))
-    print(*collection.coverage(), sep='\n')
     return replace(collection, info=split_models(collection.info, args.split))
 
 

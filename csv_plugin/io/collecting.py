@@ -11,7 +11,7 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.errors import InputError, check_unique
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collections import write_collection
@@ -53,6 +53,7 @@ def collect(folder: FilePath,
     Raises:
         InputError: As in these functions, before anything is written.
     """
+    _check_names(info)
     if scores:
         known = scores_of_table(scores, info, list(benchmarks))
     elif runs:
@@ -64,6 +65,16 @@ def collect(folder: FilePath,
         dumps_of_runs(runs, info, texts.fingerprint, progress)
         if runs else dumps_of_files(dumps, info, texts.fingerprint, progress))
     write_collection(folder, texts, losses, info, known, benchmarks)
+
+
+def _check_names(models: Iterable[str]) -> None:
+    """Refuse what cannot be the name of a file."""
+    for model in models:
+        if '/' in model or model.startswith('.'):
+            raise InputError(f'model {model!r}',
+                             'a name without slashes, which files can '
+                             'have', repr(model),
+                             'Give it another `abbr` in its config.')
 
 
 def dumps_of_runs(runs: Sequence[FilePath],
@@ -105,6 +116,7 @@ def dumps_of_files(paths: Sequence[FilePath],
     Args and errors as in `dumps_of_runs`, with paths such as
     `losses/my-model.parquet` in place of runs.
     """
+    check_unique('names of dumps', [Path(path).stem for path in paths])
     by_name = {Path(path).stem: path for path in paths}
 
     def read(model: str) -> TokenLossDump:
@@ -151,10 +163,19 @@ def scores_of_runs(runs: Sequence[FilePath], models: Iterable[str],
         benchmarks (Sequence[str]): Abbreviations of datasets or groups.
 
     Raises:
-        InputError: If a run has no summary, or a benchmark no score.
+        InputError: If no run has a summary, or a benchmark has no score.
     """
-    found = [read_run_scores(run, benchmarks) for run in runs]
+    found, errors = [], []
+    for run in runs:
+        try:
+            found.append(read_run_scores(run, benchmarks))
+        except InputError as error:
+            errors.append(error)
+    # A run of other models may have been given up before its summary.
+    if not found:
+        raise errors[0]
     scores: Scores = {model: {} for model in models}
+    _check_models('runs', scores, {m for scored in found for m in scored})
     for scored in found:
         for model, row in scored.items():
             if model in scores:
@@ -182,6 +203,7 @@ def scores_of_table(table: FilePath, models: Iterable[str],
     else:
         found = read_scores(table)
     wanted = set(models)
+    _check_models(f'scores of {os.fspath(table)}', wanted, set(found.models))
     scores: Scores = {
         model: {
             name: float(value)
@@ -192,6 +214,13 @@ def scores_of_table(table: FilePath, models: Iterable[str],
     }
     _check_benchmarks(f'scores of {os.fspath(table)}', scores, benchmarks)
     return scores
+
+
+def _check_models(where: str, wanted: Iterable[str], known: set[str]) -> None:
+    if known.isdisjoint(wanted):
+        raise InputError(where, f'scores of models such as {min(wanted)!r}',
+                         f'those of {", ".join(sorted(known)) or "none"}',
+                         'Use the same names in all tables.')
 
 
 def _check_benchmarks(where: str, scores: Scores,

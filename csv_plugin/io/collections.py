@@ -15,7 +15,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import (TokenLossDump, merge_dumps, read_dump,
                                  write_dump)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
-                                  read_models, write_csv)
+                                  read_benchmarks, read_models, write_csv)
 from csv_plugin.io.text_sets import read_texts, write_texts
 
 #: Files of a collection beside the dumps.
@@ -33,30 +33,49 @@ class Collection:
             the order of the set.
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
+        side (tuple[str, ...]): Benchmarks that means leave out.
     """
     texts: TextSet
     losses: Mapping[str, tuple[TokenLosses, ...]]
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
+    side: tuple[str, ...] = ()
 
     @property
     def families(self) -> dict[str, str]:
         """Family of each model."""
         return {model: self.info[model].family for model in self.losses}
 
-    def coverage(self) -> list[str]:
-        """One line on the losses, then one per benchmark: who has a score."""
-        models = self.accuracies.models
-        lines = [f'{len(models)} models, losses on {len(self.texts)} texts']
+    def coverage(self, fitted: Sequence[str]) -> list[str]:
+        """Who has a score: one line on the losses, then one per benchmark.
+
+        Args:
+            fitted (Sequence[str]): Models that are to be fitted to.
+
+        Raises:
+            InputError: If a benchmark has no score of these.
+        """
+        models, to_fit = self.accuracies.models, set(fitted)
+        lines = [
+            f'{len(models)} models, {len(to_fit)} to fit to, losses on '
+            f'{len(self.texts)} texts'
+        ]
         for name in self.accuracies.benchmarks:
-            missing = [
+            scored = [
                 model
                 for model, value in zip(models, self.accuracies.column(name))
-                if np.isnan(value)
+                if not np.isnan(value)
             ]
+            n_fitted = len(to_fit.intersection(scored))
+            if not n_fitted:
+                raise InputError(f'scores on {name!r}',
+                                 'one of a model to fit to',
+                                 f'{len(scored)} of others',
+                                 'Run it, or leave it out.')
+            missing = [model for model in models if model not in scored]
             lacking = f', none of {", ".join(missing)}' if missing else ''
-            lines.append(f'{name}: {len(models) - len(missing)} scores' +
-                         lacking)
+            lines.append(f'{name}: {len(scored)} scores, {n_fitted} of them '
+                         f'to fit to{lacking}')
         return lines
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
@@ -74,6 +93,16 @@ class Collection:
                     'Name a split that has models, or split them.')
         return tuple(model for model in self.losses
                      if self.info[model].split in splits)
+
+    def models_to_fit(self, splits: Sequence[str] = ()) -> tuple[str, ...]:
+        """Models of some splits, by default of all but the test split.
+
+        Raises:
+            InputError: If a split has no model, or no model has a split.
+        """
+        present = {self.info[model].split for model in self.losses}
+        return self.models_in(
+            *(splits or sorted(present - {'', 'test'}) or ('train', )))
 
     def on(self, texts: TextSet) -> 'Collection':
         """The same models on some of the texts."""
@@ -121,11 +150,13 @@ def read_collection(folder: str | os.PathLike[str],
         model: merge_dumps([read_dump(root / f'{model}.parquet')], texts).texts
         for model in progress(list(info))
     }
+    known = read_benchmarks(root / BENCHMARKS)
+    side = tuple(name for name in scored.benchmarks if not known[name].main)
     return Collection(
         texts, losses,
         AccuracyTable(
             tuple(info), scored.benchmarks, values, scored.chance,
-            scored.n_items), info)
+            scored.n_items), info, side)
 
 
 def write_collection(folder: str | os.PathLike[str], texts: TextSet,
@@ -157,6 +188,6 @@ def write_collection(folder: str | os.PathLike[str], texts: TextSet,
     write_csv(root / SCORES, ('model', *benchmarks),
               ((model, *(scores.get(model, {}).get(name, math.nan)
                          for name in benchmarks)) for model in info))
-    write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
-              ((name, known.chance, known.n_items)
+    write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
+              ((name, known.chance, known.n_items, int(known.main))
                for name, known in benchmarks.items()))

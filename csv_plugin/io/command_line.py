@@ -27,6 +27,26 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
     return 0
 
 
+def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
+    """Options that would be ignored are an error.
+
+    Args:
+        args (argparse.Namespace): None for what was not given.
+        where (str): The option beside which they mean nothing.
+        names (str): Theirs.
+
+    Raises:
+        InputError: If one was given.
+    """
+    given = [
+        f'--{name.replace("_", "-")}' for name in names
+        if getattr(args, name) is not None
+    ]
+    if given:
+        raise InputError(where, f'no {", ".join(names)} beside it',
+                         ', '.join(given), 'Leave them out.')
+
+
 def check_folder(path: Path) -> None:
     """Before a long computation: can `--out` be a folder?
 

@@ -8,6 +8,24 @@ from secrets import token_hex
 from csv_plugin.core.errors import InputError
 
 
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Before a long computation: can a file be written there?
+
+    Raises:
+        InputError: The folder does not exist, or there is a folder of that
+            name.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(
+            str(target), 'a file name in an existing folder',
+            f'no folder {str(target.parent)!r}', 'Create the folder first.')
+    if target.is_dir():
+        raise InputError(
+            str(target), 'the name of a file', 'a folder',
+            'Add a file name to it.')
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write to a temporary file that becomes `path` when all went well.
@@ -24,13 +42,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         Path: Where to write instead; nothing exists there yet.
 
     Raises:
-        InputError: The folder does not exist.
+        InputError: As in `check_target`.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(
-            str(target), 'a file name in an existing folder',
-            f'no folder {str(target.parent)!r}', 'Create the folder first.')
+    check_target(target)
     # Opened by the writer, unlike tempfile's files, which only their owner
     # may read.
     temporary = target.with_name(f'.{token_hex(8)}.{target.name}')

@@ -1,6 +1,7 @@
 """Which models to train on and which to predict."""
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isnan
 from typing import Optional
 
 from csv_plugin.core.errors import InputError
@@ -49,6 +50,11 @@ def split_models(info: Mapping[str, ModelInfo],
     if split == TABLE:
         return dict(info)
     if split == FAMILY_SIZE:
+        unknown = [m for m, known in info.items() if isnan(known.params_b)]
+        if unknown:
+            raise InputError('models', 'params_b of every model',
+                             f'none of {", ".join(unknown)}',
+                             'Give their billions of parameters.')
         splits = split_by_size([known.family for known in info.values()],
                                [known.params_b for known in info.values()])
         return {

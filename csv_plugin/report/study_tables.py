@@ -10,6 +10,7 @@ from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import (explain_marks, predicted_cell,
                                             real_cell)
+from csv_plugin.report.markdown import table_cell
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample')
@@ -56,10 +57,10 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
     table = next(iter(study.predictions.values()))
     header = ['model']
     for benchmark in table.benchmarks:
-        header += [benchmark, 'predicted']
+        header += [table_cell(benchmark), 'predicted']
     rows = []
     for model in models:
-        m, cells = table.models.index(model), [model]
+        m, cells = table.models.index(model), [table_cell(model)]
         for b, benchmark in enumerate(table.benchmarks):
             real = study.observed.values[m, b]
             cells += [
@@ -96,13 +97,13 @@ def error_table(study: Study, main: Sequence[str]) -> str:
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        benchmark, solver[benchmark].n_models,
+        table_cell(benchmark), solver[benchmark].n_models,
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.observed.benchmarks]
     means = [
         f'mean of {len(main)}', '',
-        *(1e3 * geometric_mean(by_method[method][b].mse for b in main)
+        *(1e3 * _mean_mse(by_method[method], solver, main)
           for method in methods), '', *_measures([solver[b] for b in main])
     ]
     header = [
@@ -116,6 +117,17 @@ def error_table(study: Study, main: Sequence[str]) -> str:
              for row in [*rows, means]]
     return tabulate(cells, header, tablefmt='pipe', floatfmt=digits,
                     missingval='-')  # yapf: disable
+
+
+def _mean_mse(errors: Mapping[str, BenchmarkErrors],
+              solver: Mapping[str,
+                              BenchmarkErrors], main: Sequence[str]) -> float:
+    """NaN if benchmarks are missing: means of others do not compare."""
+    if any(
+            math.isnan(errors[b].mse) > math.isnan(solver[b].mse)
+            for b in main):
+        return math.nan
+    return geometric_mean(errors[b].mse for b in main)
 
 
 def _measures(errors: Sequence[BenchmarkErrors]) -> list[float]:

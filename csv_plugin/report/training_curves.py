@@ -1,13 +1,15 @@
 """Errors in the course of a training, whichever method it was."""
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Optional
 
 import numpy as np
 
+from csv_plugin.core.errors import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import SalienceFit, Task
+from csv_plugin.io.collections import Collection
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.paper_head import train_paper_head
 from csv_plugin.lm.salience_training import Training
@@ -34,13 +36,29 @@ def train_with_curve(
         InputError: As in `Training.auto` and `train_paper_head`.
     """
     if settings:
-        validation = training.collection.models_in('validation')
+        validation = set(training.collection.models_in('validation'))
+        validation = validation_models(training.collection, training.models)
         head = train_paper_head(training, validation, settings, progress)
         return head.predictor, head_curve(head.heads)
     fits: dict[str, tuple[Task, SalienceFit]] = {}
     predictor = training.auto(progress,
                               lambda name, *fit: fits.update({name: fit}))
     return predictor, path_curve(fits)
+
+
+def validation_models(collection: Collection,
+                      models: Sequence[str]) -> list[str]:
+    """Those among the models that are to be fitted to.
+
+    Raises:
+        InputError: If all of them are, or none.
+    """
+    found = [m for m in models if collection.info[m].split == 'validation']
+    if not 0 < len(found) < len(models):
+        raise InputError("the paper's head", 'train and validation models',
+                         f'{len(found)} of {len(models)} for validation',
+                         'Fit to both splits.')
+    return found
 
 
 def path_curve(

@@ -18,6 +18,8 @@ from csv_plugin.report.study_tables import (error_table, write_leaderboard,
                                             write_predictions, write_report)
 from csv_plugin.report.training_curves import write_curve
 
+PREDICTOR, CURVE = 'predictor.safetensors', 'training_curve.csv'
+PICTURES = 'pictures'
 #: The methods that pictures show before and after the training.
 BEFORE, AFTER = 'all-token loss', 'capability score'
 
@@ -50,21 +52,25 @@ class TrainingOutcome:
         study = Study.of(self.predictors, self.collection.losses,
                          self.collection.accuracies)
         splits = {m: known.split for m, known in self.collection.info.items()}
-        main = study.observed.benchmarks
+        main = [
+            name for name in study.observed.benchmarks
+            if name not in self.collection.side
+        ]
         fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
         shown = [model for model in splits if model not in fitted]
         title = f'{len(shown)} models predicted from {len(splits)-len(shown)}'
+        _remove_earlier(out)
         write_predictions(out / 'predictions.csv', study, splits)
         write_leaderboard(out / 'leaderboard.md', study, shown)
         write_report(out / 'report.md', study, main, title, command)
         if self.curve:
-            write_curve(out / 'training_curve.csv', self.curve)
-        (out / 'pictures').mkdir(exist_ok=True)
+            write_curve(out / CURVE, self.curve)
+        (out / PICTURES).mkdir(exist_ok=True)
         for name, figure in self._pictures(study, bool(shown)):
             for kind in ('png', 'svg'):
-                save(figure, out / 'pictures' / f'{name}.{kind}')
+                save(figure, out / PICTURES / f'{name}.{kind}')
         # Last: whoever finds the predictor finds all the rest.
-        save_predictor(study.predictor, out / 'predictor.safetensors')
+        save_predictor(study.predictor, out / PREDICTOR)
         return f'{title}\n\n{error_table(study, main)}'
 
     def _pictures(self, study: Study,
@@ -86,3 +92,10 @@ class TrainingOutcome:
         return capability_points(predictor, features,
                                  self.collection.accuracies,
                                  self.collection.families)
+
+
+def _remove_earlier(out: Path) -> None:
+    """What another training left there, which this one may not replace."""
+    for file in (out / PREDICTOR, out / CURVE, *(out / PICTURES).glob('*.png'),
+                 *(out / PICTURES).glob('*.svg')):
+        file.unlink(missing_ok=True)

@@ -231,3 +231,43 @@ def test_chance_levels_beside_a_table_change_nothing_else(tmp_path):
         named_benchmarks([str(path)], {'other': .5})
     with pytest.raises(InputError, match='0..1, below 1, found 1'):
         named_benchmarks([str(path)], {'mine': 1.})
+
+
+def test_a_run_without_a_summary_says_nothing_about_scores(runs):
+    """Unless there is no other."""
+    for path in (runs[1] / 'summary').iterdir():
+        path.unlink()
+    assert scores_of_runs(runs, MODELS, ['exam']) == {
+        'm@1': {
+            'exam': .25
+        },
+        'm@2': {
+            'exam': .5
+        },
+        'n': {}
+    }
+    with pytest.raises(InputError, match='a run with a summary'):
+        scores_of_runs(runs[1:], MODELS, ['exam'])
+
+
+def test_other_names_of_models_are_told_as_such(runs, table):
+    with pytest.raises(InputError, match="such as 'o', found those of m@1, m"):
+        scores_of_runs(runs, ('o', 'p'), ['exam'])
+    with pytest.raises(InputError, match='Use the same names in all tables'):
+        scores_of_table(table, ('o', ), ['exam'])
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    for folder in ('a', 'b'):
+        (tmp_path / folder).mkdir()
+        write_dumps(tmp_path / folder, {'n': 1.})
+    files = sorted(tmp_path.glob('*/*.parquet'))
+    with pytest.raises(InputError, match="'n'"):
+        dumps_of_files(files, ('n', ), FINGERPRINT)
+
+
+@pytest.mark.parametrize('name', ['org/m', '../m', '.m'])
+def test_names_that_files_cannot_have_are_refused(tmp_path, runs, name):
+    with pytest.raises(InputError, match='a name without slashes'):
+        collect(tmp_path / 'new', TEXTS, {name: INFO['n']}, EXAM, runs)
+    assert not (tmp_path / 'new').exists()

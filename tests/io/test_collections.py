@@ -1,4 +1,6 @@
 """Folders of dumps and scores."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,12 +58,40 @@ def test_coverage_tells_who_has_no_score(tmp_path):
         tmp_path, scores='model,exam,quiz\nm@1,0.5,\nm@2,,\nn,0.75,1\n')
     with (tmp_path / 'benchmarks.csv').open('a') as file:
         file.write('quiz,0,\n')
-    assert read_collection(tmp_path).coverage() == [
-        '3 models, losses on 2 texts', 'exam: 2 scores, none of m@2',
-        'quiz: 1 scores, none of m@1, m@2'
+    collection = read_collection(tmp_path)
+    assert collection.coverage(['m@1', 'n']) == [
+        '3 models, 2 to fit to, losses on 2 texts',
+        'exam: 2 scores, 2 of them to fit to, none of m@2',
+        'quiz: 1 scores, 1 of them to fit to, none of m@1, m@2'
     ]
+    with pytest.raises(InputError, match="'quiz': expected one of a model"):
+        collection.coverage(['m@1', 'm@2'])
     write_folder(tmp_path, 'model,exam\nm@1,0.5\nm@2,0\nn,0.75\n')
-    assert read_collection(tmp_path).coverage()[1:] == ['exam: 3 scores']
+    assert read_collection(tmp_path).coverage(
+        ['n'])[1:] == ['exam: 3 scores, 1 of them to fit to']
+
+
+def test_what_is_fitted_to_by_default(tmp_path):
+    write_folder(tmp_path)
+    collection = read_collection(tmp_path)
+    splits = {m: known.split for m, known in collection.info.items()}
+    assert set(splits.values()) == {'test', 'train', 'validation'}
+    assert collection.models_to_fit() == tuple(m for m in splits
+                                               if splits[m] != 'test')
+    assert collection.models_to_fit(['test']) == tuple(m for m in splits
+                                                       if splits[m] == 'test')
+    info = {m: replace(known, split='') for m, known in
+            collection.info.items()}  # yapf: disable
+    with pytest.raises(InputError, match='no split'):
+        replace(collection, info=info).models_to_fit()
+
+
+def test_benchmarks_that_means_leave_out(tmp_path):
+    write_folder(tmp_path)
+    assert read_collection(tmp_path).side == ()
+    (tmp_path / 'benchmarks.csv'
+     ).write_text('benchmark,chance,n_items,main\nexam,0.25,,0\n')
+    assert read_collection(tmp_path).side == ('exam', )
 
 
 def test_what_does_not_fit_is_refused(tmp_path):

@@ -59,8 +59,7 @@ def test_by_size_within_each_family(tmp_path):
 def test_by_size_needs_sizes(tmp_path):
     path = write(tmp_path, 'model,family,params_b\na,x,1\nb,z,\n')
     with pytest.raises(
-            InputError, match="positive numbers, found nan in "
-            "family 'z'"):
+            InputError, match='params_b of every model, found none of b'):
         named_models(path, FAMILY_SIZE)
 
 

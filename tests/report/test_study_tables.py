@@ -199,3 +199,17 @@ def test_leaderboard_file(tmp_path, study):
     text = (tmp_path / 'leaderboard.md').read_text('utf-8')
     assert text.startswith(leaderboard(study, models) + '\n\nPercent; ± half')
     assert '90% interval' in text
+
+
+def test_a_method_without_some_benchmarks_has_no_mean(study):
+    """That of the others would look like one of all."""
+    names = study.observed.benchmarks
+    other = next(iter(study.predictions.values())).on(names[:1]).on(names)
+    more = replace(study, predictions={**study.predictions, 'part': other})
+    *rows, means = error_table(more, names).splitlines()
+    header = [cell.strip() for cell in rows[0].split('|')]
+    cells = [cell.strip() for cell in means.split('|')]
+    assert cells[header.index('MSE part')] == '-'
+    assert '-' not in cells[3:header.index('MSE part')]
+    alone = error_table(more, names[:1]).splitlines()[-1].split('|')
+    assert alone[header.index('MSE part')].strip() == alone[3].strip()

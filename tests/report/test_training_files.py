@@ -158,3 +158,33 @@ def test_real_pictures(tmp_path, predictors, collection):
         start = path.read_bytes()[:60]
         assert start.startswith(b'\x89PNG' if path.suffix ==
                                 '.png' else b'<?xml')
+
+
+def test_what_an_earlier_training_left_is_removed(tmp_path, predictors,
+                                                  collection, drawn,
+                                                  monkeypatch):
+    """First of all the predictor: it never stands beside other tables."""
+    left = [
+        tmp_path / name
+        for name in ('predictor.safetensors', 'training_curve.csv',
+                     'pictures/methods.png', 'pictures/methods.svg')
+    ]
+    (tmp_path / 'pictures').mkdir()
+    for path in left:
+        path.write_text('old')
+
+    def failing(*_):
+        raise OSError('full')
+
+    monkeypatch.setattr(training_files, 'write_predictions', failing)
+    with pytest.raises(OSError):
+        TrainingOutcome(predictors, collection, None).write(tmp_path, 'x')
+    assert not any(path.exists() for path in left)
+
+
+def test_benchmarks_of_no_mean(tmp_path, predictors, collection, drawn):
+    side = collection.accuracies.benchmarks[:1]
+    printed = TrainingOutcome(predictors, replace(collection, side=side),
+                              None).write(tmp_path, 'x')
+    n_main = len(collection.accuracies.benchmarks) - 1
+    assert f'mean of {n_main} ' in printed

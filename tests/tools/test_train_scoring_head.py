@@ -185,13 +185,23 @@ def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
     ]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
-        '24 models, losses on 12 texts', 'scenes: 24 scores',
-        '6 models predicted from 18'
+        '24 models, 18 to fit to, losses on 12 texts',
+        'scenes: 24 scores, 18 of them to fit to', '6 models predicted from 18'
     ]
     assert '| scenes ' in lines[6]
     for name in ('predictions.csv', 'predictor.safetensors'):
         assert (tmp_path / 'new' / name).read_bytes() == (made /
                                                           name).read_bytes()
+
+
+def test_a_collection_has_its_tables(tool, made, tmp_path, capsys):
+    """What would be ignored is refused."""
+    line = last_line(tool, [
+        '--collection',
+        str(made / 'collection'), *SCORING, '--chance', 'scenes=0.5',
+        '--models', 'mine.csv'
+    ], tmp_path, capsys)
+    assert 'found --models, --chance' in line
 
 
 def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures):
@@ -237,7 +247,7 @@ def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
     assert (settings.optimiser, settings.learning_rate,
             settings.n_steps) == ('adam', .05, 4)
     assert training.seed == 7
-    assert validation == tuple(m for m in CHOSEN if m.endswith('@65'))
+    assert validation == [m for m in CHOSEN if m.endswith('@65')]
     predictor = load_predictor(tmp_path / 'new/predictor.safetensors')
     assert predictor.benchmarks[0].solver == 'paper'
     np.testing.assert_array_equal(predictor.matrix.toarray(),
@@ -289,8 +299,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     ]) == 0
     (_, validation, settings, _), = heads
     assert (settings.optimiser, settings.learning_rate) == ('sgd', 1e-3)
-    assert validation == tuple(m for m in names
-                               if paper_split()[m] == 'validation')
+    assert validation == [m for m in names if paper_split()[m] == 'validation']
     rows = rows_of(tmp_path / 'new')
     assert list(rows) == [(m, b) for m in names for b in ('gsm8k', 'mmlu')]
     for (model, benchmark), row in rows.items():
@@ -333,12 +342,15 @@ def last_line(tool, arguments, out, capsys):
     ('runs', dict(fit=['validation']), "models in split 'validation'"),
     ('runs', dict(models=['{}/unsplit.csv']), 'found no split'),
     ('runs', dict(models=['{}/unsplit.csv'], split=['family-size']),
-     'Give the number of parameters'),
+     'params_b of every model, found none of a-xs@35, a-'),
     ('runs', dict(split=['paper']), "the paper's Table 2, found a-xs@35, a-"),
     ('dumps', dict(scores=['paper'], benchmarks=['mmlu']),
-     'found none on mmlu'),
+     'Use the same names in all tables'),
     ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
-    ('runs', dict(method=['paper']), "models in split 'validation'"),
+    ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
+    ('runs', dict(optimiser=['adam'], steps=['3']),
+     'found --optimiser, --steps'),
+    ('runs', dict(method=['paper'], steps=['0']), 'n_steps'),
 ])  # yapf: disable
 def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
                                message):
