@@ -30,7 +30,12 @@ from csv_plugin.oc.validation_sets import (MANIFEST, TEXTS,
 def parse_args(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help=f'folder for {TEXTS} and {MANIFEST}')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
         '--recipe', metavar='FILE', help='YAML list of sources')
@@ -45,7 +50,7 @@ def parse_args(argv):
     parser.add_argument(
         '--skip-missing',
         action='store_true',
-        help='go on without sources whose data is missing')
+        help='go on without sources that cannot be loaded')
     return parser.parse_args(argv)
 
 

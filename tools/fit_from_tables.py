@@ -2,8 +2,8 @@
 
 Example (tables as docs/formats.md describes them):
 
-    python tools/fit_from_tables.py --losses losses.csv --scores scores.csv \
-        --models models.csv --benchmarks benchmarks.csv \
+    python tools/fit_from_tables.py --losses losses.csv --scores scores.csv \\
+        --models models.csv --benchmarks benchmarks.csv \\
         --fit train val --predict test --out outputs/study
 """
 import argparse

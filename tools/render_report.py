@@ -2,7 +2,7 @@
 
 Example (the folder of a run, the texts and predictors of its summary):
 
-    python tools/render_report.py outputs/csv/20260101_120000 \
+    python tools/render_report.py outputs/csv/20260101_120000 \\
         --predictor predicted=predictor.safetensors --texts texts.jsonl
 
 Without --predictor the page shows what the run's leaderboard says. The page
@@ -16,6 +16,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from csv_plugin.io.command_line import exit_code
+from csv_plugin.io.files import check_target
+from csv_plugin.report.page.characters import visible
 from csv_plugin.report.page.rendering import write_page
 from csv_plugin.report.page.runs import read_run
 
@@ -68,6 +70,8 @@ def parse_args(argv):
 
 
 def run(args):
+    if args.out:
+        check_target(args.out)
     page = read_run(
         args.work_dir,
         args.predictor,
@@ -77,7 +81,7 @@ def run(args):
         progress=partial(tqdm, desc='models', delay=2))
     out = args.out or args.work_dir / 'report.html'
     write_page(out, page)
-    print(f'Written to {out}')
+    print(f'Written to {visible(str(out))}')
 
 
 def main(argv=None):

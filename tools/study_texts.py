@@ -27,19 +27,35 @@ NUMBERS = (10, 25, 50, 100, 250)
 FIXED = 50
 
 
+def count(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f'expected a whole number, 1 or more, found {text!r}')
+    return int(text)
+
+
 def parse_args(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         '--texts',
         nargs='+',
-        type=int,
+        type=count,
         default=NUMBERS,
         metavar='N',
         help=f'numbers of texts (default {" ".join(map(str, NUMBERS))})')
     parser.add_argument(
-        '--draws', type=int, default=10, help='of each number (default 10)')
-    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+        '--draws',
+        type=count,
+        default=10,
+        metavar='N',
+        help='of each number (default 10)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder of texts.csv, texts.svg and texts.png')
     return parser.parse_args(argv)
 
 
@@ -47,7 +63,8 @@ def run(args):
     check_folder(args.out)
     study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                           shipped.SCORING_TOKENIZER)
-    drawn = draws(study.collection.texts, args.texts, FIXED, range(args.draws))
+    numbers = tuple(dict.fromkeys(args.texts))
+    drawn = draws(study.collection.texts, numbers, FIXED, range(args.draws))
     rows = texts_study(study, drawn, partial(tqdm, desc='draws'))
     args.out.mkdir(parents=True, exist_ok=True)
     header = [field.name for field in fields(TextsStudyRow)]

@@ -3,8 +3,8 @@
 Example, the two data mixtures of the demonstration after their first third:
 
     C=csv_plugin/demo/collection
-    python tools/triage_checkpoints.py --out outputs/triage \
-        --predictor csv_plugin/demo/predictor.safetensors \
+    python tools/triage_checkpoints.py --out outputs/triage \\
+        --predictor csv_plugin/demo/predictor.safetensors \\
         --dumps "$C/[ad]-l@[123]?.parquet" --history "$C/[bc]-*.parquet"
 
 A place is a dump, a folder of dumps, a work directory of OpenCompass, or a

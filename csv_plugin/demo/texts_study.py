@@ -64,8 +64,8 @@ def draw(texts: TextSet, n_texts: int, n_sources: int,
         tuple[Text, ...]: In the order of the set.
 
     Raises:
-        InputError: If there are fewer sources, or a source has too few
-            texts.
+        InputError: If there are fewer sources, fewer texts asked for than
+            sources, or more than the smallest source can match.
     """
     by_source: dict[str, list[Text]] = {}
     for text in texts:
@@ -73,16 +73,16 @@ def draw(texts: TextSet, n_texts: int, n_sources: int,
     if not 1 <= n_sources <= len(by_source):
         raise InputError('number of sources', f'1 to {len(by_source)}',
                          str(n_sources), 'Draw from sources that exist.')
+    most = n_sources * min(map(len, by_source.values()))
+    if not n_sources <= n_texts <= most:
+        raise InputError('number of texts',
+                         f'{n_sources} to {most} of {n_sources} sources',
+                         str(n_texts), 'Draw another number of texts.')
     rng = Random(seed)
     shuffled = [rng.sample(found, len(found)) for found in by_source.values()]
     chosen = rng.sample(shuffled, len(shuffled))[:n_sources]
     each, rest = divmod(n_texts, n_sources)
     counts = [each + (place < rest) for place in range(n_sources)]
-    for count, source in zip(counts, chosen):
-        if not 1 <= count <= len(source):
-            raise InputError('number of texts',
-                             f'1 to {len(source)} of {source[0].source!r}',
-                             str(count), 'Draw another number of texts.')
     kept = {
         text.text_id
         for count, source in zip(counts, chosen)

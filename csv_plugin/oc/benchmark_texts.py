@@ -6,7 +6,8 @@ step by step are left out. Of a solution in the format of GSM8K the
 calculator annotations are left out too.
 """
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,9 @@ from opencompass.openicl.icl_retriever import BaseRetriever, ZeroRetriever
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.oc.dataset_loading import load_dataset
-from csv_plugin.oc.item_templates import (ItemTemplate, split_template,
-                                          worked_examples)
-from csv_plugin.oc.labels import label_texts
+from csv_plugin.oc.dataset_prompts import DatasetPrompts, read_prompts
+from csv_plugin.oc.item_templates import worked_examples
+from csv_plugin.oc.labels import check_output_column, label_texts
 
 _STEP_BY_STEP = re.compile(r"\s*Let's think step by step\.?\s*\Z")
 _ANNOTATION = re.compile('<<.*?>>')
@@ -56,8 +57,8 @@ def squeeze(text: str) -> str:
 
 
 def question(text: Text) -> str:
-    """What comes before the answer of a text that has one."""
-    return text.text[:text.answer[0]]
+    """What comes before the answer of a text; all of it if nothing does."""
+    return text.text[:text.answer[0]] or text.text
 
 
 def load_subtask(name: str, config: Any) -> Subtask:
@@ -68,15 +69,17 @@ def load_subtask(name: str, config: Any) -> Subtask:
         config (Any): Of an OpenCompass dataset.
 
     Raises:
-        DataMissingError: As in `dataset_loading.load_dataset`.
-        InputError: The prompt template cannot be used.
+        DataMissingError, LoaderError: As in `dataset_loading.load_dataset`.
+        InputError: The prompt template, the retriever or the references
+            cannot be used.
     """
-    template = _template(config)
+    prompts = read_prompts(config)
+    check_output_column(prompts.output_column)
     data = load_dataset(config)
+    template = prompts.template
     render = _renderer(data, PromptTemplate(template.item))
-    column = data.reader.output_column
-    items = _answered(data.test, column)
-    shown = _shown_questions(data, config['infer_cfg']['retriever'], render)
+    items = _answered(data.test, prompts.output_column)
+    shown = _shown_questions(data, prompts, render)
     return Subtask(
         name,
         items,
@@ -95,53 +98,36 @@ def load_worked_examples(name: str, config: Any) -> Subtask:
     Raises:
         InputError: As in `item_templates.worked_examples`.
     """
-    examples = worked_examples(_template(config), _columns(config))
+    prompts = read_prompts(config)
+    examples = worked_examples(prompts.template, prompts.input_columns)
     return Subtask(
         name,
         range(len(examples)),
         render=lambda place: _marked(place, *examples[place]))
 
 
-def _columns(config: Any) -> list[str]:
-    columns = config['reader_cfg']['input_columns']
-    return columns.split() if isinstance(columns, str) else list(columns)
-
-
-def _template(config: Any) -> ItemTemplate:
-    try:
-        infer = config['infer_cfg']
-        prompt = infer.get('prompt_template') or infer['ice_template']
-        template, columns = prompt['template'], _columns(config)
-    except (KeyError, TypeError) as error:
-        raise InputError('infer_cfg', "a 'PromptTemplate' and input columns",
-                         f'{type(error).__name__}: {error}',
-                         'Choose another dataset config.') from error
-    return split_template(template, columns, prompt.get('ice_token'))
-
-
 def _answered(split: Any, column: str) -> list[int]:
     """Places of the items with a reference."""
+    if column not in split.column_names:
+        raise InputError('output_column', f'one of {split.column_names}',
+                         repr(column), 'Repair the dataset config.')
     return [
         place for place, answer in enumerate(split[column])
         if answer not in (None, '', [])
     ]
 
 
-def _shown_questions(data: BaseDataset, retriever: Any,
+def _shown_questions(data: BaseDataset, prompts: DatasetPrompts,
                      render: Callable[[Any], Text]) -> Iterator[str]:
     """Questions of the items that prompts may show as examples."""
-    kind = retriever['type']
-    name = kind if isinstance(kind, str) else kind.__name__
-    if name.rpartition('.')[2] == ZeroRetriever.__name__:
+    if prompts.retriever == ZeroRetriever.__name__:
         return
-    places: Collection[int] = range(len(data.train))
-    places = retriever.get('fix_id_list', places)
+    places = prompts.example_places
     for place in _answered(data.train, data.reader.output_column):
-        if place in places:
-            try:
+        if places is None or place in places:
+            # Of what fails, the same item of the test split fails as well.
+            with suppress(Exception):
                 yield question(render(data.train[place]))
-            except InputError:
-                pass  # Neither could the same item of the test split be.
 
 
 def _renderer(data: BaseDataset,
@@ -169,10 +155,16 @@ def _renderer(data: BaseDataset,
 def _rendered(retriever: BaseRetriever, template: PromptTemplate,
               values: dict[str, Any]) -> Text:
     retriever.test_ds = [values]
-    text, = label_texts(LMTemplateParser(), retriever, None, template, None)
-    prompt = question(text)
-    answer = text.text[len(prompt):]
-    return _marked(values['idx'], _STEP_BY_STEP.sub(' ', prompt), answer)
+    text, = label_texts(
+        LMTemplateParser(),
+        retriever,
+        None,
+        template,
+        None,
+        after_common_start=True)
+    start = text.answer[0]
+    return _marked(values['idx'], _STEP_BY_STEP.sub(' ', text.text[:start]),
+                   text.text[start:])
 
 
 def _plain_solution(reference: str) -> str:

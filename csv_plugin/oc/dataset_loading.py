@@ -1,4 +1,6 @@
 """Loads OpenCompass datasets from what is on this machine."""
+import os.path
+import random
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,53 +8,82 @@ from typing import Any, Optional
 from unittest import mock
 
 import datasets
+import numpy as np
 import opencompass.utils.datasets as host
 from opencompass.datasets import BaseDataset
 from opencompass.utils.build import build_dataset_from_cfg
 
 
 class DataMissingError(Exception):
-    """A dataset cannot be loaded; the message says why."""
+    """The data is not on this machine; the message says what is missing."""
+
+
+class LoaderError(Exception):
+    """OpenCompass's loader fails on the data; the message says why."""
 
 
 def load_dataset(config: Any) -> BaseDataset:
     """Both splits of a dataset, by OpenCompass's own loader.
 
+    What the loader draws at random is the same each time.
+
     Args:
         config (Any): Of an OpenCompass dataset; repetitions are ignored.
 
     Raises:
-        DataMissingError: The data is not where OpenCompass looks for it; the
-            loader may not download it. Or it fails otherwise.
+        DataMissingError: The data is not where the loader looks for it; it
+            may not download it.
+        LoaderError: The loader fails otherwise.
     """
     once = {key: config[key] for key in config if key not in ('n', 'k')}
-    with _offline(config.get('path')), _without_progress_bars():
+    with _offline(config.get('path')), _seeded(), _without_progress_bars():
         try:
             return build_dataset_from_cfg(once)
         except DataMissingError:
             raise
         except Exception as error:  # whatever loaders raise
+            absent = isinstance(error, (FileNotFoundError, ConnectionError))
+            kind = DataMissingError if absent else LoaderError
             reason = str(error).partition('\n')[0]
-            raise DataMissingError(
-                f'{type(error).__name__}: {reason}') from error
+            raise kind(f'{type(error).__name__}: {reason}') from error
 
 
 @contextmanager
 def _offline(path: Optional[str]) -> Iterator[None]:
     """Loaders that reach for the network fail at once."""
 
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        # No OSError: libraries would take it for a fault of the network and
-        # try again.
+    # No OSErrors: libraries would take them for a fault of the network and
+    # try again.
+    def find(data_path: str, *args: Any, **kwargs: Any) -> str:
+        default = os.path.join(host.DEFAULT_DATA_FOLDER, data_path)
+        if os.path.exists(default):
+            return default
         raise DataMissingError(f'{path} is neither in COMPASS_DATA_CACHE nor '
                                'in ~/.cache/opencompass')
 
-    # The logger would announce a download.
+    def refuse(address: Any, *args: Any, **kwargs: Any) -> None:
+        raise DataMissingError(f'{path} is not on this machine, and is not '
+                               f'fetched from {address}')
+
+    # The logger would announce what is looked for.
     with mock.patch.multiple(
-            host, download_and_extract_archive=refuse,
+            host, download_dataset=find,
             get_logger=mock.DEFAULT), mock.patch.object(
                 socket, 'getaddrinfo', refuse):
         yield
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Loaders that shuffle do it alike each time."""
+    states = random.getstate(), np.random.get_state()
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
 
 
 @contextmanager

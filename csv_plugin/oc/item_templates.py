@@ -37,7 +37,8 @@ def split_template(template: Any,
         ice_token (Optional[str]): Marks the place of in-context examples.
 
     Raises:
-        InputError: No column is named, or the template has another form.
+        InputError: No column is named, or one is in front of the examples,
+            or the template has another form.
 
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ItemTemplate(head='Add.\n\nQ: 1+1\nA: 2\n\n', item='Q: {sum}\nA:')
@@ -105,9 +106,12 @@ def _split(template: Any, columns: Sequence[str],
                          'Name the columns of an item in braces.')
     item = '\n'.join(messages[first:])
     before = item[:names.search(item).start()]
-    start = _behind('\n\n', before)
-    if ice_token:
-        start = max(start, _behind(ice_token, item))
+    if ice_token and ice_token in item[len(before):]:
+        raise InputError('prompt template',
+                         f'{ice_token!r} before all columns of the item',
+                         f'it behind {item[len(before):][:40]!r}',
+                         'Choose another dataset config.')
+    start = max(_behind(mark, before) for mark in ('\n\n', ice_token) if mark)
     return '\n'.join([*messages[:first], item[:start]]), item[start:]
 
 

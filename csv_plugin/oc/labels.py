@@ -8,7 +8,8 @@ other ASCII.
 """
 import os.path
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Optional
 
 from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
@@ -19,10 +20,36 @@ from csv_plugin.core.texts import Text
 #: Stand for the columns of an item: private characters, not in templates.
 _MARKS = range(0xE000, 0xF8FF)
 
+#: Output columns that tell an evaluator which item it is, what to run, or
+#: what to judge by.
+_HANDLES = frozenset(
+    ('declaration', 'evaluation_sample', 'filename', 'id', 'id_ddm', 'idx',
+     'judge', 'metadata', 'problem_id', 'prompt_id', 'q', 'question_id',
+     'reference_data', 'rubrics_text', 'task_id', 'test', 'test_code',
+     'test_column', 'test_list', 'test_list_2', 'tests'))
 
-def label_texts(model: Any, retriever: Any, ice_template: Any,
+
+def check_output_column(column: Optional[str]) -> None:
+    """Refuse a column that is known not to hold the right answers.
+
+    Args:
+        column (Optional[str]): The `output_column` of a dataset.
+
+    Raises:
+        InputError: There is none, or it holds ids, tests or the like.
+    """
+    if not column or column in _HANDLES:
+        raise InputError('output_column', 'a column of right answers',
+                         repr(column),
+                         'Choose a dataset config whose references are them.')
+
+
+def label_texts(model: Any,
+                retriever: Any,
+                ice_template: Any,
                 prompt_template: Any,
-                max_seq_len: Optional[int]) -> list[Text]:
+                max_seq_len: Optional[int],
+                after_common_start: bool = False) -> list[Text]:
     """Prompts with the right answers, which are marked as such.
 
     Args:
@@ -33,13 +60,19 @@ def label_texts(model: Any, retriever: Any, ice_template: Any,
             if it is None.
         max_seq_len (Optional[int]): Tokens above which examples are dropped,
             the last first.
+        after_common_start (bool): Where the part that all templates share
+            says nothing of the item, as where whole sentences are compared,
+            what the filled templates share counts as well.
 
     Raises:
-        InputError: An item's answer is empty or none of the labels, or all
-            templates are the same.
+        InputError: An item's answer is empty, or none of the labels, or no
+            text, number or list of texts; or all templates are the same; or
+            as in `check_output_column`.
     """
+    check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
-    make = _by_reference if _is_generative(template) else _by_label
+    make = _by_reference if _is_generative(template) else partial(
+        _by_label, after_common_start=after_common_start)
     column = retriever.dataset_reader.output_column
     texts = []
     for index, examples in enumerate(retriever.retrieve()):
@@ -64,7 +97,7 @@ def _is_generative(template: Any) -> bool:
 
 
 def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
-              ice: Any) -> tuple[str, str]:
+              ice: Any, after_common_start: bool) -> tuple[str, str]:
     """Prompt and label of an item with a template for each label."""
     keys = {str(key): key for key in template.template}
     gold = str(entry[column])
@@ -77,8 +110,7 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
                'ppl')
         for name, key in keys.items()
     }
-    shared = os.path.commonprefix(list(marked.values()))
-    shared = re.sub('[A-Za-z0-9]+$', '', shared)
+    shared = _common_start(marked.values())
     if gold not in marked or shared == marked[gold]:
         raise InputError(
             f'label {gold!r} in column {column!r}',
@@ -86,8 +118,16 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
             'none' if gold not in marked else 'the template of another',
             'Give the benchmark a template for each of its labels.')
     values = {mark: str(entry[name]) for mark, name in marks.items()}
-    return (shared.translate(values),
-            marked[gold][len(shared):].translate(values))
+    filled = {name: text.translate(values) for name, text in marked.items()}
+    start = shared.translate(values)
+    if after_common_start and start == shared:
+        start = _common_start(filled.values())
+    return start, filled[gold][len(start):]
+
+
+def _common_start(texts: Iterable[str]) -> str:
+    """What all texts begin with, up to the start of an ASCII word."""
+    return re.sub('[A-Za-z0-9]+$', '', os.path.commonprefix(list(texts)))
 
 
 def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
@@ -97,11 +137,22 @@ def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
         model,
         template.generate_item(
             entry, output_field=column, ice_field_replace_token=ice), 'gen')
-    reference = entry[column]
-    if isinstance(reference, (list, tuple)):
-        reference = reference[0]
     space = ' ' if re.search(r'[!-~]\Z', prompt) else ''
-    return prompt + space, str(reference)
+    return prompt + space, _reference(entry[column], column)
+
+
+def _reference(answer: Any, column: str) -> str:
+    """The right answer, the first if there are several."""
+    several = isinstance(answer, (list, tuple))
+    kinds = str if several else (str, int, float)
+    answers = answer if several else [answer]
+    if not answers or not all(isinstance(one, kinds) for one in answers):
+        raise InputError(
+            f'reference in column {column!r}',
+            'a text, a number or a list of texts',
+            f'a {type(answer).__name__}' + (' without texts' * several),
+            'Choose a dataset config whose references are right answers.')
+    return str(answers[0])
 
 
 def _parse(model: Any, prompt: Any, mode: str) -> str:

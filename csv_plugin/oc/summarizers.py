@@ -1,5 +1,4 @@
 """The host's summary with predicted scores beside the real ones."""
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -134,7 +133,8 @@ def _real_score(raw: Mapping[str, Mapping[str, Any]],
     scores = parsed.get(place.abbr, {})
     if place.metric in scores:
         score = scores[place.metric]
-        return score if math.isfinite(score) else f'the score is {score}'
+        return score if 0 <= score <= 100 else (
+            f'the score {score} is not in percent')
     if scores:
         return f'no metric {place.metric!r} but {", ".join(scores)}'
     error = raw.get(place.abbr, {}).get('error', 'no score in this run')

@@ -35,11 +35,12 @@ class TextSource:
     chain_of_thought: bool = False
 
     def __post_init__(self) -> None:
-        where = f'source {self.name!r}'
         if not isinstance(self.name, str) or not re.fullmatch(
                 '[^/]+', self.name):
-            raise InputError(where, 'a name without slashes', repr(self.name),
-                             'Rename it.')
+            raise InputError('name of a source', 'a text without slashes',
+                             repr(self.name),
+                             'Rename it, or put it in quotation marks.')
+        where = f'source {self.name!r}'
         if not isinstance(self.dataset, str):
             raise InputError(f'dataset of {where}',
                              'the name of a dataset config',
@@ -52,7 +53,7 @@ class TextSource:
                              repr(self.chain_of_thought), 'Write one.')
 
 
-#: Six benchmarks of the paper, of which it takes either C-Eval or CMMLU.
+#: The paper's benchmarks, of which it takes either C-Eval or CMMLU.
 KNOWN = {
     source.name: source
     for source in (
@@ -101,7 +102,12 @@ def _source(file: str, record: Any) -> TextSource:
                          f'sources with {needed} and perhaps {known[3:]}',
                          repr(record)[:200],
                          'Correct the names of the fields.')
-    return TextSource(**record)
+    try:
+        return TextSource(**record)
+    except InputError as error:
+        raise InputError(file, 'sources that can be drawn',
+                         f'another ({error})',
+                         'Correct that field.') from error
 
 
 def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
@@ -113,19 +119,22 @@ def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
             (`dataset_configs.benchmark_name`).
 
     Raises:
-        InputError: There is no count, no such config, or a source is there
-            twice.
+        InputError: There is no count, no such config, or two are of one
+            source.
 
     >>> recipe_of_samples(['gsm8k=7'])[0].dataset
     'gsm8k_gen_17d0dc'
     """
-    recipe = []
+    recipe: dict[str, TextSource] = {}
     for sample in samples:
         name, _, count = sample.rpartition('=')
         if not name or not re.fullmatch('[0-9]+', count):
             raise InputError(f'--sample {sample}', 'NAME=COUNT',
                              'another form', 'Write for example gsm8k=100.')
         known = KNOWN.get(name) or TextSource(benchmark_name(name), name, 1)
-        recipe.append(replace(known, count=int(count)))
-    check_unique('--sample', [source.name for source in recipe])
-    return tuple(recipe)
+        if known.name in recipe:
+            raise InputError(f'--sample {sample}', 'another source each time',
+                             f'{known.name!r} twice',
+                             'Give each a name in a file for --recipe.')
+        recipe[known.name] = replace(known, count=int(count))
+    return tuple(recipe.values())

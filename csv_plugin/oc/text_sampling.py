@@ -69,11 +69,17 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             if n_texts == source.count:
                 break
     if n_texts < source.count:
-        reasons = ', '.join(f'{len(ids)} passed over because {reason}'
-                            for reason, ids in passed_over.items())
-        raise InputError(f'source {source.name!r}', f'{source.count} items',
-                         f'{n_texts} that can be used ({reasons or "all"})',
-                         'Ask for fewer.')
+        reasons = [
+            f'{len(ids)} passed over because {reason}'
+            for reason, ids in passed_over.items()
+        ]
+        n_unanswered = sum(subtask.n_unanswered for subtask in subtasks)
+        if n_unanswered:
+            reasons.append(f'{n_unanswered} without an answer')
+        raise InputError(
+            f'source {source.name!r}', f'{source.count} items',
+            f'{n_texts}' + (f' ({", ".join(reasons)})' if reasons else ''),
+            'Ask for fewer.' if n_texts else 'Choose another dataset config.')
     ordered = [
         text for of_subtask in texts.values()
         for text in sorted(of_subtask, key=_place)
@@ -92,7 +98,7 @@ def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
             passed_over[f'{type(error).__name__}: {error}'].append(text_id)
             continue
         asked, whole = squeeze(question(text)), squeeze(text.text)
-        if asked and asked in subtask.examples:
+        if asked in subtask.examples:
             passed_over[SHOWN].append(text_id)
         elif whole in seen:
             passed_over[TWICE].append(text_id)

@@ -3,7 +3,7 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.resources import files
@@ -19,7 +19,7 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.benchmark_texts import (Subtask, load_subtask,
                                            load_worked_examples)
 from csv_plugin.oc.dataset_configs import read_config
-from csv_plugin.oc.dataset_loading import DataMissingError
+from csv_plugin.oc.dataset_loading import DataMissingError, LoaderError
 from csv_plugin.oc.text_recipes import TextSource
 from csv_plugin.oc.text_sampling import Sample, sample_texts
 
@@ -48,29 +48,31 @@ def build_validation_set(recipe: Sequence[TextSource],
     Args:
         recipe (Sequence[TextSource]): Sources with different names.
         seed (int): Another seed draws other items.
-        skip_missing (bool): Go on without the sources whose data is missing.
+        skip_missing (bool): Go on without the sources that cannot be loaded.
         progress (Progress): Around the loading of all sub-tasks.
 
     Returns:
         ValidationSet: The same for the same data, recipe and seed.
 
     Raises:
-        InputError: A dataset config cannot be used, data is missing (all
-            such sources are named), or a source has too few items.
+        InputError: A dataset config cannot be used, data is missing or a
+            loader fails (all such sources are named), or a source has too
+            few items.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
-    subtasks, missing = _load(recipe, configs, progress)
-    if missing and not (skip_missing and len(missing) < len(recipe)):
-        reasons = '; '.join(f'{name} ({why})' for name, why in missing.items())
+    subtasks, skipped = _load(recipe, configs, progress)
+    loadable = len(skipped) < len(recipe)
+    if skipped and not (skip_missing and loadable):
+        reasons = '; '.join(f'{name} ({why})' for name, why in skipped.items())
         raise InputError(
-            'the recipe', 'datasets that are on this machine',
-            f'{len(missing)} that cannot be loaded: {reasons}',
-            'Fetch their data as OpenCompass describes it, or skip some with '
-            '--skip-missing.')
+            'the recipe', 'datasets that can be loaded',
+            f'{len(skipped)} that cannot: {reasons}',
+            'Fetch or repair their data as OpenCompass describes it' +
+            (', or leave them out with --skip-missing.' if loadable else '.'))
     seen: set[str] = set()
     samples = {
         source.name: sample_texts(source, subtasks[source.name], seed, seen)
-        for source in recipe if source.name not in missing
+        for source in recipe if source.name not in skipped
     }
     texts = TextSet(tuple(t for s in samples.values() for t in s.texts))
     manifest = dict(
@@ -85,7 +87,7 @@ def build_validation_set(recipe: Sequence[TextSource],
                     samples[source.name]) for source in recipe
             if source.name in samples
         ],
-        skipped=missing)
+        skipped=skipped)
     return ValidationSet(texts, manifest)
 
 
@@ -110,44 +112,49 @@ def write_validation_set(folder: str | os.PathLike[str],
 def _load(
         recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
         progress: Progress) -> tuple[dict[str, list[Subtask]], dict[str, str]]:
-    """Sub-tasks of each source, and why the data of others is missing."""
+    """Sub-tasks of each source, and why others cannot be loaded."""
     loaded: dict[str, list[Subtask]] = {source.name: [] for source in recipe}
-    missing: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     jobs = [(source, name, config) for source in recipe
             for name, config in configs[source.name].items()]
     for source, name, config in progress(jobs):
-        if source.name in missing:
+        if source.name in skipped:
             continue
         load = (
             load_worked_examples if source.chain_of_thought else load_subtask)
         try:
             loaded[source.name].append(load(name, config))
         except DataMissingError as error:
-            missing[source.name] = f'{name}: {error}'
+            skipped[source.name] = f'{name}: missing: {error}'
+        except LoaderError as error:
+            skipped[source.name] = f'{name}: failed to load: {error}'
         except InputError as error:
             raise InputError(f'dataset {source.dataset!r}, {name}',
                              'a dataset that can be used',
                              f'another ({error})',
                              'Choose another dataset config.') from error
-    return loaded, missing
+    return loaded, skipped
 
 
 def _record(source: TextSource, configs: dict[str, Any],
             subtasks: Sequence[Subtask], sample: Sample) -> dict[str, Any]:
-    first = next(iter(configs.values()))
-    reader = first['reader_cfg']
     counts = Counter(map(_subtask, sample.texts))
+    used = [configs[name] for name in counts]
     return dict(
         name=source.name,
         dataset=source.dataset,
-        split=(WORKED_EXAMPLES if source.chain_of_thought else reader.get(
-            'test_split', 'test')),
-        licence=licence(first.get('path', '')),
+        split=WORKED_EXAMPLES if source.chain_of_thought else _distinct(
+            config['reader_cfg'].get('test_split', 'test') for config in used),
+        licence=_distinct(licence(config.get('path', '')) for config in used),
         n_texts=len(sample.texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),
         n_unanswered=sum(subtask.n_unanswered for subtask in subtasks),
         passed_over=sample.passed_over)
+
+
+def _distinct(names: Iterable[str]) -> str:
+    return ', '.join(dict.fromkeys(names))
 
 
 def _subtask(text: Text) -> str:

@@ -26,6 +26,8 @@ def write_leaderboard(stem: str | os.PathLike[str],
         board (Leaderboard): What to write. CSV and JSON have a row for
             every model, benchmark and predictor with the fields `FIELDS`,
             in percent, flags as 0 and 1; `missing` says why something is.
+            JSON also has the notes, and as `folders` what models are called
+            in the files of the run.
 
     Returns:
         list[Path]: The files, in this order.
@@ -47,6 +49,7 @@ def write_leaderboard(stem: str | os.PathLike[str],
         'benchmarks': board.benchmarks,
         'predictors': board.labels,
         'rows': [dict(zip(FIELDS, row)) for row in _rows(board)],
+        'folders': dict(board.folders),
         'notes': below,
     }
     _write(data, json.dumps(content, indent=1, ensure_ascii=False))

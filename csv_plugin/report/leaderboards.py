@@ -8,6 +8,7 @@ from typing import Optional, Union
 from tabulate import tabulate
 
 from csv_plugin.core.predictions import Prediction
+from csv_plugin.report.markdown import table_cell
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
@@ -33,6 +34,8 @@ class Leaderboard:
             is none, by model and benchmark; of all of them.
         predicted (Mapping): Prediction, or one line that says why there is
             none, by label, model and benchmark; of all of them.
+        folders (Mapping): What each model is called in the files of the
+            run, by name.
         remarks (tuple[str, ...]): Lines to show below the table.
     """
     models: tuple[str, ...]
@@ -40,6 +43,7 @@ class Leaderboard:
     labels: tuple[str, ...]
     real: Mapping[tuple[str, str], Real]
     predicted: Mapping[tuple[str, str, str], Predicted]
+    folders: Mapping[str, str]
     remarks: tuple[str, ...] = ()
 
     def difference(self, label: str, model: str,
@@ -127,8 +131,8 @@ def as_markdown(board: Leaderboard) -> str:
     columns = [_names(board)]
     for benchmark in board.benchmarks:
         columns += _columns(board, benchmark)
-    header = [' '.join(column[:2]).strip() for column in columns]
-    rows = list(zip(*(column[2:] for column in columns)))
+    header = [table_cell(' '.join(column[:2])) for column in columns]
+    rows = list(zip(*(map(table_cell, column[2:]) for column in columns)))
     return tabulate(rows, header, tablefmt='pipe',
                     colalign=_alignment(columns),
                     disable_numparse=True)  # yapf: disable

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.report.markdown import table_cell
 
 EXPLANATION = """\
 `distance` is how far the real accuracy lies from the prediction, in halves of
@@ -100,8 +101,8 @@ def as_markdown(found: Sequence[Outlier], level: float) -> str:
         return ('No real accuracy lies far from its prediction. That alone '
                 'proves nothing either.')
     rows = [[
-        _cell(one.model),
-        _cell(one.benchmark), 'above' if one.distance > 0 else 'below',
+        table_cell(one.model),
+        table_cell(one.benchmark), 'above' if one.distance > 0 else 'below',
         f'{one.distance:+.2f}', f'{100 * one.observed:.1f}',
         f'{100 * one.predicted:.1f}',
         f'{100 * one.low:.1f} - {100 * one.high:.1f}'
@@ -114,9 +115,3 @@ def as_markdown(found: Sequence[Outlier], level: float) -> str:
     table = tabulate(rows, header, tablefmt='pipe', colalign=align,
                      disable_numparse=True)  # yapf: disable
     return f'{table}\n\n{EXPLANATION.format(level=level, rest=1 - level)}'
-
-
-def _cell(name: str) -> str:
-    """A name inside a cell of a Markdown table."""
-    name = ' '.join(name.split())
-    return name.replace('\\', '\\\\').replace('|', '\\|').replace('<', '&lt;')

@@ -2,10 +2,11 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Union
 
 from csv_plugin.core.errors import InputError
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -27,13 +28,13 @@ class RunPredictions:
         label (str): What to call the predictor.
         path (str): Its file.
         predictor (Union[Predictor, str]): Or why it cannot be used.
-        tables (Mapping): By model its predictions on all benchmarks that
-            the predictor knows, or why there are none.
+        features (Mapping): By model the columns that the predictor works
+            on, or why there are none.
     """
     label: str
     path: str
     predictor: Union[Predictor, str]
-    tables: Mapping[str, Table]
+    features: Mapping[str, Union[FeatureTable, str]]
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -53,6 +54,19 @@ class RunPredictions:
             if known.solver == Constant.name for note in known.notes
         ]
 
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """By model its predictions on `benchmarks`, or why none."""
+        predictor = self.predictor
+        if isinstance(predictor, str):
+            return dict.fromkeys(self.features, predictor)
+        return {
+            model:
+            columns if isinstance(columns, str) else predictor.predict(
+                columns, predictor.fingerprint)
+            for model, columns in self.features.items()
+        }
+
     def at(self, model: str, benchmark: str) -> Predicted:
         """The prediction of one model on one benchmark, or why none."""
         if isinstance(self.predictor, str):
@@ -63,10 +77,13 @@ class RunPredictions:
         return table if isinstance(table, str) else table.at(model, benchmark)
 
 
-def predict_run(work_dir: str | os.PathLike[str],
-                models: Sequence[str],
-                paths: Sequence[tuple[str, str]],
-                progress: Progress = iter) -> list[RunPredictions]:
+def predict_run(
+    work_dir: str | os.PathLike[str],
+    models: Sequence[str],
+    paths: Sequence[tuple[str, str]],
+    progress: Progress = iter,
+    loaded: Sequence[Predictor] = ()
+) -> list[RunPredictions]:
     """Predict the models of a run from its token-loss dumps.
 
     Bad input of one model or predictor leaves the others as they are.
@@ -76,27 +93,30 @@ def predict_run(work_dir: str | os.PathLike[str],
         models (Sequence[str]): Abbreviations of the models.
         paths (Sequence[tuple[str, str]]): Label and file of each predictor.
         progress (Progress): Wraps the models to show progress.
+        loaded (Sequence[Predictor]): What the files hold, if they were read
+            before.
     """
-    predictors = [_attempt(load_predictor, path) for _, path in paths]
+    predictors = loaded or [_attempt(load_predictor, p) for _, p in paths]
     # Predictors of one validation set read a model's dump once.
     read = lru_cache(maxsize=len(paths))(partial(read_run_dump, work_dir))
-    tables = {
-        model: [_attempt(_predict, one, model, read) for one in predictors]
+    features = {
+        model: [_attempt(_features, one, model, read) for one in predictors]
         for model in progress(models)
     }
     return [
         RunPredictions(label, path, predictors[p],
-                       {model: tables[model][p] for model in tables})
+                       {model: features[model][p] for model in features})
         for p, (label, path) in enumerate(paths)
     ]  # yapf: disable
 
 
-def _predict(predictor: Union[Predictor, str], model: str,
-             read: Callable[[str, str], TokenLossDump]) -> Table:
+def _features(
+        predictor: Union[Predictor, str], model: str,
+        read: Callable[[str, str], TokenLossDump]) -> Union[FeatureTable, str]:
     if isinstance(predictor, str):
         return predictor
     dump = read(model, predictor.fingerprint)
-    return predictor.predict_losses({model: dump.texts}, dump.info.fingerprint)
+    return predictor.features({model: dump.texts}, dump.info.fingerprint)
 
 
 def _attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -127,4 +147,4 @@ def compare(models: Mapping[str, str], real: Mapping[tuple[str, str], Real],
         remarks = [f'{one.label}: {one.predictor}' for one in found]
     return Leaderboard(
         tuple(models), benchmarks, tuple(one.label for one in found), real,
-        predicted, tuple(remarks))
+        predicted, models, tuple(remarks))

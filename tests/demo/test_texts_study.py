@@ -46,7 +46,8 @@ def test_seeds_draw_differently():
 
 @pytest.mark.parametrize('n_texts, n_sources, match',
                          [(3, 0, 'sources'), (3, 4, 'sources'),
-                          (2, 3, 'number of texts'), (31, 3, '1 to 10 of')])
+                          (2, 3, '3 to 30 of 3 sources, found 2'),
+                          (31, 3, '3 to 30 of 3 sources, found 31')])
 def test_draw_refuses(n_texts, n_sources, match):
     with pytest.raises(InputError, match=match):
         draw(TEXTS, n_texts, n_sources, 0)

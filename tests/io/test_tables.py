@@ -261,6 +261,12 @@ def test_atomic_path_needs_the_folder(tmp_path) -> None:
             raise AssertionError('the body must not run')
 
 
+def test_atomic_path_does_not_replace_a_folder(tmp_path) -> None:
+    with pytest.raises(InputError, match='name of a file, found a folder'):
+        with atomic_path(tmp_path):
+            raise AssertionError('the body must not run')
+
+
 def test_real_tables() -> None:
     if not REAL.exists():
         pytest.skip('the real tables are not beside the repository')

@@ -1,20 +1,24 @@
 """Items become natural texts whose answers are marked."""
+import random
 import re
 import urllib.request
 
 import datasets
+import numpy as np
 import pytest
 import requests
 from datasets import Dataset, DatasetDict
 from opencompass.datasets import BaseDataset
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
+from opencompass.utils import get_data_path
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.oc.benchmark_texts import (load_subtask, load_worked_examples,
                                            question, squeeze)
 from csv_plugin.oc.dataset_configs import read_config
-from csv_plugin.oc.dataset_loading import DataMissingError
+from csv_plugin.oc.dataset_loading import DataMissingError, LoaderError
+from csv_plugin.oc.labels import label_texts
 from . import invented
 
 
@@ -36,8 +40,8 @@ def subtask(rows, template, columns='x', train=(), infer=None, **reader):
             type=Rows,
             rows=rows,
             train=train,
-            reader_cfg=dict(
-                input_columns=columns, output_column='a', **reader),
+            reader_cfg=dict(**dict(input_columns=columns, output_column='a')
+                            | reader),
             infer_cfg=infer if infer is not None else dict(
                 prompt_template=dict(type=PromptTemplate, template=template),
                 retriever=dict(type=ZeroRetriever))))
@@ -184,6 +188,113 @@ def test_configs_with_other_prompts(infer):
         subtask([dict(x='1', a='b')], None, infer=infer)
 
 
+@pytest.mark.parametrize('column', [
+    None, 'id', 'task_id', 'question_id', 'problem_id', 'test_column', 'tests'
+])
+def test_columns_that_hold_no_answers(column):
+    rows = [dict(x='1', a='b', **{column: 'c'} if column else {})]
+    with pytest.raises(InputError, match=f'right answers, found {column!r}'):
+        subtask(rows, '{x}', output_column=column)
+
+
+def test_a_column_that_is_not_there():
+    with pytest.raises(InputError, match=r"one of \['x', .*found 'b'"):
+        subtask([dict(x='1', a='b')], '{x}', output_column='b')
+
+
+@pytest.mark.parametrize('answer, text', [(3, '3'), (2.5, '2.5'),
+                                          (True, 'True'), (['b', 'c'], 'b')])
+def test_references_that_are_answers(answer, text):
+    task = subtask([dict(x='1', a=answer)], 'Q {x}')
+    assert parts(task.render(0)) == ('Q 1 ', text, '')
+
+
+@pytest.mark.parametrize('answer, kind', [
+    (dict(inputs='1', outputs='2'), 'a dict'),
+    ([dict(text='1')], 'a list without texts'),
+    ([['1']], 'a list without texts'),
+    ([1, 2], 'a list without texts'),
+    (b'1', 'a bytes'),
+])
+def test_references_that_are_none(answer, kind):
+    task = subtask([dict(x='1', a=answer)], 'Q {x}')
+    with pytest.raises(
+            InputError, match=f'list of texts, found {kind}. Choose'):
+        task.render(0)
+
+
+@pytest.mark.parametrize('retriever', [None, {}, dict(ice_num=1), 'Zero'])
+def test_configs_without_a_retriever(retriever):
+    infer = dict(prompt_template=dict(type=PromptTemplate, template='{x}'))
+    if retriever is not None:
+        infer['retriever'] = retriever
+    with pytest.raises(InputError, match='a retriever with its type'):
+        subtask([dict(x='1', a='b')], None, infer=infer)
+
+
+def sentences(template, *options, **more):
+    rows = [dict(x=first, y=second, a=1) for first, second in options]
+    return subtask(rows, template, 'x y', **more)
+
+
+SENTENCES = {1: 'Good: {x}', 2: 'Good: {y}'}
+
+
+@pytest.mark.parametrize('template, options, expected', [
+    (SENTENCES, ('The oar fits the boat as the oar is small.',
+                 'The oar fits the boat as the boat is small.'),
+     ('Good: The oar fits the boat as the ', 'oar is small.')),
+    ({1: '{x}', 2: '{y}'}, ('Oars float.', 'Oars flow.'),
+     ('Oars ', 'float.')),
+    (SENTENCES, ('Oars float.', 'Boats float.'), ('Good: ', 'Oars float.')),
+    ({1: '{x}', 2: '{y}'}, ('Oars float.', 'Boats float.'),
+     ('', 'Oars float.')),
+    # These say what is asked.
+    ({1: '{y}: {x}', 2: '{y}: {y}'}, ('the oar', 'the boat'),
+     ('the boat: ', 'the oar')),
+])  # yapf: disable
+def test_sentences_part_where_they_differ(template, options, expected):
+    assert parts(sentences(template, options).render(0))[:2] == expected
+
+
+def test_equal_sentences_make_no_text():
+    with pytest.raises(InputError, match='answer'):
+        sentences(SENTENCES, ('Oars.', 'Oars.')).render(0)
+
+
+def test_whole_sentences_are_known_as_examples():
+    prompt = dict(
+        type=PromptTemplate,
+        template={
+            1: '</E>{x}',
+            2: '</E>{y}'
+        },
+        ice_token='</E>')
+    options = [('Oars float.', 'Boats float.'), ('Rain falls.', 'Snow falls.')]
+    task = sentences(
+        None,
+        *options,
+        train=[dict(x='Rain falls.', y='Snow falls.', a=1)],
+        infer=dict(ice_template=prompt, retriever=dict(type='BM25Retriever')))
+    shown = [squeeze(question(task.render(i))) for i in range(2)]
+    assert [text in task.examples for text in shown] == [False, True]
+
+
+def test_examples_that_cannot_be_put_are_no_fault(monkeypatch):
+    prompt = dict(type=PromptTemplate, template='{x}:')
+    infer = dict(prompt_template=prompt, retriever=dict(type='BM25Retriever'))
+
+    def failing(model, retriever, *args, **kwargs):
+        if retriever.test_ds[0]['x'] == '2':
+            raise RuntimeError
+        return label_texts(model, retriever, *args, **kwargs)
+
+    monkeypatch.setattr('csv_plugin.oc.benchmark_texts.label_texts', failing)
+    train = [dict(x=x, a='b') for x in '123']
+    task = subtask(train, None, infer=infer, train=train)
+    assert task.examples == '1: 3:'
+
+
 def test_any_item_of_the_train_split_may_be_shown():
     train = [dict(x=f'w{i}', a='b' if i else '') for i in range(3)]
     train.append(dict(x='', a='b'))
@@ -233,15 +344,88 @@ def test_loaders_do_not_reach_the_network(reach):
         infer_cfg=dict(
             prompt_template=dict(type=PromptTemplate, template='{x}'),
             retriever=dict(type=ZeroRetriever)))
-    with pytest.raises(DataMissingError, match='remote is neither in'):
+    with pytest.raises(
+            DataMissingError,
+            match=r'remote is not on this machine, .* from .*\.[a-z]+$'):
         load_subtask('remote', config)
 
 
-def test_a_broken_loader_is_missing_data(data):
+def loaded_by(load):
+
+    class Made(BaseDataset):
+
+        @staticmethod
+        def load():
+            return DatasetDict(
+                train=Dataset.from_list([dict(x='t', a='b')]),
+                test=Dataset.from_list(load()))
+
+    return load_subtask(
+        'made',
+        dict(
+            type=Made,
+            reader_cfg=dict(input_columns=['x'], output_column='a'),
+            infer_cfg=dict(
+                prompt_template=dict(type=PromptTemplate, template='{x}'),
+                retriever=dict(type=ZeroRetriever))))
+
+
+@pytest.mark.parametrize('error, kind', [
+    (FileNotFoundError('no rows.csv'), DataMissingError),
+    (ConnectionError('offline'), DataMissingError),
+    (PermissionError('rows.csv'), LoaderError),
+    (ImportError('no parser'), LoaderError),
+])
+def test_what_is_missing_and_what_fails(error, kind):
+
+    def load():
+        raise error
+
+    with pytest.raises(kind, match=f'{type(error).__name__}: {error}$'):
+        loaded_by(load)
+
+
+def test_data_without_an_address_is_missing(data, monkeypatch):
+    monkeypatch.setattr('opencompass.utils.datasets.DEFAULT_DATA_FOLDER',
+                        str(data / 'default'))
+    monkeypatch.delenv('COMPASS_DATA_CACHE')
+    for local_mode in (False, True):
+
+        def load():
+            return [dict(x=get_data_path('shelf', local_mode), a='b')]
+
+        with pytest.raises(DataMissingError, match='None is neither in'):
+            loaded_by(load)
+    (data / 'default' / 'shelf').mkdir(parents=True)
+    assert loaded_by(load).render(0).text == f'{data}/default/shelf b'
+
+
+def test_loaders_draw_alike():
+
+    def load():
+        rows = [dict(x=str(i), a='b') for i in range(100)]
+        random.shuffle(rows)
+        return [rows[i] for i in np.random.permutation(len(rows))]
+
+    def texts():
+        task = loaded_by(load)
+        return [task.render(place).text for place in task.items]
+
+    random.seed(5)
+    np.random.seed(5)
+    expected = random.random(), np.random.random()
+    first = texts()
+    random.seed(5)
+    np.random.seed(5)
+    assert texts() == first != sorted(first, key=lambda t: int(t[:-2]))
+    assert (random.random(), np.random.random()) == expected
+
+
+def test_a_broken_loader_fails(data):
     invented.bbh(data, 1)
     (data / 'data/BBH/data/navigate.json').write_text('{')
     config = read_config('bbh_gen_98fba6')['navigate']
-    with pytest.raises(DataMissingError, match='JSONDecodeError: '):
+    with pytest.raises(LoaderError, match='JSONDecodeError: '):
         load_subtask('navigate', config)
 
 

@@ -31,6 +31,13 @@ def test_a_config_of_this_project():
     ('no.such.module', 'found none'),
     ('.relative', 'found none'),
     ('__init__', r'found \d+: .*__init__.py'),
+    ('/tmp/foo', 'found none'),
+    ('a**', 'found none'),
+    ('mmlu_ppl_ac766*', 'found none'),
+    ('u_ppl_ac766d', 'found none'),
+    ('', 'found none'),
+    ('os.path', 'found none'),
+    ('sys.path', 'found none'),
 ])  # yapf: disable
 def test_names_that_are_none(dataset, message):
     with pytest.raises(InputError, match=message):
@@ -40,6 +47,15 @@ def test_names_that_are_none(dataset, message):
 @pytest.mark.parametrize('source, message', [
     ('x_datasets = []', 'found none'),
     ('models = [1]', 'found none'),
+    ('x_datasets = dict(type="X")', 'found none'),
+    ('x_datasets = [1, "x"]', 'found none'),
+    ('x_datasets = 7', 'found none'),
+    ('x_datasets = [dict(type="X")]', "KeyError: 'path'"),
+    ("a_datasets = [dict(abbr='x', n=1)]\n"
+     "b_datasets = [dict(abbr='x', n=2)]",
+     "two different 'x', in a_datasets and b_datasets of .*mine.py"),
+    ("datasets = [dict(abbr='x', name='a'), dict(abbr='x', name='b')]",
+     "two different 'x', in datasets and datasets"),
     ('1 / 0', 'ZeroDivisionError'),
     ('def', 'SyntaxError'),
 ])
@@ -47,6 +63,36 @@ def test_files_that_are_none(source, message, tmp_path):
     (tmp_path / 'mine.py').write_text(source)
     with pytest.raises(InputError, match=message):
         read_config(str(tmp_path / 'mine.py'))
+
+
+def test_lists_that_differ_are_not_mixed():
+    with pytest.raises(
+            InputError,
+            match="'bbh-temporal_sequences', in bbh_datasets and "
+            'bbh_3_shot_datasets'):
+        read_config('bbh_0shot_nocot_academic_gen')
+
+
+def test_a_list_of_lists_repeats_them():
+    tasks = read_config('longbench')
+    assert len(tasks) == 21
+    assert len(read_config('bigcodebench_gen')) < 10
+
+
+def test_functions_are_no_lists():
+    # In the file they would be made when it is read.
+    assert 'arxivrollbench' in next(iter(read_config('arxivrollbench_gen')))
+
+
+@pytest.mark.parametrize('dataset, name', [
+    ('longbench_2wikimqa_gen_6b3efc', 'longbench'),
+    ('needlebench_4k', 'needlebench'),
+    ('alpacav2_judgeby_gpt4', 'alpaca_eval'),
+    ('base_medium', 'base_medium'),
+    ('demo_gsm8k_base_gen', 'demo_gsm8k_base_gen'),
+])
+def test_sources_are_called_after_the_benchmark(dataset, name):
+    assert benchmark_name(dataset) == name
 
 
 def test_subtasks_are_called_by_unique_names(tmp_path):

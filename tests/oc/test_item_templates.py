@@ -23,8 +23,8 @@ def test_examples_go_before_the_item():
     # The later of both places counts.
     parts = split_template('Hint.</E>\n\nQ {x}', ['x'], '</E>')
     assert parts.item == 'Q {x}'
-    parts = split_template('Of {x}.\n\n</E>Q {y}', ['x', 'y'], '</E>')
-    assert parts.item == 'Q {y}'
+    parts = split_template('</E>Hint.\n\nQ {x}', ['x'], '</E>')
+    assert parts.item == 'Q {x}'
 
 
 def test_messages_are_read_as_lines():
@@ -60,6 +60,24 @@ def test_every_label_has_its_template():
 def test_templates_without_an_item(template, message):
     with pytest.raises(InputError, match=message):
         split_template(template, ['x'])
+
+
+@pytest.mark.parametrize('template', [
+    'Q {x}\n</E>A:',
+    'Of {x}.\n\n</E>Q {y}',
+    {
+        'A': '</E>{x} a',
+        'B': '{x}</E> b'
+    },
+    dict(round=[
+        dict(role='HUMAN', prompt='Q {x}'),
+        dict(role='BOT', prompt='</E>A')
+    ]),
+])
+def test_examples_behind_a_column_are_refused(template):
+    with pytest.raises(
+            InputError, match="'</E>' before all .*, found it behind '{x}"):
+        split_template(template, ['x', 'y'], '</E>')
 
 
 ITEM = 'Q: {x}\nUnit: {y}\nA: Think.'

@@ -248,6 +248,11 @@ def test_model_names(run, predictors):
     assert table[2][4].endswith('*')
     assert [line.split()[0]
             for line in board.splitlines()[3:5]] == ['Fit', 'new-0']
+    path = run / 'summary' / f'leaderboard_{TIME}.json'
+    assert json.loads(path.read_text('utf-8'))['folders'] == {
+        'Fit': 'fit-4',
+        'new-0': 'new-0'
+    }
 
 
 def test_losses_only(tmp_path, predictors):
@@ -296,11 +301,14 @@ def test_failed_model(run, predictors):
         for note in notes(board))
 
 
-def test_score_that_is_no_number(run, predictors):
+@pytest.mark.parametrize('score, shown', [('NaN', 'nan'), ('101.5', '101.5'),
+                                          ('-0.5', '-0.5')])
+def test_score_that_is_no_percentage(run, predictors, score, shown):
     path = run / 'results' / 'new-0' / 'easy.json'
-    path.write_text('{"accuracy": NaN}', 'utf-8')
+    path.write_text(f'{{"accuracy": {score}}}', 'utf-8')
     _, board = summarize(make_config(run), predictors)
-    assert 'real of new-0 on easy: the score is nan' in notes(board)
+    assert (f'real of new-0 on easy: the score {shown} is not in percent'
+            in notes(board))
 
 
 def test_other_validation_set(run, tmp_path):

@@ -47,6 +47,7 @@ def test_recipe_of_a_file(tmp_path):
     (('name: sums', 'name: a/b'), 'without slashes'),
     (('name: sums', "name: ''"), 'without slashes'),
     (('name: sums', 'name: 7'), 'without slashes'),
+    (('name: sums', 'name: no'), 'a text without .*found False.*quotation'),
     (('dataset: gsm8k_gen_17d0dc', 'dataset: 7'), "dataset of source 'sums'"),
     (('_thought: true', '_thought: 1'), 'true or false, found 1'),
     (('chains', 'sums'), "'sums' twice"),
@@ -60,6 +61,7 @@ def test_bad_recipes(change, message, tmp_path):
     with pytest.raises(InputError, match=message) as raised:
         read_recipe(tmp_path / 'bad.yaml')
     assert '\n' not in str(raised.value)
+    assert 'bad.yaml' in str(raised.value)
 
 
 def test_samples():
@@ -76,7 +78,11 @@ def test_samples():
     (['gsm8k=1.5'], 'NAME=COUNT'),
     (['=5'], 'NAME=COUNT'),
     (['gsm8k=0'], 'a whole number above 0, found 0'),
-    (['gsm8k=5', 'gsm8k_gen_1d7fe4=5'], "'gsm8k' twice"),
+    (['gsm8k=5', 'gsm8k_gen_1d7fe4=5'
+      ], "gsm8k_gen_1d7fe4=5: .*'gsm8k' twice.*--recipe"),
+    (['/tmp/foo=3'], "dataset '/tmp/foo': .*found none"),
+    (['a**=2'], "dataset 'a[*][*]': .*found none"),
+    (['os.path=3'], "dataset 'os.path': .*found none"),
     (['gsm9k=5'], "dataset 'gsm9k': .*found none"),
 ])
 def test_bad_samples(samples, message):

@@ -130,6 +130,27 @@ def test_questions_may_be_the_same():
         assert len(draw([task], 5).texts) == 5
 
 
+def test_without_a_question_the_whole_text_is_looked_up():
+
+    def render(place):
+        return Text(str(place), f'boat {place}', '', (0, 6))
+
+    task = Subtask('x', range(3), render, 'boat 1 boat 2')
+    sample = draw([task], 1)
+    assert [t.text_id for t in sample.texts] == ['s/x/0']
+    with pytest.raises(InputError, match='2 items, found 1 .*2 .*example'):
+        draw([task], 2)
+
+
+def test_what_there_is_too_few_of():
+    with pytest.raises(InputError, match='3 items, found 2. Ask for fewer'):
+        draw([subtask('x', 2)], 3)
+    task = Subtask('x', (), None, n_unanswered=4)
+    with pytest.raises(
+            InputError, match='found 0 .8 without an answer.. Choose'):
+        draw([task, task], 3)
+
+
 def test_questions_shown_as_examples_are_left_out():
     sample = draw([subtask('x', 4, examples='So: x 2? yes x 3? no')], 2)
     assert [t.text_id for t in sample.texts] == ['s/x/0', 's/x/1']

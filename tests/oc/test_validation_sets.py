@@ -76,15 +76,49 @@ def test_all_missing_data_is_named(data):
     recipe = (*RECIPE, KNOWN['mmlu'], KNOWN['hellaswag'])
     with pytest.raises(
             InputError,
-            match='2 that cannot be loaded: mmlu .*; hellaswag .*--skip'):
+            match='2 that cannot: mmlu .*: missing: .*; hellaswag .*--skip'):
         build_validation_set(recipe)
     built = build_validation_set(recipe, skip_missing=True)
     assert built.texts == build_validation_set(RECIPE).texts
     assert list(built.manifest['skipped']) == ['mmlu', 'hellaswag']
     assert 'opencompass/mmlu' in built.manifest['skipped']['mmlu']
     assert len(built.manifest['recipe']) == 5
-    with pytest.raises(InputError, match='1 that cannot be loaded'):
-        build_validation_set((KNOWN['mmlu'], ), skip_missing=True)
+    for skip in (True, False):
+        with pytest.raises(InputError, match='1 that cannot: ') as raised:
+            build_validation_set((KNOWN['mmlu'], ), skip_missing=skip)
+        assert '--skip' not in str(raised.value)
+
+
+def test_a_loader_that_fails_is_told_apart(data):
+    (data / 'data/BBH/data/navigate.json').write_text('{')
+    with pytest.raises(
+            InputError, match='bbh .navigate: failed to load: JSONDec'):
+        build_validation_set(RECIPE)
+    built = build_validation_set(RECIPE, skip_missing=True)
+    assert list(built.manifest['skipped']) == ['bbh']
+
+
+MIXED = '''from mmengine.config import read_base
+with read_base():
+    from opencompass.configs.datasets.gsm8k.gsm8k_gen_17d0dc import \\
+        gsm8k_datasets
+    from opencompass.configs.datasets.bbh.bbh_gen_98fba6 import bbh_datasets
+gsm8k_datasets[0]['reader_cfg']['test_split'] = 'train'
+mixed_datasets = [gsm8k_datasets[0], bbh_datasets[0], bbh_datasets[1]]
+mixed_datasets[1]['path'] = BBH
+del gsm8k_datasets, bbh_datasets
+'''
+
+
+def test_licences_and_splits_of_all_subtasks(data, tmp_path):
+    path = tmp_path / 'mixed.py'
+    bbh = str(data / 'data' / 'BBH' / 'data')
+    path.write_text(MIXED.replace('BBH', repr(bbh)))
+    mixed, = build_validation_set([TextSource('x', str(path),
+                                              9)]).manifest['sources']
+    assert list(mixed['subtasks'].values()) == [3, 3, 3]
+    assert mixed['split'] == 'train, test'
+    assert mixed['licence'] == 'MIT, unknown'
 
 
 def test_other_faults_are_no_missing_data(data):
@@ -109,6 +143,7 @@ def test_unanswered_items_are_counted(data, tmp_path):
         [TextSource('law', str(tmp_path / 'law.py'), 2)])
     law, = built.manifest['sources']
     assert (law['n_unanswered'], law['subtasks']) == (2, {'ceval-law': 2})
+    assert law['split'] == 'val'
     assert built.texts.ids == ('law/ceval-law/0', 'law/ceval-law/1')
 
 

@@ -35,7 +35,8 @@ def make_board(n_benchmarks: int = 2,
         place: predict(0.4)
         for place in product(labels, models, benchmarks)
     }
-    board = Leaderboard(models, benchmarks, labels, real, predicted)
+    folders = {model: f'folder-of-{model}' for model in models}
+    board = Leaderboard(models, benchmarks, labels, real, predicted, folders)
     return replace(board, **cells)
 
 
@@ -160,7 +161,7 @@ def test_long_lists_are_cut():
 
 
 def test_nothing_known():
-    board = Leaderboard(MODELS, (), ('predicted', ), {}, {}, ('why', ))
+    board = Leaderboard(MODELS, (), ('predicted', ), {}, {}, {}, ('why', ))
     assert as_text(board) == 'why'
 
 
@@ -182,6 +183,7 @@ def test_files(tmp_path):
     assert content['models'] == list(MODELS)
     assert content['benchmarks'] == ['bench-0', 'bench-1']
     assert content['predictors'] == ['predicted', 'all-token']
+    assert content['folders'] == board.folders
     assert content['notes'] == notes(board)
     for note in notes(board):
         assert note in markdown

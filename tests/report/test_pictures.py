@@ -60,7 +60,8 @@ def some_points(benchmark: str = 'exam',
         benchmark, tuple(f'model-{m}' for m in range(n_models)),
         tuple(f'family {m % n_families}' for m in range(n_models)), scores,
         np.clip(CURVE(scores) + 0.05 * rng.normal(size=n_models), 0, 1),
-        rng.uniform(size=n_models) < 0.6, CURVE, 0.25, 'nats per character')
+        rng.uniform(size=n_models) < 0.6, (0.6, 1.4), CURVE, 0.25,
+        'nats per character')
 
 
 def some_study(n_benchmarks: int, n_models: int = 12) -> Study:
@@ -321,16 +322,48 @@ def test_capability_points_are_drawn():
     assert not found
     right, left = axes.get_xlim()
     assert left < points.scores.min() < points.scores.max() < right
-    chance, beyond, curve = axes.lines[:3]
+    chance, curve, beyond = axes.lines[:3]
     assert set(chance.get_ydata()) == {0.25}
     for line in (beyond, curve):
         np.testing.assert_array_equal(line.get_ydata(),
                                       CURVE(line.get_xdata()))
-    x = points.scores[points.fitted]
-    assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (x.min(), x.max())
+    # Of all models fitted on, whether they are among the points or not.
+    assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (0.6, 1.4)
     assert beyond.get_xdata()[0] < points.scores.min()
     assert beyond.get_xdata()[-1] > points.scores.max()
     assert (beyond.get_linestyle(), curve.get_linestyle()) == ('--', '-')
+
+
+LAW, BEYOND = 'scaling law', 'beyond the fit'
+
+
+@pytest.mark.parametrize('fitted_range, names', [
+    ((0.0, 9.0), [LAW]),
+    ((0.6, 9.0), [LAW, BEYOND]),
+    ((0.0, 1.4), [LAW, BEYOND]),
+    ((5.0, 9.0), [BEYOND]),
+    ((0.0, 0.1), [BEYOND]),
+    ((1.0, 1.0), [BEYOND]),
+    ((np.inf, -np.inf), [BEYOND]),
+])
+def test_lines_that_are_drawn_are_explained(fitted_range, names):
+    points = replace(
+        some_points(), fitted=np.zeros(30, bool), fitted_range=fitted_range)
+    none = replace(
+        points, accuracies=np.full(30, nan), fitted_range=(0.6, 1.4))
+    figure = capability_picture([points, none])
+    styles = {'-': LAW, '--': BEYOND}
+    drawn = [
+        line for line in figure.axes[0].lines if line.get_linestyle() in styles
+    ]
+    assert [styles[line.get_linestyle()] for line in drawn] == names
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [name for name in shown if name in (LAW, BEYOND)] == names
+    low, high = sorted(figure.axes[0].get_xlim())
+    for line in drawn:
+        x, own = line.get_xdata(), styles[line.get_linestyle()] == LAW
+        ends = np.clip(fitted_range, low, high) if own else (low, high)
+        np.testing.assert_allclose([x[0], x[-1]], ends)
 
 
 def test_a_family_looks_alike_everywhere():
@@ -400,6 +433,9 @@ def test_capability_points(tables, study):
         np.testing.assert_array_equal(one.accuracies,
                                       tables.accuracies.values[:, b])
         np.testing.assert_array_equal(one.fitted, table.in_sample[:, b])
+        inside = one.scores[one.fitted]
+        assert one.fitted_range == pytest.approx(
+            (inside.min(initial=np.inf), inside.max(initial=-np.inf)))
         np.testing.assert_allclose(one.curve(one.scores), table.values[:, b])
         assert one.chance == 0.25 and one.unit == 'unit of the losses'
     tokens = replace(tables.features, scored=np.ones(4, bool))

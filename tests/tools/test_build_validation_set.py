@@ -68,13 +68,19 @@ def test_missing_data(main, capsys):
     assert 'opencompass/mmlu' in error and 'opencompass/cmmlu' in error
     assert not os.path.exists('out') and not os.path.exists('default')
     assert main(['--out', 'out', *samples, '--skip-missing']) == 0
-    assert 'cmmlu: skipped: agronomy: ' in capsys.readouterr().out
+    assert 'cmmlu: skipped: agronomy: missing: ' in capsys.readouterr().out
     assert len(read_texts('out/texts.jsonl')) == 4
 
 
 @pytest.mark.parametrize('arguments, message', [
     (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
     (['--sample', 'nothing=10'], "dataset 'nothing'"),
+    (['--sample', '/tmp/foo=3'], "dataset '/tmp/foo'"),
+    (['--sample', 'a**=2'], "dataset 'a**'"),
+    (['--sample', 'os.path=3'], "dataset 'os.path'"),
+    (['--sample', 'chatobj_custom_gen=3'], "a list '..._datasets'"),
+    (['--sample', 'arxivrollbench_gen=3'], 'arxivrollbench'),
+    (['--sample', 'humaneval_gen_8e312c=3'], "'task_id'"),
     (['--recipe', 'nowhere.yaml'], 'nowhere.yaml'),
     (['--out', 'file'], '--out file'),
 ])

@@ -1,6 +1,7 @@
 """The command line: what it writes, and what it says of bad input."""
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,8 @@ def folder(tmp_path_factory) -> Path:
     place = 'new', 'easy'
     board = Leaderboard(
         ('new', ), ('easy', ), ('losses', ), {place: 61.25},
-        {('losses', *place): Prediction(0.5, 0.3, 0.7, 0.9, False, False)})
+        {('losses', *place): Prediction(0.5, 0.3, 0.7, 0.9, False, False)},
+        {'new': 'new'})
     write_leaderboard(folder / 'run/summary/leaderboard_1', board)
     save_predictor(train(), folder / 'p')
     write_texts(folder / 'texts.jsonl', TEXTS)
@@ -88,6 +90,9 @@ def test_all_options(folder, tmp_path, capsys):
     (['run', '--predictor', 'p=p', '--scores', 'none'], 'can be read'),
     (['run', '--models', 'none'], 'can be read'),
     (['run', '--out', 'none/page.html'], 'existing folder'),
+    (['run', '--out', 'run'], 'run: expected the name of a file'),
+    # Before anything is read.
+    (['none', '--predictor', 'p=p', '--out', 'run'], 'name of a file'),
 ])  # yapf: disable
 def test_bad_input_is_one_line(folder, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(folder)
@@ -121,3 +126,16 @@ def test_as_a_script(folder, tmp_path):
         capture_output=True, text=True)  # yapf: disable
     assert process.returncode == 0, process.stderr
     assert out.is_file() and process.stderr == ''
+
+
+def test_folder_whose_name_is_no_text(folder, tmp_path, capsys):
+    """As file systems allow; shown, but not written as it is."""
+    run = tmp_path / 'r\udcff'
+    try:
+        shutil.copytree(folder / 'run', run)
+    except OSError as error:
+        pytest.skip(f'the file system refuses the name: {error}')
+    assert main([str(run)]) == 0
+    assert 'r⟨U+DCFF⟩' in capsys.readouterr().out
+    html = (run / 'report.html').read_text('utf-8')
+    assert '<bdi>r⟨U+DCFF⟩</bdi>' in html

@@ -2,7 +2,11 @@
 from itertools import chain
 
 #: Marks that turn the direction of what follows.
-_TURNS = chain(range(0x202A, 0x202F), range(0x2066, 0x206A))
+_TURNS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F),
+          *range(0x2066, 0x206A))
+#: Halves of pairs that stand alone, as in names that are not Unicode; no file
+#: can hold them.
+_SURROGATES = range(0xD800, 0xE000)
 _BREAKS = '\t\n'
 
 _VISIBLE: dict[int, int | str] = {
@@ -11,12 +15,12 @@ _VISIBLE: dict[int, int | str] = {
        for code in range(0x20) if chr(code) not in _BREAKS},
     0x7F: 0x2421,
     **{code: f'⟨U+{code:04X}⟩'
-       for code in chain(range(0x80, 0xA0), _TURNS)}
+       for code in chain(range(0x80, 0xA0), _TURNS, _SURROGATES)}
 }  # yapf: disable
 
 
 def visible(text: str) -> str:
-    r"""A text with pictures of its control characters.
+    r"""A text with pictures or code points of what cannot be seen.
 
     Tabs and line feeds stay.
 

@@ -1,5 +1,4 @@
 """Pictures of a run."""
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,9 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.run_dumps import read_run_dump
 from csv_plugin.report.page.summaries import Summary
 from csv_plugin.report.page.tables import real_table
 from csv_plugin.report.pictures import (capability_picture, capability_points,
@@ -21,7 +18,8 @@ from csv_plugin.report.run_predictions import RunPredictions
 _CAPABILITY = (
     'Accuracy against capability score',
     'Each model at its weighted loss and its real accuracy. The line is what '
-    'the predictor would say; it is full where models were fitted on.')
+    'the predictor would say: full over the scores of the models fitted on, '
+    'which need not be models of this run, and dashed beyond.')
 _COVERAGE = (
     'How often the intervals hold',
     'The share of intervals, of models not fitted on, that hold the real '
@@ -43,14 +41,12 @@ class Picture:
     svg: str
 
 
-def run_pictures(work_dir: str | os.PathLike[str], summary: Summary,
-                 found: RunPredictions,
+def run_pictures(summary: Summary, found: RunPredictions,
                  families: Mapping[str, str]) -> list[Picture]:
     """What one predictor says about the models of a run, drawn.
 
     Args:
-        work_dir (str | os.PathLike[str]): Folder of the run.
-        summary (Summary): Its scores.
+        summary (Summary): Scores of the run.
         found (RunPredictions): The predictions of these models.
         families (Mapping[str, str]): Family by model; a model without one
             is a family of its own.
@@ -58,37 +54,34 @@ def run_pictures(work_dir: str | os.PathLike[str], summary: Summary,
     Returns:
         list[Picture]: None if no model has both losses and a score.
     """
-    predictor, real = found.predictor, real_table(summary)
+    predictor = found.predictor
     assert isinstance(predictor, Predictor)
-    models = [
-        model for model, scores in zip(summary.models, real.values) if
-        not isinstance(found.tables[model], str) and np.isfinite(scores).any()
+    names = {folder: model for model, folder in summary.folders.items()}
+    table = real_table(summary).select_benchmarks(found.benchmarks)
+    # Models are fitted on under the names of their folders.
+    real = replace(
+        table, models=tuple(summary.folders[model] for model in table.models))
+    columns = [
+        found.features[model]
+        for model, scores in zip(real.models, real.values)
+        if np.isfinite(scores).any()
     ]
-    if not models:
+    known = [one for one in columns if not isinstance(one, str)]
+    if not known:
         return []
-    features = _features(work_dir, predictor, models)
-    own = dict(zip(models, models))
-    points = capability_points(predictor, features, real, {**own, **families})
+    features = replace(
+        known[0],
+        models=tuple(model for one in known for model in one.models),
+        values=np.concatenate([one.values for one in known]))
+    points = capability_points(predictor, features, real, {
+        **names,
+        **families
+    })
     pictures = [Picture(*_CAPABILITY, _svg(capability_picture(points)))]
     if any((one.drawn & ~one.fitted).any() for one in points):
         coverage = coverage_by_level(predictor, features, real)
         pictures.append(Picture(*_COVERAGE, _svg(coverage_picture(coverage))))
     return pictures
-
-
-def _features(work_dir: str | os.PathLike[str], predictor: Predictor,
-              models: list[str]) -> FeatureTable:
-    """Of all models, whose losses are read one after the other."""
-    fingerprint = predictor.fingerprint
-    tables = [
-        predictor.features(
-            {model: read_run_dump(work_dir, model, fingerprint).texts},
-            fingerprint) for model in models
-    ]
-    return replace(
-        tables[0],
-        models=tuple(models),
-        values=np.concatenate([table.values for table in tables]))
 
 
 def _svg(figure: Figure) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Optional
 
 from csv_plugin.core.errors import InputError, check_unique
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.run_scores import read_run_scores
@@ -15,7 +16,7 @@ from csv_plugin.report.outliers import outliers
 from csv_plugin.report.page.pictures import run_pictures
 from csv_plugin.report.page.rendering import Page
 from csv_plugin.report.page.sections import heat_sections
-from csv_plugin.report.page.summaries import (Summary, find_leaderboard,
+from csv_plugin.report.page.summaries import (LEADERBOARD, Summary, newest,
                                               read_summary, summary_of)
 from csv_plugin.report.page.tables import predicted_table, real_table
 from csv_plugin.report.run_predictions import (RunPredictions, compare,
@@ -24,6 +25,7 @@ from csv_plugin.report.run_predictions import (RunPredictions, compare,
 FilePath = str | os.PathLike[str]
 #: Percent by model and benchmark; what is not known is missing.
 _Scores = dict[str, dict[str, float]]
+_HOST_SUMMARY = 'summary_*.csv'
 
 
 def read_run(work_dir: FilePath,
@@ -48,25 +50,25 @@ def read_run(work_dir: FilePath,
     """
     info = read_models(models) if models else {}
     families = {model: known.family for model, known in info.items()}
+    loaded = [load_predictor(path) for _, path in predictors]
+    # Before the dumps, which take long: texts may be of another predictor.
+    heat_maps = heat_sections(loaded[0] if loaded else None,
+                              read_texts(texts) if texts else None)
     found: list[RunPredictions] = []
     if predictors:
-        summary, found = predicted_summary(work_dir, predictors, scores,
-                                           progress)
+        summary, found = predicted_summary(work_dir, predictors, loaded,
+                                           scores, progress)
     else:
         summary = written_summary(work_dir)
-    main = found[0].predictor if found else None
-    assert not isinstance(main, str)
     return Page(
         title=Path(work_dir).resolve().name,
         summary=summary,
         outliers=outliers(
             predicted_table(summary, summary.labels[0]), real_table(summary)),
         predictors=found,
-        heat_maps=heat_sections(main,
-                                read_texts(texts) if texts else None),
+        heat_maps=heat_maps,
         families=families,
-        pictures=run_pictures(work_dir, summary, found[0], families)
-        if found else ())
+        pictures=run_pictures(summary, found[0], families) if found else ())
 
 
 def written_summary(work_dir: FilePath) -> Summary:
@@ -75,7 +77,7 @@ def written_summary(work_dir: FilePath) -> Summary:
     Raises:
         InputError: If the run has none, or one that cannot be read.
     """
-    path = find_leaderboard(work_dir)
+    path = newest(work_dir, LEADERBOARD)
     if path is None:
         raise InputError(
             os.fspath(work_dir), 'a run with summary/leaderboard_*.json',
@@ -87,6 +89,7 @@ def written_summary(work_dir: FilePath) -> Summary:
 def predicted_summary(
         work_dir: FilePath,
         paths: Sequence[tuple[str, str]],
+        loaded: Sequence[Predictor],
         scores: Optional[FilePath] = None,
         progress: Progress = iter) -> tuple[Summary, list[RunPredictions]]:
     """Predict the models of a run anew, beside their real scores.
@@ -96,33 +99,36 @@ def predicted_summary(
             token-loss dumps of its models.
         paths (Sequence[tuple[str, str]]): Label and file of each predictor,
             the main one first.
+        loaded (Sequence[Predictor]): What these files hold.
         scores (Optional[FilePath]): Table of real scores, fractions by
             model and benchmark, in place of those of the run: of its
-            newest leaderboard or, without one, of the host's summary.
+            newest leaderboard and of the host's summary.
         progress (Progress): Wraps the models to show progress.
 
     Raises:
-        InputError: If the folder has no predictions, a predictor or the
-            scores cannot be read, or two predictors have one label.
+        InputError: If the folder has no predictions, the scores cannot be
+            read, or two predictors have one label.
     """
     check_unique('predictors', ['real', *(label for label, _ in paths)])
-    # Of predictors that were named, none is left out.
-    loaded = [load_predictor(path) for _, path in paths]
     benchmarks = tuple(
         dict.fromkeys(known.benchmark for predictor in loaded
                       for known in predictor.benchmarks))
-    known, source = _scores(work_dir, benchmarks, scores)
-    in_run = [] if scores else list(known)
-    models = list(dict.fromkeys([*in_run, *_models(work_dir)]))
-    found = predict_run(work_dir, models, paths, progress)
+    folders: dict[str, str] = {}
+    if scores:
+        known, source = _table_scores(scores), Path(scores).name
+    else:
+        known, folders, source = _run_scores(work_dir, benchmarks)
+    in_run = {*folders.values()}
+    folders |= {name: name for name in _models(work_dir) if name not in in_run}
+    found = predict_run(work_dir, list(folders.values()), paths, progress,
+                        loaded)
     real: Mapping[tuple[str, str], Real] = {
         (model, benchmark):
         known.get(model, {}).get(benchmark, f'no score in {source}')
-        for model in models
+        for model in folders
         for benchmark in benchmarks
     }
-    board = compare({model: model for model in models}, real, found)
-    return summary_of(board), found
+    return summary_of(compare(folders, real, found)), found
 
 
 def _models(work_dir: FilePath) -> list[str]:
@@ -136,31 +142,48 @@ def _models(work_dir: FilePath) -> list[str]:
     return models
 
 
-def _scores(work_dir: FilePath, benchmarks: Sequence[str],
-            scores: Optional[FilePath]) -> tuple[_Scores, str]:
-    """Real scores and the name of the file that they are from."""
-    if scores is not None:
-        table = read_scores(scores)
-        cells = zip(table.models, table.values)
-        return {
-            model: {
-                name: 100 * float(value)
-                for name, value in zip(table.columns, row) if value == value
-            }
-            for model, row in cells
-        }, Path(scores).name  # yapf: disable
-    path = find_leaderboard(work_dir)
-    if path is None:
-        return {
-            model: {
+def _table_scores(path: FilePath) -> _Scores:
+    table = read_scores(path)
+    return {
+        model: {
+            name: 100 * float(value)
+            for name, value in zip(table.columns, row) if value == value
+        }
+        for model, row in zip(table.models, table.values)
+    }  # yapf: disable
+
+
+def _run_scores(
+        work_dir: FilePath,
+        benchmarks: Sequence[str]) -> tuple[_Scores, dict[str, str], str]:
+    """Real scores, folders of the models, where the scores are from.
+
+    The leaderboard says what it knows, unless the host's summary is newer;
+    that also has benchmarks which no predictor knew at the time.
+    """
+    path = newest(work_dir, LEADERBOARD)
+    host = newest(work_dir, _HOST_SUMMARY)
+    known: _Scores = {}
+    folders: dict[str, str] = {}
+    lacking = benchmarks
+    if path:
+        board = read_summary(path)
+        folders |= board.folders
+        for (_, model, benchmark), cell in board.cells.items():
+            if cell.real is not None:
+                known.setdefault(model, {})[benchmark] = cell.real
+        if not host or _time(host) <= _time(path):
+            lacking = [b for b in benchmarks if b not in board.benchmarks]
+    if lacking and (host or not path):
+        for model, row in read_run_scores(work_dir, lacking).items():
+            folders.setdefault(model, model)
+            known.setdefault(model, {}).update({
                 name: 100 * score
                 for name, score in row.items()
-            }
-            for model, row in read_run_scores(work_dir, benchmarks).items()
-        }, 'the summary of this run'
-    summary = read_summary(path)
-    known: _Scores = {model: {} for model in summary.models}
-    for (_, model, benchmark), cell in summary.cells.items():
-        if cell.real is not None:
-            known[model][benchmark] = cell.real
-    return known, path.name
+            })
+    sources = [found.name for found in (path, host) if found]
+    return known, folders, ' or '.join(sources)
+
+
+def _time(path: Path) -> str:
+    return path.stem.partition('_')[2]

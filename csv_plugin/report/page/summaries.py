@@ -3,7 +3,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, Optional
@@ -13,6 +13,8 @@ from csv_plugin.io.files import read_bytes
 from csv_plugin.io.json_fields import check_fields
 from csv_plugin.report.leaderboards import Leaderboard, notes
 
+#: Files of leaderboards, in the order of their time.
+LEADERBOARD = 'leaderboard_*.json'
 _REMEDY = 'Write the summary again, with -m viz -r.'
 
 
@@ -25,7 +27,6 @@ class Cell:
         predicted (Optional[float]): What the losses say.
         low (Optional[float]): Lower end of the interval.
         high (Optional[float]): Upper end of the interval.
-        difference (Optional[float]): Predicted minus real.
         extrapolated (bool): As in `Prediction`.
         in_sample (bool): As in `Prediction`.
         missing (str): Why a number is not known.
@@ -34,10 +35,16 @@ class Cell:
     predicted: Optional[float]
     low: Optional[float]
     high: Optional[float]
-    difference: Optional[float]
     extrapolated: bool
     in_sample: bool
     missing: str
+
+    @property
+    def difference(self) -> Optional[float]:
+        """Predicted minus real, in points."""
+        if self.predicted is None or self.real is None:
+            return None
+        return self.predicted - self.real
 
     @property
     def half_width(self) -> Optional[float]:
@@ -68,12 +75,14 @@ class Summary:
         labels (tuple[str, ...]): Names of the predictors, the main one
             first.
         cells (Mapping): By label, model and benchmark; of all of them.
+        folders (Mapping): As in `Leaderboard`.
         notes (tuple[str, ...]): Marks, reasons and remarks, one line each.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     labels: tuple[str, ...]
     cells: Mapping[tuple[str, str, str], Cell]
+    folders: Mapping[str, str]
     notes: tuple[str, ...]
 
     def mean_difference(self, label: str, benchmark: str) -> Optional[float]:
@@ -112,7 +121,7 @@ def summary_of(board: Leaderboard) -> Summary:
                                                board.benchmarks)
     }
     return Summary(board.models, board.benchmarks, board.labels, cells,
-                   tuple(notes(board)))
+                   board.folders, tuple(notes(board)))
 
 
 def _cell(board: Leaderboard, label: str, model: str, benchmark: str) -> Cell:
@@ -121,15 +130,14 @@ def _cell(board: Leaderboard, label: str, model: str, benchmark: str) -> Cell:
     missing = '; '.join(why for why in (real, found) if isinstance(why, str))
     percent = None if isinstance(real, str) else real
     if isinstance(found, str):
-        return Cell(percent, None, None, None, None, False, False, missing)
+        return Cell(percent, None, None, None, False, False, missing)
     return Cell(percent, 100 * found.value, 100 * found.low, 100 * found.high,
-                board.difference(label, model, benchmark), found.extrapolated,
-                found.in_sample, missing)
+                found.extrapolated, found.in_sample, missing)
 
 
-def find_leaderboard(work_dir: str | os.PathLike[str]) -> Optional[Path]:
-    """The newest leaderboard of a run, None if it has none."""
-    found = sorted(Path(work_dir, 'summary').glob('leaderboard_*.json'))
+def newest(work_dir: str | os.PathLike[str], pattern: str) -> Optional[Path]:
+    """The newest file of this kind in a run's summaries, None if none."""
+    found = sorted(Path(work_dir, 'summary').glob(pattern))
     return found[-1] if found else None
 
 
@@ -153,10 +161,11 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     check_fields(where, 'the leaderboard', content, {
         **texts, 'rows': 'a list'
     }, _REMEDY)
-    cells = {}
-    for row in content['rows']:
-        check_fields(where, 'a row', row, _ROW, _REMEDY)
-        cells[row['predictor'], row['model'], row['benchmark']] = _read(row)
+    # Earlier versions wrote none.
+    folders = content.setdefault('folders', {})
+    check_fields(where, 'the leaderboard', content,
+                 {'folders': 'texts by name'}, _REMEDY)
+    cells = dict(_read(where, row) for row in content['rows'])
     models, benchmarks, labels, lines = (tuple(content[key]) for key in texts)
     if not labels or not models:
         raise InputError(where, 'a model and a predictor or more', 'none',
@@ -165,16 +174,29 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
         if place not in cells:
             raise InputError(where, f'a row of {", ".join(place)}', 'none',
                              _REMEDY)
-    return Summary(models, benchmarks, labels, cells, lines)
+    return Summary(models, benchmarks, labels, cells,
+                   {model: folders.get(model, model)
+                    for model in models}, lines)
 
 
 #: Kinds of the fields of a row.
 _ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
-_ROW |= dict.fromkeys(('real', 'predicted', 'low', 'high', 'difference',
-                       'extrapolated', 'in_sample'), 'a number or null')
+_NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
+_ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
 
 
-def _read(row: Mapping[str, Any]) -> Cell:
-    values = {field.name: row[field.name] for field in fields(Cell)}
-    flags = {name: bool(row[name]) for name in ('extrapolated', 'in_sample')}
-    return Cell(**{**values, **flags})
+def _read(where: str, row: Any) -> tuple[tuple[str, str, str], Cell]:
+    check_fields(where, 'a row', row, _ROW, _REMEDY)
+    place = row['predictor'], row['model'], row['benchmark']
+    real, prediction = row['real'], [row[name] for name in _NUMBERS]
+    if not (real is None or 0 <= real <= 100):
+        raise InputError(
+            where, f'a real score of {", ".join(place[1:])} in '
+            'percent', repr(real), _REMEDY)
+    if None in prediction and prediction != [None] * len(prediction):
+        raise InputError(
+            where, f'{", ".join(_NUMBERS)} of {", ".join(place)} '
+            'or none of them', repr(prediction), _REMEDY)
+    predicted, low, high, extrapolated, in_sample = prediction
+    return place, Cell(real, predicted, low, high, bool(extrapolated),
+                       bool(in_sample), row['missing'])

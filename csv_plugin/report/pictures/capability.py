@@ -16,7 +16,11 @@ from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.sigmoid import Curve
 from csv_plugin.report.pictures import panels
 from csv_plugin.report.pictures.style import (GREY, Look, distinct, looks,
-                                              picture)
+                                              picture, plain)
+
+#: Styles of the curve where models were fitted on, and elsewhere.
+_FITTED, _BEYOND = 'scaling law', 'beyond the fit'
+_LINES = {_FITTED: dict(lw=1.4, ls='-'), _BEYOND: dict(lw=1.0, ls='--')}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,8 @@ class CapabilityPoints:
         scores (NDArray): Capability scores (Eq. 1), `(M,)`.
         accuracies (NDArray): Fractions, NaN where not run, `(M,)`.
         fitted (NDArray): Whether the accuracy was fitted on, `(M,)`.
+        fitted_range (tuple[float, float]): Lowest and highest score of all
+            models fitted on, not only of these; `(inf, -inf)` of none.
         curve (Curve): Eq. 2.
         chance (float): Accuracy at random guessing, a fraction.
         unit (str): Of the scores.
@@ -43,6 +49,7 @@ class CapabilityPoints:
     scores: NDArray
     accuracies: NDArray
     fitted: NDArray[np.bool_]
+    fitted_range: tuple[float, float]
     curve: Curve
     chance: float
     unit: str
@@ -102,6 +109,7 @@ def capability_points(predictor: Predictor, features: FeatureTable,
             tuple(families[model] for model in features.models),
             known.model.score(features.values), table.column(known.benchmark),
             np.isin(features.models, known.fit_models),
+            (known.intervals.score_low, known.intervals.score_high),
             Curve(
                 float(known.model.alpha), float(known.model.beta),
                 float(known.model.floor)), known.chance, unit)
@@ -155,7 +163,8 @@ def draw_points(axes: Axes, points: CapabilityPoints,
         for fitted in (True, False):
             chosen = drawn & (points.fitted == fitted) & (families == family)
             if chosen.any():
-                axes.plot(x[chosen], y[chosen], label=family,
+                # Some versions of matplotlib write labels into files.
+                axes.plot(x[chosen], y[chosen], label=plain(family),
                           **_marker(look[family], fitted))  # yapf: disable
     low, high = panels.pad(x[drawn])
     axes.set_xlim(high, low)
@@ -164,13 +173,21 @@ def draw_points(axes: Axes, points: CapabilityPoints,
 
 def _draw_curve(axes: Axes, points: CapabilityPoints) -> None:
     """Full where models were fitted on, dashed beyond."""
-    low, high = panels.pad(points.scores[points.drawn])
-    score = np.linspace(low, high, 400)
-    axes.plot(score, points.curve(score), color='black', lw=1, ls='--')
-    fitted = points.scores[points.drawn & points.fitted]
-    if len(fitted):
-        score = np.linspace(fitted.min(), fitted.max(), 400)
-        axes.plot(score, points.curve(score), color='black', lw=1.4)
+    for name, ends in _curve_ends(points).items():
+        score = np.linspace(*ends, 400)
+        axes.plot(score, points.curve(score), color='black', **_LINES[name])
+
+
+def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
+    """Scores between which each of `_LINES` is drawn, if it is."""
+    ends = panels.pad(points.scores[points.drawn])
+    low, high = np.clip(points.fitted_range, *ends)
+    found = {}
+    if low < high:
+        found[_FITTED] = low, high
+    if (low, high) != ends:
+        found[_BEYOND] = ends
+    return found
 
 
 def _marker(look: Look, fitted: bool) -> dict:
@@ -207,9 +224,9 @@ def legend_handles(points: Sequence[CapabilityPoints],
     if not fitted.all():
         handles.append(
             Line2D([], [], label='held out', **_marker(black, False)))
+    lines = {name for p in points if p.drawn.any() for name in _curve_ends(p)}
     return [
-        *handles,
-        Line2D([], [], color='black', label='scaling law'),
-        Line2D([], [], color='black', lw=1, ls='--', label='beyond the fit'),
+        *handles, *(Line2D([], [], color='black', label=name, **style)
+                    for name, style in _LINES.items() if name in lines),
         Line2D([], [], color=GREY, lw=0.9, ls=':', label='chance level')
     ]

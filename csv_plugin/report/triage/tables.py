@@ -6,6 +6,7 @@ from tabulate import tabulate
 
 from csv_plugin.core.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 from csv_plugin.report.leaderboards import explain_marks, predicted_cell
+from csv_plugin.report.markdown import table_cell
 from csv_plugin.report.triage.findings import LEVEL, OVERALL, Triage
 
 #: Benchmarks beside each other.
@@ -51,6 +52,8 @@ def _report(found: Triage, style: str, title: Callable[[str], str]) -> str:
 
 def _table(rows: Sequence[Sequence[str]], fixed: int, style: str) -> str:
     """Benchmarks stand right of the fixed columns, some more below."""
+    if style == 'pipe':
+        rows = [list(map(table_cell, row)) for row in rows]
     blocks = []
     for start in range(fixed, len(rows[0]), PER_TABLE):
         before = fixed if start == fixed else 1

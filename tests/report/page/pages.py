@@ -41,7 +41,8 @@ def make_board(
     predicted = {(label, *place): predict()
                  for label in labels
                  for place in real}  # yapf: disable
-    return Leaderboard(models, benchmarks, labels, real, predicted)
+    folders = {model: model for model in models}
+    return Leaderboard(models, benchmarks, labels, real, predicted, folders)
 
 
 def make_page(board: Leaderboard, **parts) -> Page:

@@ -9,12 +9,15 @@ import pytest
 
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.predictions import Prediction
+from csv_plugin.report.page.characters import visible
 from csv_plugin.report.page.pictures import Picture
 from csv_plugin.report.page.rendering import render, write_page
 from csv_plugin.report.page.sections import N_LEVELS
 from csv_plugin.report.page.summaries import summary_of
+from csv_plugin.report.run_predictions import RunPredictions
 from tests.report.page.pages import (EVIL, NONE, Reader, awkward_board,
                                      hostile_page, make_board, make_page)
+from tests.runs import train
 
 
 def test_numbers_and_marks():
@@ -145,3 +148,36 @@ def test_file_is_whole_or_absent(tmp_path):
     assert os.listdir(tmp_path) == ['page.html']
     with pytest.raises(InputError, match='folder'):
         write_page(tmp_path / 'none/page.html', page)
+
+
+@pytest.mark.parametrize('mark', [
+    '\x00', '\x7f', '\x9f', '\u061c', '\u200e', '\u200f', '\u202a', '\u202e',
+    '\u2066', '\u2069', '\ud800', '\udcff', '\udfff'
+])
+def test_what_cannot_be_seen_is_shown(mark):
+    name = f'x{mark}y'
+    html = render(make_page(make_board((name, 'm')), title=name))
+    html.encode('utf-8')
+    assert mark not in html
+    assert f'<h1><bdi>{visible(name)}</bdi></h1>' in html
+
+
+def test_names_of_any_direction_leave_the_rest():
+    """Names beside other words stand in elements of their own."""
+    html = render(hostile_page())
+    html = re.sub(r'<figcaption>.*?</figcaption>', '', html, flags=re.S)
+    parts = re.findall(r'<(li|p|summary)>(.*?)</\1>', html, re.S)
+    named = [part for _, part in parts if 'alert(1)' in part]
+    # Notes, models fitted on, their family and benchmarks, and other places.
+    assert len(named) > 5
+    for part in named:
+        assert 'alert(1)' not in re.sub(r'<bdi>.*?</bdi>', '', part)
+
+
+def test_lists_of_names_are_separated():
+    page = make_page(
+        make_board(),
+        predictors=[RunPredictions('p', 'f', train(('b0', 'b1')), {})],
+        families={'fit-0': 'F', 'fit-1': 'F'})  # yapf: disable
+    words = ' '.join(Reader(render(page)).words.split())
+    assert '16 models, for b0, b1 F (2): fit-0, fit-1 fit-2, fit-3,' in words

@@ -7,8 +7,8 @@ from csv_plugin.core.errors import InputError
 from csv_plugin.core.predictions import Prediction
 from csv_plugin.report.leaderboard_files import write_leaderboard
 from csv_plugin.report.leaderboards import notes
-from csv_plugin.report.page.summaries import (find_leaderboard, read_summary,
-                                              summary_of)
+from csv_plugin.report.page.summaries import (LEADERBOARD, newest,
+                                              read_summary, summary_of)
 from tests.report.page.pages import NONE, awkward_board, make_board
 
 
@@ -21,6 +21,7 @@ def test_summary_of_a_file_is_that_of_the_board(tmp_path):
     assert (read.models, read.benchmarks,
             read.labels) == (made.models, made.benchmarks, made.labels) == (
                 board.models, board.benchmarks, board.labels)
+    assert read.folders == made.folders == board.folders
     assert made.cells['predicted', 'm0', 'b0'].missing == NONE
     assert made.cells['predicted', 'm0', 'b0'].predicted == 40
 
@@ -55,12 +56,12 @@ def test_half_of_an_uneven_interval():
 
 
 def test_newest_leaderboard(tmp_path):
-    assert find_leaderboard(tmp_path) is None
+    assert newest(tmp_path, LEADERBOARD) is None
     (tmp_path / 'summary').mkdir()
     for name in ('2', '10', '3'):
         write_leaderboard(tmp_path / f'summary/leaderboard_20{name:0>2}',
                           make_board())
-    assert find_leaderboard(tmp_path).name == 'leaderboard_2010.json'
+    assert newest(tmp_path, LEADERBOARD).name == 'leaderboard_2010.json'
 
 
 @pytest.mark.parametrize('change, says', [
@@ -71,6 +72,12 @@ def test_newest_leaderboard(tmp_path):
     (lambda c: c.update(models=[1]), "a list of texts as 'models'"),
     (lambda c: c.update(predictors=[]), 'a model and a predictor'),
     (lambda c: c.update(models=[]), 'a model and a predictor'),
+    (lambda c: c.update(folders={'m0': 1}), "texts by name as 'folders'"),
+    (lambda c: c['rows'][0].update(low=None), 'of predicted, m0, b0 or none'),
+    (lambda c: c['rows'][0].update(predicted=None), 'or none of them'),
+    (lambda c: c['rows'][0].update(in_sample=None), 'or none of them'),
+    (lambda c: c['rows'][0].update(real=101.5), 'm0, b0 in percent.*101.5'),
+    (lambda c: c['rows'][0].update(real=-1), 'm0, b0 in percent, found -1'),
 ])
 def test_leaderboard_of_another_form(tmp_path, change, says):
     *_, path = write_leaderboard(tmp_path / 'leaderboard_1', make_board())

@@ -239,6 +239,14 @@ def test_tables(early):
     assert '## Error to expect' in as_markdown(early)
 
 
+def test_names_in_markdown(dumps):
+    found = judge(train(('a|b', 'c')), dumps, NEW, 2)
+    assert ' a|b' in as_text(found)
+    tables = [ln for ln in as_markdown(found).splitlines() if ln[:1] == '|']
+    assert sum(r' a\|b ' in line for line in tables) == 3
+    assert not any(' a|b' in line for line in tables)
+
+
 def test_many_benchmarks_stand_below_each_other(dumps):
     names = tuple(f'bench-{i}' for i in range(8))
     found = judge(train(names), dumps, NEW, 2)

@@ -1,0 +1,75 @@
+"""Tables made from names, whatever the names are."""
+import re
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.salience import Uniform
+from csv_plugin.core.study import split_study
+from csv_plugin.report.leaderboards import as_markdown
+from csv_plugin.report.markdown import table_cell
+from csv_plugin.report.outliers import Outlier
+from csv_plugin.report.outliers import as_markdown as outliers_markdown
+from csv_plugin.report.study_tables import error_table, leaderboard
+from tests.report.page.pages import make_board
+from tests.tables import small_tables
+
+EVIL = 'a|b\n<i>\\|'
+SHOWN = 'a\\|b &lt;i>\\\\\\|'
+
+
+def cells(line: str) -> list[str]:
+    """As readers of Markdown split them."""
+    return [cell.strip() for cell in re.findall(r'((?:\\.|[^\\|])*)\|', line)]
+
+
+@given(st.text())
+def test_a_cell_is_one_cell_of_one_line(text):
+    line = f'| {table_cell(text)} |'
+    assert len(line.splitlines()) == 1
+    _, cell = cells(line)
+    assert '<' not in cell
+    read = re.sub(r'\\(.)', r'\1', cell).replace('&lt;', '<')
+    assert read == ' '.join(text.replace('&lt;', '<').split())
+
+
+def widths(table: str) -> set[int]:
+    return {len(cells(line)) for line in table.splitlines()}
+
+
+def test_leaderboard():
+    table = as_markdown(make_board((EVIL, 'm'), (EVIL, ), (EVIL, )))
+    assert widths(table) == {5}
+    header, _, first, *_ = map(cells, table.splitlines())
+    assert header[2:] == [f'{SHOWN} real', SHOWN, 'diff']
+    assert first[1] == SHOWN
+
+
+def test_study():
+    tables = small_tables(n_models=18)
+    study = split_study(tables.features, tables.accuracies, tables.families,
+                        tables.models[:10], Uniform(), 'texts')
+    names = (EVIL, *study.observed.benchmarks[1:])
+    models = (EVIL, *study.observed.models[1:])
+    renamed = replace(
+        study,
+        predictions={
+            method: replace(table, benchmarks=names, models=models)
+            for method, table in study.predictions.items()
+        },
+        observed=replace(study.observed, benchmarks=names, models=models))
+    shown = leaderboard(renamed, (EVIL, ))
+    assert widths(shown) == {2 + 2 * len(names)}
+    assert cells(shown.splitlines()[0])[2] == SHOWN
+    assert cells(shown.splitlines()[2])[1] == SHOWN
+    errors = error_table(renamed, (EVIL, ))
+    assert len(widths(errors)) == 1
+    assert cells(errors.splitlines()[2])[1] == SHOWN
+
+
+def test_outliers():
+    found = [Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, 8.0)]
+    table = outliers_markdown(found, 0.9).partition('\n\n')[0]
+    assert widths(table) == {8}
+    assert cells(table.splitlines()[2])[1:3] == [SHOWN, SHOWN]
