@@ -8,10 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.study import Study
+from csv_plugin.report.outliers import outliers
 from csv_plugin.report.page.summaries import Summary
 from csv_plugin.report.page.tables import real_table
 from csv_plugin.report.pictures import (capability_picture, capability_points,
                                         coverage_by_level, coverage_picture,
+                                        methods_picture, outliers_picture,
                                         save)
 from csv_plugin.report.run_predictions import RunPredictions
 
@@ -20,6 +23,15 @@ _CAPABILITY = (
     'Each model at its weighted loss and its real accuracy. The line is what '
     'the predictor would say: full over the scores of the models fitted on, '
     'which need not be models of this run, and dashed beyond.')
+_METHODS = (
+    'Predicted against real',
+    'Models that were not fitted on. On the diagonal a prediction is right; '
+    'bars are the intervals.')
+_OUTLIERS = (
+    'Far from the prediction',
+    'Real accuracies outside their intervals, the farthest first; what that '
+    'may mean stands below, under outliers.')
+_MOST_OUTLIERS = 20
 _COVERAGE = (
     'How often the intervals hold',
     'The share of intervals, of models not fitted on, that hold the real '
@@ -79,8 +91,15 @@ def run_pictures(summary: Summary, found: RunPredictions,
     })
     pictures = [Picture(*_CAPABILITY, _svg(capability_picture(points)))]
     if any((one.drawn & ~one.fitted).any() for one in points):
+        table = predictor.predict(features,
+                                  predictor.fingerprint).on(real.benchmarks)
+        study = Study(predictor, {found.label: table},
+                      real.select(features.models))
+        pictures.append(Picture(*_METHODS, _svg(methods_picture(study))))
         coverage = coverage_by_level(predictor, features, real)
         pictures.append(Picture(*_COVERAGE, _svg(coverage_picture(coverage))))
+        if far := outliers(table, real)[:_MOST_OUTLIERS]:
+            pictures.append(Picture(*_OUTLIERS, _svg(outliers_picture(far))))
     return pictures
 
 
