@@ -168,7 +168,8 @@ def test_notes_say_why_the_mean_loss_was_used(n_folds, gained, text, alpha):
         assert notes[-1] == PROBLEMS['slope_sign']
         notes = notes[:-1]
     assert len(notes) == (text is not None)
-    assert all(text in note and 'uniform weights used' in note for note in notes)
+    assert all(text in note and 'uniform weights used' in note
+               for note in notes)
 
 
 def test_solvers_go_by_their_own_names():
