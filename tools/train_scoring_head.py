@@ -18,12 +18,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 from csv_plugin.core.errors import InputError
+from csv_plugin.io import model_splits
 from csv_plugin.io.collecting import collect, named_benchmarks
 from csv_plugin.io.collections import read_collection
 from csv_plugin.io.command_line import (check_folder, exit_code, named_number,
                                         refuse)
-from csv_plugin.io.model_splits import (SPLITS, TABLE, named_models,
-                                        split_models)
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.feature_blocks import load_scoring_lm, target_tokens
 from csv_plugin.lm.kept_states import kept_states
@@ -32,9 +31,6 @@ from csv_plugin.lm.training import OPTIMISERS, HeadSettings
 from csv_plugin.report.training_curves import (train_with_curve,
                                                validation_models)
 from csv_plugin.report.training_files import TrainingOutcome
-
-#: What reports call the methods.
-METHODS = {'exact': 'salience', 'paper': 'paper'}
 
 
 def parse_args(argv):
@@ -45,16 +41,15 @@ def parse_args(argv):
     source.add_argument('--runs', nargs='+', metavar='DIR')
     source.add_argument('--dumps', nargs='+', metavar='FILE')
     source.add_argument('--collection', metavar='DIR', type=Path)
-    add('--texts', metavar='FILE')
-    add('--models', metavar='CSV')
-    add('--split', choices=SPLITS, default=TABLE)
+    for name in ('texts', 'models', 'tokenizer'):
+        add(f'--{name}', metavar='FILE')
+    add('--split', choices=model_splits.SPLITS, default=model_splits.TABLE)
     add('--scores', metavar='CSV|paper')
     add('--benchmarks', nargs='+', metavar='CSV|NAME')
     add('--chance', nargs='+', type=named_number, metavar='NAME=LEVEL')
     add('--scoring-lm', required=True, metavar='PATH')
-    add('--tokenizer', metavar='PATH')
     add('--trust-remote-code', action='store_true')
-    add('--method', choices=sorted(METHODS), default='exact')
+    add('--method', choices=('exact', 'paper'), default='exact')
     add('--optimiser', choices=sorted(OPTIMISERS))
     add('--learning-rate', type=float)
     add('--steps', type=int, metavar='N')
@@ -81,8 +76,11 @@ def run(args, command):
     training = Training(collection, targets, models, states, args.seed)
     predictor, curve = train_with_curve(training, settings,
                                         partial(tqdm, desc='fit'))
-    predictors = {METHODS[args.method]: predictor, **training.baselines()}
-    outcome = TrainingOutcome(predictors, collection, curve)
+    name = 'paper' if settings else 'salience'
+    outcome = TrainingOutcome({
+        name: predictor,
+        **training.baselines()
+    }, collection, curve)
     print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
 
 
@@ -99,21 +97,22 @@ def head_settings(args):
 
 
 def collected(args):
-    names = 'texts', 'models', 'scores', 'benchmarks', 'chance'
     folder = args.collection or args.out / 'collection'
     if args.collection:
-        refuse(args, '--collection', *names)
+        refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
+               'chance')
     elif not (args.texts and args.benchmarks):
         raise InputError('--runs and --dumps', '--texts and --benchmarks',
                          'not both', 'Name the texts and the benchmarks.')
     else:
         collect(folder, read_texts(args.texts),
-                named_models(args.models, args.split),
+                model_splits.named_models(args.models, args.split),
                 named_benchmarks(args.benchmarks, dict(args.chance or ())),
                 args.runs or (), args.dumps or (), args.scores,
                 partial(tqdm, desc='losses'))  # yapf: disable
     collection = read_collection(folder, partial(tqdm, desc='dumps'))
-    return replace(collection, info=split_models(collection.info, args.split))
+    info = model_splits.split_models(collection.info, args.split)
+    return replace(collection, info=info)
 
 
 def main(argv=None):

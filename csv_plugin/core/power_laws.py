@@ -56,6 +56,7 @@ def fit_shape(shares: NDArray, exponent: NDArray, prior: Shape) -> Shape:
     centre = np.array([prior.log_drop, prior.log_rate])
 
     def residuals(parameters: NDArray) -> NDArray:
+        """Of checkpoints and prior, in standard deviations, `(n + 2,)`."""
         drop, rate = np.exp(parameters)
         # The limit that fits best leaves no mean residual.
         limits = exponent + drop * shares**-rate

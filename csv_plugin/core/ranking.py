@@ -117,6 +117,7 @@ def rank(expectations: Sequence[Expectation], benchmark: int | slice,
     """
 
     def part(values: NDArray) -> NDArray:
+        """One benchmark or the mean of several, `(..., B)` to `(...)`."""
         chosen = values[..., benchmark]
         return chosen if isinstance(benchmark, int) else chosen.mean(axis=-1)
 

@@ -86,14 +86,10 @@ def triage(readings: Readings,
         InputError: If nothing can be judged, only some checkpoints have
             tokens, or a run is part of the history or beyond its budget.
     """
-    read = {
+    read, past = ({
         name: known
-        for name, known in checkpoints.items() if name in readings.features
-    }
-    past = {
-        name: known
-        for name, known in history.items() if name in readings.features
-    }
+        for name, known in some.items() if name in readings.features
+    } for some in (checkpoints, history))
     by = measure([*read.values(), *past.values()])
     earlier = _runs(readings, past, by, math.nan)
     if math.isnan(budget) and earlier:
@@ -104,6 +100,13 @@ def triage(readings: Readings,
         raise InputError('checkpoints', 'one or more that can be used',
                          reasons[0] if reasons else 'none beyond 0 tokens',
                          'Collect losses of checkpoints.')
+    notes = _notes(readings, by, runs, earlier, budget)
+    return _judge(readings, by, runs, earlier, tuple(notes))
+
+
+def _judge(readings: Readings, by: str, runs: Sequence[RunTrajectory],
+           earlier: Sequence[RunTrajectory], notes: tuple[str, ...]) -> Triage:
+    """Predictions, forecasts and rankings of trajectories."""
     predictor = readings.predictor
     names = tuple(known.benchmark for known in predictor.benchmarks)
     forecaster = Forecaster(earlier)
@@ -115,16 +118,12 @@ def triage(readings: Readings,
         names, by, tuple(runs),
         predictor.predict(
             readings.table(ordered), predictor.fingerprint, LEVEL),
-        {one.run: one
-         for one in expected}, {
-             name: rank(expected, part, LEVEL)
-             for name, part in parts.items()
-         }, {
-             one.run: one.backtest
-             for one in forecasts if one.share < 1 and one.backtest.runs
-         }, np.array([known.model.floor for known in predictor.benchmarks]),
-        tuple(screen(runs, earlier)),
-        tuple(_notes(readings, by, runs, earlier, budget)))
+        {one.run: one for one in expected},
+        {name: rank(expected, part, LEVEL) for name, part in parts.items()},
+        {one.run: one.backtest for one in forecasts
+         if one.share < 1 and one.backtest.runs},
+        np.array([known.model.floor for known in predictor.benchmarks]),
+        tuple(screen(runs, earlier)), notes)  # yapf: disable
 
 
 def _runs(readings: Readings, checkpoints: Mapping[str, Checkpoint], by: str,
