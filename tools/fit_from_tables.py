@@ -17,18 +17,11 @@ from tqdm import tqdm
 from csv_plugin.core.errors import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
-from csv_plugin.io.command_line import check_folder, exit_code
+from csv_plugin.io.command_line import check_folder, exit_code, whole_number
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.study_tables import (error_table, write_leaderboard,
                                             write_predictions, write_report)
-
-
-def whole_number(text):
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(
-            f'expected a whole number, 0 or more, found {text!r}')
-    return int(text)
 
 
 def parse_args(argv):

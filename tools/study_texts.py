@@ -18,7 +18,7 @@ from tqdm import tqdm
 from csv_plugin.demo import shipped
 from csv_plugin.demo.texts_study import draws, table, texts_study
 from csv_plugin.demo.zoo_study import ZooStudy
-from csv_plugin.io.command_line import check_folder, exit_code
+from csv_plugin.io.command_line import check_folder, exit_code, whole_number
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.pictures import TextsStudyRow, save, texts_picture
 
@@ -27,26 +27,19 @@ NUMBERS = (10, 25, 50, 100, 250)
 FIXED = 50
 
 
-def count(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(
-            f'expected a whole number, 1 or more, found {text!r}')
-    return int(text)
-
-
 def parse_args(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         '--texts',
         nargs='+',
-        type=count,
+        type=partial(whole_number, least=1),
         default=NUMBERS,
         metavar='N',
         help=f'numbers of texts (default {" ".join(map(str, NUMBERS))})')
     parser.add_argument(
         '--draws',
-        type=count,
+        type=partial(whole_number, least=1),
         default=10,
         metavar='N',
         help='of each number (default 10)')

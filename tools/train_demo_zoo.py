@@ -12,19 +12,13 @@ import multiprocessing
 import shutil
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
 from csv_plugin.demo.training import make_tokenizer, train_model, use_one_core
 from csv_plugin.demo.zoo_files import Manifest, model_folder
-from csv_plugin.io.command_line import exit_code
-
-
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(
-            f'expected a whole number above 0, found {text!r}')
-    return int(text)
+from csv_plugin.io.command_line import exit_code, whole_number
 
 
 def parse_args(argv):
@@ -39,13 +33,13 @@ def parse_args(argv):
         help=f'some of {" ".join(MODELS)} (default: all)')
     parser.add_argument(
         '--tokens',
-        type=positive,
+        type=partial(whole_number, least=1),
         default=TrainingRecipe.tokens,
         help='training tokens of each model (default %(default)s)')
     parser.add_argument('--seed', type=int, default=TrainingRecipe.seed)
     parser.add_argument(
         '--jobs',
-        type=positive,
+        type=partial(whole_number, least=1),
         default=1,
         help='models trained at once, one thread each (default 1)')
     parser.add_argument('--device', default='cpu', help='cpu (default), cuda')

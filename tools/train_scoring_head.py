@@ -28,8 +28,7 @@ from csv_plugin.lm.feature_blocks import load_scoring_lm, target_tokens
 from csv_plugin.lm.kept_states import kept_states
 from csv_plugin.lm.salience_training import Training
 from csv_plugin.lm.training import OPTIMISERS, HeadSettings
-from csv_plugin.report.training_curves import (train_with_curve,
-                                               validation_models)
+from csv_plugin.report import training_curves
 from csv_plugin.report.training_files import TrainingOutcome
 
 
@@ -65,8 +64,8 @@ def run(args, command):
     collection = collected(args)
     models = collection.models_to_fit(args.fit)
     print(*collection.coverage(models), sep='\n')
-    if settings:
-        validation_models(collection, models)  # An error now, not later.
+    if settings:  # An error now, not later.
+        training_curves.validation_models(collection, models)
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     targets = target_tokens(tokenizer, collection.texts)
@@ -74,13 +73,11 @@ def run(args, command):
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
                          collection.texts, partial(tqdm, desc='hidden states'))
     training = Training(collection, targets, models, states, args.seed)
-    predictor, curve = train_with_curve(training, settings,
-                                        partial(tqdm, desc='fit'))
+    predictor, curve = training_curves.train_with_curve(
+        training, settings, partial(tqdm, desc='fit'))
     name = 'paper' if settings else 'salience'
-    outcome = TrainingOutcome({
-        name: predictor,
-        **training.baselines()
-    }, collection, curve)
+    predictors = {name: predictor} | training.baselines()
+    outcome = TrainingOutcome(predictors, collection, curve)
     print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
 
 
@@ -89,11 +86,9 @@ def head_settings(args):
     if args.method == 'exact':
         return refuse(args, '--method exact', 'optimiser', 'learning_rate',
                       'steps')
-    given = dict(
-        optimiser=args.optimiser,
-        learning_rate=args.learning_rate,
-        n_steps=args.steps)
-    return HeadSettings(**{k: v for k, v in given.items() if v is not None})
+    given = zip(('optimiser', 'learning_rate', 'n_steps'),
+                (args.optimiser, args.learning_rate, args.steps))
+    return HeadSettings(**{k: v for k, v in given if v is not None})
 
 
 def collected(args):

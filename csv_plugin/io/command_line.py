@@ -59,6 +59,21 @@ def check_folder(path: Path) -> None:
                          f'the file {existing}', 'Choose another name.')
 
 
+def whole_number(text: str, least: int = 0) -> int:
+    """Type of options that count something.
+
+    Raises:
+        argparse.ArgumentTypeError: If it is none, or below the least.
+
+    >>> whole_number('3')
+    3
+    """
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(
+            f'expected a whole number, {least} or more, found {text!r}')
+    return int(text)
+
+
 def named_number(text: str) -> tuple[str, float]:
     """Type of options such as `--chance NAME=0.25`.
 

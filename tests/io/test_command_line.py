@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.errors import InputError
-from csv_plugin.io.command_line import check_folder, exit_code, named_number
+from csv_plugin.io.command_line import (check_folder, exit_code, named_number,
+                                        whole_number)
 
 
 @pytest.mark.parametrize('error', [
@@ -61,3 +62,17 @@ def test_what_is_no_named_number_is_shown(text):
     with pytest.raises(argparse.ArgumentError) as error:
         parser.parse_args([f'--chance={text}'])
     assert f'such as mmlu=0.25, found {text!r}' in str(error.value)
+
+
+@pytest.mark.parametrize('text, least, found', [('0', 0, 0), ('7', 1, 7)])
+def test_whole_numbers(text, least, found):
+    assert whole_number(text, least) == found
+
+
+@pytest.mark.parametrize('text, least', [('0', 1), ('-1', 0), ('1.5', 0),
+                                         ('x', 0), ('', 0)])
+def test_what_is_no_count(text, least):
+    with pytest.raises(
+            argparse.ArgumentTypeError,
+            match=f'whole number, {least} or more, found {text!r}'):
+        whole_number(text, least)
