@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.batching import default_max_tokens
@@ -22,10 +22,9 @@ from csv_plugin.lm.token_losses import token_losses
 from csv_plugin.lm.training import HeadSettings, train_heads
 from tests.bench.bench_head_training import PAPER_STEPS
 from tests.bench.bench_head_training import simulate as simulate_heads
-from tests.bench.bench_token_losses import make_tokenizer, random_texts
+from tests.bench.bench_token_losses import (CONTEXT, PASSES, llama_config,
+                                            make_tokenizer, random_texts)
 
-PASSES = 2
-CONTEXT = 2048
 #: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
 SIZES = {
     'smoke': (64, 2, 4, 2, 128, 4000),
@@ -35,21 +34,10 @@ SIZES = {
 
 
 def make_model(size, device):
-    width, layers, heads, kv_heads, mlp, vocabulary = SIZES[size]
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        intermediate_size=mlp,
-        max_position_embeddings=CONTEXT,
-        bos_token_id=0,
-        eos_token_id=0)
     torch.manual_seed(0)
     with torch.device(device):
         torch.set_default_dtype(torch.bfloat16)
-        model = LlamaForCausalLM(config)
+        model = LlamaForCausalLM(llama_config(SIZES[size]))
         torch.set_default_dtype(torch.float32)
     return model.eval()
 

@@ -34,6 +34,7 @@ from csv_plugin.lm.token_losses import token_losses
 
 BATCH = 8
 PASSES = 2
+CONTEXT = 2048
 #: Width, layers, heads, heads of keys, width of the MLP, vocabulary.
 SIZES = {
     'smoke': (64, 2, 4, 2, 128, 4000),
@@ -46,24 +47,31 @@ SIZES = {
 
 def make(size, n_texts, folder):
     """Write a model, its tokenizer and texts."""
-    width, layers, heads, kv_heads, mlp, vocabulary = SIZES[size]
+    vocabulary = SIZES[size][-1]
     torch.manual_seed(0)
     LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=vocabulary,
-            hidden_size=width,
-            num_hidden_layers=layers,
-            num_attention_heads=heads,
-            num_key_value_heads=kv_heads,
-            intermediate_size=mlp,
-            max_position_embeddings=2048,
-            tie_word_embeddings=True,
-            initializer_range=.1,
-            bos_token_id=0,
-            eos_token_id=0)).save_pretrained(folder)
+        llama_config(
+            SIZES[size], tie_word_embeddings=True,
+            initializer_range=.1)).save_pretrained(folder)
     make_tokenizer(vocabulary).save_pretrained(folder)
     texts = random_texts(vocabulary, n_texts)
     (folder / 'texts.json').write_text(json.dumps(texts))
+
+
+def llama_config(shape, **settings):
+    """Of a Llama with the numbers of `SIZES`."""
+    width, layers, heads, kv_heads, mlp, vocabulary = shape
+    return LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=mlp,
+        max_position_embeddings=CONTEXT,
+        bos_token_id=0,
+        eos_token_id=0,
+        **settings)
 
 
 def pieces_of(vocabulary):
@@ -83,7 +91,7 @@ def make_tokenizer(vocabulary):
         eos_token='<s>',
         pad_token='<s>',
         model_input_names=['input_ids', 'attention_mask'],
-        model_max_length=2048)
+        model_max_length=CONTEXT)
 
 
 def random_texts(vocabulary, n_texts):
@@ -141,7 +149,7 @@ def opencompass(folder):
     model = HuggingFaceBaseModel(
         path=str(folder),
         model_kwargs=dict(device_map='cpu', torch_dtype='torch.float32'),
-        max_seq_len=2048)
+        max_seq_len=CONTEXT)
 
     def score(texts):
         for start in range(0, len(texts), BATCH):
@@ -158,7 +166,7 @@ def lm_eval(folder):
         pretrained=model,
         tokenizer=tokenizer,
         batch_size=BATCH,
-        max_length=2048,
+        max_length=CONTEXT,
         device='cpu')
 
     def score(texts):
