@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.io.tables import write_csv
 
 #: Chance level of every benchmark of `small_tables`.

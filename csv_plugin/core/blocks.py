@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.errors import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Solver
-from csv_plugin.core.salience.columns import OnColumns
+from csv_plugin.core.salience.on_columns import OnColumns
 
 
 class Columns(Protocol):

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceFit, Solver, Task,
                                       fold_masks)
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.core.scaling_law import PROBLEMS
 
 #: Called with a benchmark, what was fitted to, and the fit.
 Watch = Callable[[str, Task, SalienceFit], None]

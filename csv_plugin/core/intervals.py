@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
 

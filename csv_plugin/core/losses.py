@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.errors import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.mapping import LossMap, loss_array
 from csv_plugin.core.spans import TokenSpans
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import TokenLosses

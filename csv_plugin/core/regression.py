@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from csv_plugin.core.sigmoid import accuracy_at
+from csv_plugin.core.scaling_law import accuracy_at
 
 MAX_STEPS = 50
 #: Numbers in the products of design columns that are in memory at a time.

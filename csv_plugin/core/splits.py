@@ -6,7 +6,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 
 
 def grouped_folds(families: Sequence[str], n_folds: int,

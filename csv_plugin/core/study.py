@@ -6,7 +6,8 @@ import numpy as np
 from scipy.stats import gmean
 
 from csv_plugin.core import metrics
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable, standard_error
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
@@ -14,7 +15,6 @@ from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant, Solver, Uniform
-from csv_plugin.core.scores import AccuracyTable, standard_error
 from csv_plugin.core.splits import grouped_folds
 
 

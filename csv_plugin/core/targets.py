@@ -2,7 +2,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from csv_plugin.core.errors import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.losses import LossTable, TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet

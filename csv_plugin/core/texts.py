@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Optional
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import world
 from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, SERIES, recipe_of
 from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
-from csv_plugin.io import collections
+from csv_plugin.io import collection
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import atomic_path
-from csv_plugin.io.run_dumps import read_run_dump
+from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 
@@ -76,15 +76,15 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
         info = replace(
             dump.info, model=name, tokenizer=recipe_of(model)[0].name)
         write_dump(folder / f'{name}.parquet', replace(dump, info=info))
-    write_texts(folder / collections.TEXTS, texts)
-    write_csv(folder / collections.MODELS,
+    write_texts(folder / collection.TEXTS, texts)
+    write_csv(folder / collection.MODELS,
               ('model', 'family', 'params_b', 'split'),
               ((name, f'series {recipe_of(model)[0].name}', sizes[model] / 1e9,
                 split_of(model, percent)) for model, percent, name in models))
-    write_csv(folder / collections.SCORES, ('model', *world.KINDS),
+    write_csv(folder / collection.SCORES, ('model', *world.KINDS),
               ((name, *(_score(runs, name, kind) for kind in world.KINDS))
                for _, _, name in models))
-    write_csv(folder / collections.BENCHMARKS,
+    write_csv(folder / collection.BENCHMARKS,
               ('benchmark', 'chance', 'n_items'),
               ((kind, CHANCE[kind], world.N_ITEMS) for kind in world.KINDS))
 

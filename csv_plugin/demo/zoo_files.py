@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.recipes import (CHECKPOINTS, SERIES, SIZES,
                                      TrainingRecipe, recipe_of)
 from csv_plugin.io.files import atomic_path, read_bytes

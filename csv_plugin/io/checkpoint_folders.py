@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 
 
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:

@@ -11,15 +11,15 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.errors import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.collections import write_collection
+from csv_plugin.io.collection import write_collection
 from csv_plugin.io.dumps import TokenLossDump, read_dump
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.paper import paper_scores
-from csv_plugin.io.run_dumps import read_run_dump
-from csv_plugin.io.run_scores import read_run_scores
+from csv_plugin.io.runs.run_dumps import read_run_dump
+from csv_plugin.io.runs.run_scores import read_run_scores
 from csv_plugin.io.tables import (BenchmarkInfo, FilePath, ModelColumns,
                                   ModelInfo, read_benchmarks, read_scores)
 

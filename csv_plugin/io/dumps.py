@@ -15,14 +15,14 @@ from typing import Optional, Union
 
 import pyarrow.parquet as pq
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable, TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet, utf8_bytes
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.loss_rows import (OPTIONAL, REMEDY, from_table, named_in,
                                      read_table, to_table)
-from csv_plugin.io.merging import check_texts, merge_texts
+from csv_plugin.io.shards import check_texts, merge_texts
 
 FORMAT = b'csv_plugin.dump'
 FORMAT_VERSION = 1

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 
 
 def check_target(path: str | os.PathLike[str]) -> None:

@@ -3,7 +3,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],

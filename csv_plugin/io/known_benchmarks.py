@@ -3,7 +3,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 

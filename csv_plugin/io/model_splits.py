@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import isnan
 from typing import Optional
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import paper_split, split_by_size
 from csv_plugin.io.paper import paper_models, paper_scores
 from csv_plugin.io.tables import FilePath, ModelInfo, read_models

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.texts import fingerprint
 from csv_plugin.io.tables import (FilePath, ModelInfo, read_accuracies,
                                   read_benchmarks, read_losses, read_models)

@@ -8,7 +8,7 @@ scores. Nothing is filled in: what is to be fitted or compared is what both
 """
 from importlib.resources import as_file, files
 
-from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.tables import ModelInfo, read_accuracies
 

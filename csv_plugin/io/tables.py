@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.errors import InputError
-from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import atomic_path
 

@@ -10,9 +10,9 @@ from csv_plugin import __version__
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import DumpInfo, TokenLossDump
-from csv_plugin.lm.batching import window_stride
-from csv_plugin.lm.causal_lm import context_length, prefix_token
-from csv_plugin.lm.token_losses import token_losses
+from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
+from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.engines.windows import window_stride
 
 
 def dump_info(model: Any,

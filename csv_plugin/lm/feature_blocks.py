@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.core.blocks import Block
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (answer_groups, answer_mask,
                                       group_columns, text_columns)
 from csv_plugin.core.losses import LossTable
@@ -17,9 +17,9 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import NonNegative, Ridge
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
-from csv_plugin.lm.hidden_states import hidden_states
-from csv_plugin.lm.state_columns import StateColumns
-from csv_plugin.lm.tokenization import tokenize_all
+from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.states.state_columns import StateColumns
+from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
 def load_scoring_lm(path: str | os.PathLike[str],

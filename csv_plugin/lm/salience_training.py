@@ -6,6 +6,7 @@ from typing import Optional
 import numpy as np
 from torch import Tensor
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.blocks import Columns, join_blocks
 from csv_plugin.core.condensing import condensed
 from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
@@ -14,10 +15,9 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Auto, Constant, Solver, Uniform
-from csv_plugin.core.salience.columns import OnColumns
-from csv_plugin.core.scores import AccuracyTable
+from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.io.collections import Collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.lm.feature_blocks import feature_blocks
 
 

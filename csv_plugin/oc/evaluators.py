@@ -8,15 +8,15 @@ from datasets import Dataset
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.registry import ICL_EVALUATORS
 
-from csv_plugin.core.capability import (bits_per_byte, bits_per_character,
-                                        label_token_loss, mean_token_loss)
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
+                                       label_token_loss, mean_token_loss)
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
-from csv_plugin.io.merging import check_texts
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.shards import check_texts
 from csv_plugin.oc.datasets import texts_of
 
 

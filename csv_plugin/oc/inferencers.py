@@ -10,14 +10,14 @@ from opencompass.openicl.icl_inferencer import BaseInferencer
 from opencompass.registry import ICL_INFERENCERS
 from tqdm import tqdm
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import TokenLossDump, write_dump
 from csv_plugin.io.files import atomic_path
-from csv_plugin.io.run_dumps import reason_kept
-from csv_plugin.lm.token_losses import token_losses
+from csv_plugin.io.runs.run_dumps import reason_kept
+from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.journal import Journal
 from csv_plugin.oc.labels import label_texts

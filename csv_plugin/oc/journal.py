@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import DumpInfo, TokenLossDump, read_dump, write_dump
 

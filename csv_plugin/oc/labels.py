@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
 #: Stand for the columns of an item: private characters, not in templates.

@@ -6,7 +6,7 @@ import torch
 from opencompass.models import BaseModel
 from opencompass.registry import MODELS
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import TokenLossDump
 from csv_plugin.lm.dumping import dump_losses

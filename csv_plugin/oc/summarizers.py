@@ -11,7 +11,7 @@ from opencompass.summarizers.default import \
 from opencompass.utils import model_abbr_from_cfg
 from tqdm import tqdm
 
-from csv_plugin.core.errors import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.report.leaderboard_files import write_leaderboard
 from csv_plugin.report.leaderboards import as_text, notes, predicted_row
 from csv_plugin.report.run_predictions import compare, predict_run

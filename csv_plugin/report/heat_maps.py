@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet, utf8_bytes

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from tabulate import tabulate
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.predictions import PredictionTable
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.report.markdown import table_cell
 
 EXPLANATION = """\

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, Union
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.predictor import Predictor
@@ -13,7 +13,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Constant
 from csv_plugin.io.dumps import TokenLossDump
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.run_dumps import read_run_dump
+from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.report.leaderboards import Leaderboard, Predicted, Real
 
 #: Predictions of one model, or one line that says why there are none.

@@ -5,15 +5,15 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import SalienceFit, Task
-from csv_plugin.io.collections import Collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.tables import write_csv
-from csv_plugin.lm.paper_head import train_paper_head
+from csv_plugin.lm.head.algorithm2 import HeadSettings, TrainedHeads
+from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.salience_training import Training
-from csv_plugin.lm.training import HeadSettings, TrainedHeads
 from csv_plugin.report.pictures import TrainingCurve
 
 CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
-from csv_plugin.io.collections import Collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.pictures import (CapabilityPoints, TrainingCurve,
                                         capability_picture, capability_points,

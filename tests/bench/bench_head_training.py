@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.core.sigmoid import scaling_law
-from csv_plugin.lm.head_objective import HeadObjective
-from csv_plugin.lm.hidden_states import accumulate_phi
-from csv_plugin.lm.scoring_head import ScoringHead
-from csv_plugin.lm.state_cache import state_chunks
-from csv_plugin.lm.training import HeadSettings, train_heads
+from csv_plugin.core.scaling_law import scaling_law
+from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
+from csv_plugin.lm.head.head_objective import HeadObjective
+from csv_plugin.lm.head.scoring_head import ScoringHead
+from csv_plugin.lm.states.hidden_states import accumulate_phi
+from csv_plugin.lm.states.state_cache import state_chunks
 
 PAPER_STEPS = 300
 

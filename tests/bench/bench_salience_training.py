@@ -11,12 +11,12 @@ import argparse
 import numpy as np
 import torch
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.collections import Collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.lm.salience_training import Training
 from tests.bench.bench_head_training import measure

@@ -30,7 +30,7 @@ from transformers import (AutoModelForCausalLM, AutoTokenizer, LlamaConfig,
                           LlamaForCausalLM, PreTrainedTokenizerFast)
 
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.token_losses import token_losses
+from csv_plugin.lm.engines.token_losses import token_losses
 
 BATCH = 8
 PASSES = 2

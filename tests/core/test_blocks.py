@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csc_array
 
+from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.blocks import Block, join_blocks
-from csv_plugin.core.capability import capability_score
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns, text_columns
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import NonNegative, Ridge

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, hstack
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.blocks import Block, JoinedColumns, join_blocks
 from csv_plugin.core.condensing import condensed
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import Auto, Ridge
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.capability import capability_score
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.baselines import capability_score
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (FeatureTable, answer_groups, answer_mask,
                                       group_features, text_features)
 from csv_plugin.core.losses import LossTable

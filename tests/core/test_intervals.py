@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import Intervals, learn_intervals
 from csv_plugin.core.salience import (Constant, SalienceModel, Task, Uniform,
                                       fold_masks)

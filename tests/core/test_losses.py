@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core import losses as losses_module
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable, TokenLosses
 from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.spans import TokenSpans

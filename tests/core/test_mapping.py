@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.mapping import LossMap, map_losses
 from csv_plugin.core.spans import TokenSpans
-from .strategies import any_spans, losses_of, scored_losses, texts, tilings
+from tests.core.strategies import (any_spans, losses_of, scored_losses, texts,
+                                   tilings)
 
 NAN = float('nan')
 TINY = np.finfo(float).tiny

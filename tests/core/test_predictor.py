@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable, text_features
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Prediction, PredictionTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from tests.tables import CHANCE, Tables, small_tables
 

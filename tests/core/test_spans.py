@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TokenSpans
-from .strategies import any_spans, sparse_spans, texts, tilings
+from tests.core.strategies import any_spans, sparse_spans, texts, tilings
 
 
 def pairs(spans):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import grouped_folds, paper_split, split_by_size
 
 PAPER = (

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import csv_plugin.core.study as module
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Constant, Ridge, SalienceFit,
                                       SalienceModel, Uniform)

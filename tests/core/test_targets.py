@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from csv_plugin.core.capability import capability_score
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.baselines import capability_score
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import Ridge, Uniform
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet, fingerprint, utf8_bytes
-from .strategies import texts
+from tests.core.strategies import texts
 
 
 @given(texts)

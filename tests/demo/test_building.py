@@ -2,15 +2,15 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import building, world
 from csv_plugin.demo.recipes import MODELS
-from csv_plugin.io.collections import read_collection
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
-from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one'), ))
 SIZES = dict.fromkeys(MODELS, 50_000)

@@ -1,5 +1,4 @@
 """What ships is what the recipes make."""
-import importlib.util
 import json
 import shutil
 
@@ -8,16 +7,17 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from csv_plugin.cli import train_scoring_head
 from csv_plugin.core.texts import Text
-from csv_plugin.demo import building, shipped, training, world
+from csv_plugin.demo import building, shipped, world, zoo_training
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe
+from csv_plugin.demo.studies.zoo_study import ZooStudy
 from csv_plugin.demo.zoo_files import (checkpoint_folder, manifest_head,
                                        tokenizer_folder)
-from csv_plugin.demo.zoo_study import ZooStudy
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
+from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.salience_training import Training
-from csv_plugin.lm.token_losses import token_losses
 
 #: Bytes of all that ships with the demonstration.
 MOST = 20e6
@@ -105,11 +105,7 @@ def predictions(predictor, study):
 
 def test_the_tool_trains_the_same_predictor(study, tmp_path):
     """The whole training again, which takes a minute."""
-    path = shipped.ZOO.parents[2] / 'tools/train_scoring_head.py'
-    spec = importlib.util.spec_from_file_location('train_scoring_head', path)
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    assert tool.main([
+    assert train_scoring_head.main([
         '--collection',
         str(shipped.COLLECTION), '--scoring-lm',
         str(shipped.SCORING_LM), '--tokenizer',
@@ -153,10 +149,10 @@ def accuracy(folder, tokenizer, kind):
 
 def test_the_smallest_model_can_be_trained_again(tmp_path):
     """Rounding may tell two machines apart, and more so with every step."""
-    training.use_one_core()
+    zoo_training.use_one_core()
     folder = tokenizer_folder(shipped.ZOO, 'd')
     shutil.copytree(folder, tokenizer_folder(tmp_path, 'd'))
-    record = training.train_model(tmp_path, 'd-xs', TrainingRecipe())
+    record = zoo_training.train_model(tmp_path, 'd-xs', TrainingRecipe())
     known = MANIFEST['models']['d-xs']
     for part in ('seed', 'parameters', 'tokens', 'steps'):
         assert record[part] == known[part]

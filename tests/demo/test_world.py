@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.world import (KINDS, census, chinese, documents, exam,
                                    places, scenes, sums, swaps,
                                    validation_texts)

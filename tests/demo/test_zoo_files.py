@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.recipes import CHECKPOINTS, TrainingRecipe
 from csv_plugin.demo.zoo_files import (Manifest, atomic_folder,
                                        checkpoint_folder)

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from csv_plugin.demo import corpus, training, world
+from csv_plugin.demo import corpus, world, zoo_training
 from csv_plugin.demo.muon import Muon, orthogonalised
 from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, MODELS, SERIES,
                                      SIZES, TrainingRecipe, recipe_of)
@@ -29,8 +29,8 @@ RECIPE = TrainingRecipe(
 def zoo(tmp_path_factory):
     """A tokenizer and one trained model, and its record."""
     folder = tmp_path_factory.mktemp('zoo')
-    training.make_tokenizer(folder, 'a', RECIPE)
-    return folder, training.train_model(folder, 'a-xs', RECIPE)
+    zoo_training.make_tokenizer(folder, 'a', RECIPE)
+    return folder, zoo_training.train_model(folder, 'a-xs', RECIPE)
 
 
 def tokenizer_in(folder):
@@ -165,7 +165,7 @@ def test_checkpoints_load_in_transformers(zoo):
         llama = AutoModelForCausalLM.from_pretrained(
             path, torch_dtype=torch.float32)
         assert llama.lm_head.weight is llama.model.embed_tokens.weight
-        loss = training.validation_loss(llama, tokenizer_in(folder))
+        loss = zoo_training.validation_loss(llama, tokenizer_in(folder))
         assert loss == pytest.approx(
             record['validation_loss'][percent], rel=2e-3)
     assert llama.config.max_position_embeddings == CONTEXT
@@ -187,23 +187,23 @@ def test_losses_of_a_row_do_not_depend_on_its_batch(zoo):
         np.array(ids) for ids in corpus.encoded(
             tokenizer, ['Mira red, Ada black.', 'Felix is a baker. ' * 9])
     ]
-    llama = training.new_model(SIZES['s'], tokenizer, 0)
+    llama = zoo_training.new_model(SIZES['s'], tokenizer, 0)
     [batch] = corpus.batches(rows, 4096, np.random.default_rng(0))
-    alone = [training.token_losses(llama, row[None]) for row in rows]
-    together = training.token_losses(llama, batch)
+    alone = [zoo_training.token_losses(llama, row[None]) for row in rows]
+    together = zoo_training.token_losses(llama, batch)
     torch.testing.assert_close(together, torch.cat(alone))
 
 
 def test_validation_loss_is_per_character(zoo):
     """Of a model that thinks all tokens equally likely."""
     tokenizer = tokenizer_in(zoo[0])
-    llama = training.new_model(SIZES['xs'], tokenizer, 0)
+    llama = zoo_training.new_model(SIZES['xs'], tokenizer, 0)
     for parameter in llama.parameters():
         parameter.data.zero_()
     texts = [text.text for text in world.validation_texts()]
     plain = tokenizer(texts, add_special_tokens=False)['input_ids']
     wanted = sum(map(len, plain)) * np.log(1024) / sum(map(len, texts))
-    found = training.validation_loss(llama, tokenizer)
+    found = zoo_training.validation_loss(llama, tokenizer)
     assert found == pytest.approx(wanted, rel=1e-5)
 
 
@@ -216,11 +216,11 @@ def test_learning_rates_rise_and_fall(zoo, monkeypatch):
             rates.append([group['lr'] for group in self.param_groups])
             super().step()
 
-    monkeypatch.setattr(training, 'Muon', Spy)
-    llama = training.new_model(SIZES['xs'], tokenizer_in(zoo[0]), 0)
+    monkeypatch.setattr(zoo_training, 'Muon', Spy)
+    llama = zoo_training.new_model(SIZES['xs'], tokenizer_in(zoo[0]), 0)
     batches = [np.arange(12).reshape(2, 6)] * 10
     recipe = replace(RECIPE, warm_up_steps=4, matrix_lr=1.)
-    assert len(list(training.training_steps(llama, batches, recipe))) == 10
+    assert len(list(zoo_training.training_steps(llama, batches, recipe))) == 10
     wanted = [min(1, (i + 1) / 4) * (1 - i / 10) for i in range(10)]
     for step, rate in zip(rates, wanted, strict=True):
         assert step == pytest.approx([rate] * 3)
@@ -231,8 +231,8 @@ def test_same_seed_same_weights(zoo, tmp_path):
     for seed, wanted in ((0, True), (1, False)):
         recipe = replace(RECIPE, seed=seed)
         folder = tmp_path / str(seed)
-        training.make_tokenizer(folder, 'a', RECIPE)
-        training.train_model(folder, 'a-xs', recipe)
+        zoo_training.make_tokenizer(folder, 'a', RECIPE)
+        zoo_training.train_model(folder, 'a-xs', recipe)
         found[seed] = all(
             torch.equal(weights(zoo[0])[name], tensor)
             for name, tensor in weights(folder).items())
@@ -242,7 +242,7 @@ def test_same_seed_same_weights(zoo, tmp_path):
 def test_a_new_model_follows_from_its_seed_alone(zoo):
     made = []
     for seed in (0, 0, 1):
-        llama = training.new_model(SIZES['xs'], tokenizer_in(zoo[0]), seed)
+        llama = zoo_training.new_model(SIZES['xs'], tokenizer_in(zoo[0]), seed)
         made.append(llama.model.embed_tokens.weight)
         torch.rand(1)
     assert torch.equal(made[0], made[1])

@@ -6,7 +6,7 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
-from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
 OTHER_TEXTS = TextSet((Text('a', 'two', 'x'), Text('b', 'five', 'y')))

@@ -1,7 +1,7 @@
 """Names that trainers give, and those that say too little."""
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 
 

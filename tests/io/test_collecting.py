@@ -2,14 +2,15 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collecting import (PAPER, collect, dumps_of_files,
                                       dumps_of_runs, named_benchmarks,
                                       scores_of_runs, scores_of_table)
-from csv_plugin.io.collections import read_collection
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.paper import paper_scores
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
-from .dump_files import OTHER_TEXTS, TEXTS, losses_in, write_dumps, write_run
+from tests.io.dump_files import (OTHER_TEXTS, TEXTS, losses_in, write_dumps,
+                                 write_run)
 
 FINGERPRINT = TEXTS.fingerprint
 MODELS = ('m@1', 'm@2', 'n')

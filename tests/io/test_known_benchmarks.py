@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 from csv_plugin.io.tables import BenchmarkInfo
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import paper_split
 from csv_plugin.io.model_splits import (FAMILY_SIZE, PAPER, SPLITS, TABLE,
                                         named_models, split_models)

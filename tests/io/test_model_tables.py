@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import fingerprint
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import ModelInfo

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
                                   read_benchmarks, read_losses, read_models,

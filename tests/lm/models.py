@@ -18,7 +18,7 @@ from transformers.models.mamba import MambaConfig, MambaForCausalLM
 from transformers.models.opt import OPTConfig, OPTForCausalLM
 from transformers.models.qwen2 import Qwen2Config, Qwen2ForCausalLM
 
-from .tokenizers import SPECIAL, byte_level
+from tests.lm.tokens.tokenizers import SPECIAL, byte_level
 
 #: Entries of the models' vocabulary, a few more than the tokenizer's.
 VOCABULARY = 512

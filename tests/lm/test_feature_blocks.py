@@ -6,17 +6,17 @@ import pytest
 import torch
 from scipy.sparse import csc_array
 
-from csv_plugin.core.capability import capability_score
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.baselines import capability_score
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.feature_blocks import (feature_blocks, load_scoring_lm,
                                           target_tokens, token_states)
-from csv_plugin.lm.hidden_states import (StateScale, accumulate_phi,
-                                         hidden_states)
-from csv_plugin.lm.state_columns import StateColumns
-from .models import make, tokenizer
+from csv_plugin.lm.states.hidden_states import (StateScale, accumulate_phi,
+                                                hidden_states)
+from csv_plugin.lm.states.state_columns import StateColumns
+from tests.lm.models import make, tokenizer
 
 TEXTS = TextSet(
     (Text('a', 'How many pears? 7.', 'sums',

@@ -5,24 +5,24 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.baselines import label_token_loss
 from csv_plugin.core.blocks import join_blocks
-from csv_plugin.core.capability import label_token_loss
 from csv_plugin.core.condensing import condensed
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import Auto
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.core.sigmoid import fit_sigmoid
+from csv_plugin.core.scaling_law import fit_sigmoid
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.collections import Collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.lm.feature_blocks import (feature_blocks, target_tokens,
                                           token_states)
 from csv_plugin.lm.salience_training import Training
-from .models import make, tokenizer
+from tests.lm.models import make, tokenizer
 
 TEXTS = TextSet((Text('a', 'How many pears? 7.', 'sums', (16, 17)),
                  Text('b', 'Where? In 石桥.', 'facts', (10, 12)),

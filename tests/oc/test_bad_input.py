@@ -11,13 +11,13 @@ import pytest
 from mmengine.config import Config
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.datasets import SalienceTextDataset
+from tests.oc import tiny
 from tests.runs import OTHER_TEXTS, TEXTS, train
-from . import tiny
 
 CONFIG = '''
 from mmengine.config import read_base

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from csv_plugin.core.capability import mean_token_loss
+from csv_plugin.core.baselines import mean_token_loss
 from csv_plugin.core.losses import LossTable
 from csv_plugin.io.dumps import merge_dumps, read_dump
-from . import tiny
+from tests.oc import tiny
 
 CONFIG = '''
 from mmengine.config import read_base

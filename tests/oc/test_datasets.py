@@ -2,11 +2,11 @@
 import pytest
 from mmengine.config import Config
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.datasets import SalienceTextDataset, texts_of
-from . import tiny
+from tests.oc import tiny
 
 READER = dict(input_columns=[], output_column=None)
 

@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.core.capability import capability_score
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.baselines import capability_score
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
-from . import tiny
+from tests.oc import tiny
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from opencompass.models import HuggingFaceBaseModel
 from opencompass.registry import MODELS
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.oc import inferencers
-from . import tiny
+from tests.oc import tiny
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.predictors import save_predictor
+from tests.oc import tiny
 from tests.runs import train
-from . import tiny
 
 # Everything in one process, which costs seconds before it begins.
 CONFIG = '''

@@ -11,10 +11,10 @@ from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
 from opencompass.registry import MODELS
 
 from csv_plugin.configs.datasets.label_loss import label_loss
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.labels import label_texts
 from tests.lm.models import reference_losses
-from . import tiny
+from tests.oc import tiny
 
 ZERO = dict(type=ZeroRetriever)
 META = dict(round=[

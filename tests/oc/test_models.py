@@ -14,9 +14,9 @@ from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import FixKRetriever, ZeroRetriever
 from opencompass.registry import MODELS
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.models import TokenLossModel, get_token_loss
-from . import tiny
+from tests.oc import tiny
 
 META = dict(round=[
     dict(role='HUMAN', begin='Q: ', end='\n'),

@@ -21,11 +21,11 @@ from transformers import AutoModelForCausalLM
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.paper import paper_models, paper_scores
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.run_dumps import dataset_abbr
-from csv_plugin.io.run_scores import read_run_scores
+from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_scores import read_run_scores
 from tests.lm.models import make
+from tests.oc import tiny
 from tests.runs import TEXTS, train
-from . import tiny
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / 'shared'

@@ -12,10 +12,10 @@ from opencompass.registry import build_from_cfg
 from opencompass.summarizers import DefaultSummarizer
 
 import csv_plugin
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import WIDTH
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Prediction
 from csv_plugin.report.leaderboard_files import FIELDS, write_leaderboard
 from csv_plugin.report.leaderboards import (WIDTH, Leaderboard, as_markdown,

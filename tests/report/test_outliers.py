@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import PredictionTable
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.report.outliers import Outlier, as_markdown, outliers
 
 MODELS, BENCHMARKS = ('a', 'b', 'c'), ('x', 'y')

@@ -15,28 +15,29 @@ from matplotlib.colors import to_hex
 from scipy.stats import binom
 
 from csv_plugin.core import metrics
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import PredictionTable
 from csv_plugin.core.salience import SOLVERS, Uniform
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.core.sigmoid import Curve
+from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.study import Study, split_study
 from csv_plugin.report.outliers import Outlier
 from csv_plugin.report.pictures import (capability_picture, coverage_picture,
                                         methods_picture, outliers_picture,
                                         save, texts_picture,
                                         trajectory_picture)
-from csv_plugin.report.pictures.capability import (CapabilityPoints,
-                                                   capability_points)
-from csv_plugin.report.pictures.coverage import Coverage, coverage_by_level
+from csv_plugin.report.pictures.accuracy_by_score import (CapabilityPoints,
+                                                          capability_points)
+from csv_plugin.report.pictures.accuracy_by_tokens import Forecast, Trajectory
+from csv_plugin.report.pictures.errors_by_step import (TrainingCurve,
+                                                       convergence_picture,
+                                                       training_curve_picture)
+from csv_plugin.report.pictures.errors_by_texts import TextsStudyRow
+from csv_plugin.report.pictures.interval_coverage import (Coverage,
+                                                          coverage_by_level)
 from csv_plugin.report.pictures.style import (COLOURS, GREY, LINES, MARKERS,
                                               MOST_NAMES, OTHERS, look, looks,
                                               plain)
-from csv_plugin.report.pictures.texts import TextsStudyRow
-from csv_plugin.report.pictures.training import (TrainingCurve,
-                                                 convergence_picture,
-                                                 training_curve_picture)
-from csv_plugin.report.pictures.trajectories import Forecast, Trajectory
 from tests.report.layout import assert_readable, drawn_ticks, texts
 from tests.tables import small_tables
 

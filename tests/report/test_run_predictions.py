@@ -6,9 +6,9 @@ import pytest
 
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Auto, Uniform
-from csv_plugin.io import run_dumps
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.run_dumps import dataset_abbr
+from csv_plugin.io.runs import run_dumps
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.report import run_predictions
 from csv_plugin.report.run_predictions import compare, predict_run
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,

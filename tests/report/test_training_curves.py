@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
-from csv_plugin.lm.scoring_head import ScoringHead
-from csv_plugin.lm.training import TrainedHeads
+from csv_plugin.lm.head.algorithm2 import TrainedHeads
+from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.report.pictures import TrainingCurve
 from csv_plugin.report.training_curves import (CURVE_COLUMNS, head_curve,
                                                path_curve, write_curve)

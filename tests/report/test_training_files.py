@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.scores import AccuracyTable
-from csv_plugin.io.collections import Collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report import training_files

@@ -31,7 +31,7 @@ def salience_texts(path: str,
     """
     # Imports at the top of a config only name what later processes import.
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
-    dumps = __import__('csv_plugin.io.run_dumps', fromlist=['run_dumps'])
+    dumps = __import__('csv_plugin.io.runs.run_dumps', fromlist=['run_dumps'])
     fingerprint = datasets.read_nonempty_texts(path).fingerprint
     return dict(
         abbr=dumps.dataset_abbr(fingerprint),

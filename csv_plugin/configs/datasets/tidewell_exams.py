@@ -7,7 +7,7 @@ from opencompass.openicl.icl_inferencer import GenInferencer, PPLInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from csv_plugin.oc.exams import TidewellExam, tidewell_final_answer
+from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
 
 # By exam: room for the longest worked solution, in tokens. No stop words:
 # OpenCompass looks for them in the prompt's last tokens as well.

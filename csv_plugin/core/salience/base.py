@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from csv_plugin.core.sigmoid import PROBLEMS, diagnose, scaling_law
+from csv_plugin.core.scaling_law import PROBLEMS, diagnose, scaling_law
 from csv_plugin.core.splits import grouped_folds
 
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.regression import fit_line
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
-from csv_plugin.core.sigmoid import scaling_law
+from csv_plugin.core.scaling_law import scaling_law
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))

@@ -2,7 +2,7 @@
 from collections.abc import Iterator
 from random import Random
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo.world import census, chinese, scenes, sums, swaps
 from csv_plugin.demo.world.items import N_ITEMS, Item, Kind

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from csv_plugin.io.files import atomic_path
 from csv_plugin.report.outliers import Outlier
 from csv_plugin.report.page.characters import visible
-from csv_plugin.report.page.pictures import Picture
+from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.sections import N_LEVELS, HeatMaps, fitted_on
 from csv_plugin.report.page.summaries import Summary
 from csv_plugin.report.run_predictions import RunPredictions

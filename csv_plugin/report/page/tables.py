@@ -4,8 +4,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.predictions import PredictionTable
-from csv_plugin.core.scores import AccuracyTable
 from csv_plugin.report.page.summaries import Summary
 
 

@@ -15,7 +15,7 @@ from typing import ParamSpec
 from matplotlib import font_manager, style
 from matplotlib.figure import Figure
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import atomic_path
 
 #: Okabe and Ito (2008) without the yellow, which is pale on white.

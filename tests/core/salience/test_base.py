@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from csv_plugin.core.salience import SOLVERS, SalienceModel, fold_masks
 from csv_plugin.core.salience.base import (fit_notes, floor_candidates,
                                            held_out_mse)
-from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.core.scaling_law import PROBLEMS
 from tests.core.worlds import make_world
 
 UNIFORM = np.array([0.2, 0.3, 0.5])

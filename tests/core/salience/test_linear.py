@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from csv_plugin.core.salience import Ridge, Uniform, fold_masks
-from csv_plugin.core.sigmoid import fit_sigmoid
+from csv_plugin.core.scaling_law import fit_sigmoid
 from tests.core.worlds import contradictory_task, make_world, mse, phi_task
 
 HELD_OUT = ['family 0', 'family 1']

@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import NonNegative, Uniform, fold_masks
 from csv_plugin.core.salience.nonnegative import THETA_OF_ONE, _Problem
 from tests.core.worlds import contradictory_task, make_world, mse, phi_task

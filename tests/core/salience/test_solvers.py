@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge,
                                       Uniform, fold_masks)
-from csv_plugin.core.sigmoid import PROBLEMS
+from csv_plugin.core.scaling_law import PROBLEMS
 from tests.core.worlds import make_world, phi_task
 
 FEW = NonNegative(penalties=(1.0, 0.1, 0.01))

@@ -9,7 +9,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.report.heat_maps import HeatMap, Piece
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.outliers import Outlier
-from csv_plugin.report.page.pictures import Picture
+from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import Page
 from csv_plugin.report.page.sections import HeatMaps
 from csv_plugin.report.page.summaries import summary_of

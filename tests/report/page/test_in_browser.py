@@ -4,7 +4,7 @@ from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.heat_maps import HeatMap, Piece
 from csv_plugin.report.page.rendering import render
-from csv_plugin.report.page.runs import read_run
+from csv_plugin.report.page.run_pages import read_run
 from csv_plugin.report.page.sections import HeatMaps
 from tests.report.browser import needs_browser, visit
 from tests.report.page.pages import (EVIL, NONE, hostile_page, make_board,

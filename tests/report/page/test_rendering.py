@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Prediction
 from csv_plugin.report.page.characters import visible
-from csv_plugin.report.page.pictures import Picture
+from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render, write_page
 from csv_plugin.report.page.sections import N_LEVELS
 from csv_plugin.report.page.summaries import summary_of

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from csv_plugin.core.errors import InputError
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Prediction
 from csv_plugin.report.leaderboard_files import write_leaderboard
 from csv_plugin.report.leaderboards import notes

@@ -1,0 +1,101 @@
+"""Predict benchmark accuracies from tables of losses and known scores.
+
+Example (tables as docs/formats.md describes them):
+
+    python tools/fit_from_tables.py --losses losses.csv --scores scores.csv \\
+        --models models.csv --benchmarks benchmarks.csv \\
+        --fit train val --predict test --out outputs/study
+"""
+import argparse
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.salience import SOLVERS
+from csv_plugin.core.study import leave_families_out, split_study
+from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.report.study_tables import (error_table, write_leaderboard,
+                                            write_predictions, write_report)
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    for table in ('losses', 'scores', 'models', 'benchmarks'):
+        parser.add_argument(f'--{table}', required=True, metavar='CSV')
+    for option, default in (('fit', ['train',
+                                     'validation']), ('predict', ['test'])):
+        parser.add_argument(
+            f'--{option}',
+            nargs='+',
+            type=lambda name: {'val': 'validation'}.get(name, name),
+            default=default,
+            choices=('train', 'validation', 'test'),
+            metavar='SPLIT',
+            help=f'splits to {option} (default {" ".join(default)})')
+    parser.add_argument('--solver', choices=sorted(SOLVERS), default='ridge')
+    parser.add_argument(
+        '--leave-family-out',
+        action='store_true',
+        help='predict each model of all these splits from other families')
+    parser.add_argument(
+        '--seed',
+        type=whole_number,
+        default=0,
+        help='of the folds (default 0)')
+    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+    return parser.parse_args(argv)
+
+
+def run(args, command):
+    check_folder(args.out)
+    both = set(args.fit) & set(args.predict)
+    if both and not args.leave_family_out:
+        raise InputError('--fit and --predict', 'different splits',
+                         f'{sorted(both)} in both',
+                         'Take it out of one, or use --leave-family-out.')
+    tables = read_model_tables(args.losses, args.scores, args.models,
+                               args.benchmarks)
+    fit = tables.models_in(tuple(args.fit))
+    predict = tables.models_in(tuple(args.predict))
+    tables = tables.select(tuple(dict.fromkeys(fit + predict)))
+    common = dict(
+        solver=SOLVERS[args.solver],
+        fingerprint=tables.fingerprint,
+        seed=args.seed,
+        progress=partial(tqdm, desc='fit'))
+    if args.leave_family_out:
+        study = leave_families_out(tables.features, tables.accuracies,
+                                   tables.families, **common)
+        title = (f'{len(tables.features.models)} models, each predicted from '
+                 'other families')
+    else:
+        study = split_study(tables.features, tables.accuracies,
+                            tables.families, fit, **common)
+        title = f'{len(predict)} models predicted from {len(fit)}'
+    splits = {model: known.split for model, known in tables.info.items()}
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_predictions(args.out / 'predictions.csv', study, splits)
+    shown = tables.features.models if args.leave_family_out else predict
+    write_leaderboard(args.out / 'leaderboard.md', study, shown)
+    write_report(args.out / 'report.md', study, tables.main, title, command)
+    save_predictor(study.predictor, args.out / 'predictor.safetensors')
+    written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
+               'report.md, predictor.safetensors')
+    print(title, error_table(study, tables.main), written, sep='\n\n')
+
+
+def main(argv=None):
+    argv = sys.argv[1:] if argv is None else argv
+    command = shlex.join(['python', 'tools/fit_from_tables.py', *argv])
+    return exit_code(run, parse_args(argv), command)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Errors of all methods on zoo models that none of them has seen.
+
+The table of docs/results.md, from losses and scores in the package:
+
+    python tools/study_demo_zoo.py --seeds 5
+
+The figures are of all texts; their spread is that of the seeds, each of which
+draws another 80 % of the texts.
+"""
+import argparse
+import sys
+
+import numpy as np
+from tabulate import tabulate
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import exit_code
+from csv_plugin.core.study import geometric_mean
+from csv_plugin.demo import shipped
+from csv_plugin.demo.studies.zoo_study import BASELINE, ZooStudy
+
+SHARE = 0.8
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--collection',
+        default=shipped.COLLECTION,
+        metavar='DIR',
+        help='dumps, scores and texts (default: those of the package)')
+    parser.add_argument(
+        '--scoring-lm',
+        default=shipped.SCORING_LM,
+        metavar='DIR',
+        help='a causal LM (default: one of the package)')
+    parser.add_argument(
+        '--tokenizer',
+        default=shipped.SCORING_TOKENIZER,
+        metavar='DIR',
+        help='its tokenizer (default: that of the package)')
+    parser.add_argument(
+        '--seeds', type=int, default=5, help='draws of texts (default 5)')
+    return parser.parse_args(argv)
+
+
+def run(args):
+    whole = ZooStudy.load(args.collection, args.scoring_lm, args.tokenizer)
+    studies = [whole, *(whole.sampled(SHARE, i) for i in range(args.seeds))]
+    errors = [study.errors() for study in tqdm(studies, desc='studies')]
+    print(table(errors))
+    counts = ', '.join(f'{mask.sum()} {kind}'
+                       for kind, mask in whole.test_models().items())
+    print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
+    print(by_exam(whole, errors[0]))
+
+
+def table(errors):
+    """Rows of methods, the worst first; see the top of this file."""
+    kinds = list(errors[0][BASELINE])
+    means = {
+        method: np.array([[1e3 * geometric_mean(e[method][kind])
+                           for kind in kinds] for e in errors])
+        for method in errors[0]
+    }  # yapf: disable
+    rows = [[
+        method, *(cell for k in range(len(kinds))
+                  for cell in (f'{values[0, k]:.2f}', _spread(values[1:, k]),
+                               f'{values[0, k] / means[BASELINE][0, k]:.2f}'))
+    ] for method, values in sorted(
+        means.items(), key=lambda item: -item[1][0].sum())]
+    header = [
+        'method',
+        *(cell for kind in kinds for cell in (kind, 'spread', 'of all-token'))
+    ]
+    return tabulate(rows, header, tablefmt='pipe', disable_numparse=True)
+
+
+def _spread(values):
+    """Smallest and largest of the seeds."""
+    return f'{values.min():.2f} - {values.max():.2f}' if len(values) else '-'
+
+
+def by_exam(study, errors):
+    """MSE x 1e-3 of every exam, all texts."""
+    kinds = list(errors[BASELINE])
+    rows = [[method, kind, *(1e3 * errors[method][kind])] for method in errors
+            for kind in kinds]
+    header = ['method', 'test models', *study.collection.accuracies.benchmarks]
+    return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
+
+
+def main(argv=None):
+    return exit_code(run, parse_args(argv))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""Errors on the zoo of the package by number of texts and of their sources.
+
+The table and the picture of docs/results.md:
+
+    python tools/study_texts.py --out outputs/texts_study
+
+Left, texts of all sources; right, 50 texts of 1 to 5 sources. Geometric means
+over the exams and the draws.
+"""
+import argparse
+import sys
+from dataclasses import astuple, fields
+from functools import partial
+from pathlib import Path
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
+from csv_plugin.demo import shipped
+from csv_plugin.demo.studies.texts_study import draws, table, texts_study
+from csv_plugin.demo.studies.zoo_study import ZooStudy
+from csv_plugin.io.tables import write_csv
+from csv_plugin.report.pictures import TextsStudyRow, save, texts_picture
+
+NUMBERS = (10, 25, 50, 100, 250)
+#: As many texts as one source of the package has.
+FIXED = 50
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--texts',
+        nargs='+',
+        type=partial(whole_number, least=1),
+        default=NUMBERS,
+        metavar='N',
+        help=f'numbers of texts (default {" ".join(map(str, NUMBERS))})')
+    parser.add_argument(
+        '--draws',
+        type=partial(whole_number, least=1),
+        default=10,
+        metavar='N',
+        help='of each number (default 10)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder of texts.csv, texts.svg and texts.png')
+    return parser.parse_args(argv)
+
+
+def run(args):
+    check_folder(args.out)
+    study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
+                          shipped.SCORING_TOKENIZER)
+    numbers = tuple(dict.fromkeys(args.texts))
+    drawn = draws(study.collection.texts, numbers, FIXED, range(args.draws))
+    rows = texts_study(study, drawn, partial(tqdm, desc='draws'))
+    args.out.mkdir(parents=True, exist_ok=True)
+    header = [field.name for field in fields(TextsStudyRow)]
+    write_csv(args.out / 'texts.csv', header, map(astuple, rows))
+    for suffix in ('svg', 'png'):
+        save(texts_picture(rows), args.out / f'texts.{suffix}')
+    print(table(rows))
+
+
+def main(argv=None):
+    return exit_code(run, parse_args(argv))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

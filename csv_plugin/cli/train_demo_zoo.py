@@ -1,0 +1,89 @@
+"""Train the demonstration zoo: 16 small Llamas with 7 checkpoints each.
+
+A model that was interrupted starts anew when the same command is run again;
+models that are complete are kept.
+
+Example (about an hour on one core):
+
+    python tools/train_demo_zoo.py --out outputs/zoo
+"""
+import argparse
+import multiprocessing
+import shutil
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+
+from csv_plugin.cli.arguments import exit_code, whole_number
+from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
+from csv_plugin.demo.zoo_files import Manifest, model_folder
+from csv_plugin.demo.zoo_training import (make_tokenizer, train_model,
+                                          use_one_core)
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--models',
+        nargs='+',
+        choices=MODELS,
+        default=MODELS,
+        metavar='MODEL',
+        help=f'some of {" ".join(MODELS)} (default: all)')
+    parser.add_argument(
+        '--tokens',
+        type=partial(whole_number, least=1),
+        default=TrainingRecipe.tokens,
+        help='training tokens of each model (default %(default)s)')
+    parser.add_argument('--seed', type=int, default=TrainingRecipe.seed)
+    parser.add_argument(
+        '--jobs',
+        type=partial(whole_number, least=1),
+        default=1,
+        help='models trained at once, one thread each (default 1)')
+    parser.add_argument('--device', default='cpu', help='cpu (default), cuda')
+    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+    return parser.parse_args(argv)
+
+
+def train(zoo, model, recipe, device, line):
+    use_one_core()
+    return model, train_model(zoo, model, recipe, device, line)
+
+
+def results(tasks, jobs):
+    """Models as they become complete."""
+    if jobs == 1:
+        yield from (train(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs,
+                             multiprocessing.get_context('spawn')) as pool:
+        for future in as_completed([pool.submit(train, *t) for t in tasks]):
+            yield future.result()
+
+
+def run(args):
+    recipe = TrainingRecipe(tokens=args.tokens, seed=args.seed)
+    args.out.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(args.out, recipe)
+    complete = manifest.models
+    missing = [model for model in args.models if model not in complete]
+    for model in missing:
+        shutil.rmtree(model_folder(args.out, model), ignore_errors=True)
+        make_tokenizer(args.out, recipe_of(model)[0].name, recipe)
+    tasks = [(args.out, model, recipe, args.device, i % args.jobs)
+             for i, model in enumerate(missing)]
+    for model, record in results(tasks, args.jobs):
+        manifest.add(model, record)
+    print(f'{len(missing)} models trained, '
+          f'{len(args.models) - len(missing)} were complete: {args.out}')
+
+
+def main(argv=None):
+    return exit_code(run, parse_args(argv))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

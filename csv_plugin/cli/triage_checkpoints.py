@@ -1,0 +1,110 @@
+"""Which pretraining run is worth continuing, from token losses alone.
+
+Example, the two data mixtures of the demonstration after their first third:
+
+    C=csv_plugin/demo/collection
+    python tools/triage_checkpoints.py --out outputs/triage \\
+        --predictor csv_plugin/demo/predictor.safetensors \\
+        --dumps "$C/[ad]-l@[123]?.parquet" --history "$C/[bc]-*.parquet"
+
+A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
+pattern of any of them. Checkpoints are called run@step, or are described in a
+table (--checkpoints); docs/triage.md says more.
+"""
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.report.triage_files import PICTURE, write_triage
+from csv_plugin.report.triage_tables import as_text
+from csv_plugin.triage.readings import Readings
+from csv_plugin.triage.watching import (TensorBoardLog, TriageJob,
+                                        until_stopped, watch)
+
+
+def positive(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float('inf'):
+        raise argparse.ArgumentTypeError(
+            f'expected a positive number, found {text!r}')
+    return number
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--predictor', required=True, metavar='FILE')
+    for option, text in (('dumps', 'losses of the runs to judge'),
+                         ('runs', 'the same, from OpenCompass'),
+                         ('history', 'losses of earlier, finished runs')):
+        parser.add_argument(
+            f'--{option}', nargs='+', default=[], metavar='PLACE', help=text)
+    parser.add_argument(
+        '--checkpoints',
+        metavar='CSV',
+        help='columns model, run, step, and perhaps tokens, budget')
+    parser.add_argument(
+        '--budget',
+        type=positive,
+        default=float('nan'),
+        metavar='TOKENS',
+        help='at the end of the runs (default: that of the earlier runs)')
+    parser.add_argument(
+        '--watch', metavar='DIR', help='look there for new dumps until Ctrl-C')
+    parser.add_argument(
+        '--interval',
+        type=positive,
+        default=60,
+        metavar='SECONDS',
+        help='between two looks (default 60)')
+    parser.add_argument(
+        '--tensorboard', metavar='LOGDIR', type=Path, help='log curves there')
+    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+    return parser.parse_args(argv)
+
+
+def run(args):
+    check_folder(args.out)
+    places = [*args.dumps, *args.runs]
+    if args.watch:
+        places.append(args.watch)
+    if not places:
+        raise InputError('--dumps, --runs or --watch', 'one of them', 'none',
+                         'Say where the losses of the runs are.')
+    job = TriageJob(
+        Readings(load_predictor(args.predictor)), places, args.history,
+        args.checkpoints, args.budget)
+    log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
+
+    def show(found):
+        files = write_triage(args.out, found)
+        if log:
+            log.add(found)
+        print(as_text(found), *map(str, files), sep='\n\n', flush=True)
+        if args.out / PICTURE not in files:
+            print('No picture: matplotlib is not installed.', flush=True)
+
+    if not args.watch:
+        show(job.update(partial(tqdm, desc='dumps')))
+        return
+    with until_stopped() as stop:
+        print(f'watching {args.watch}, Ctrl-C to stop', flush=True)
+        watch(job, show, partial(print, flush=True), stop, args.interval)
+    print('stopped')
+
+
+def main(argv=None):
+    return exit_code(run, parse_args(argv))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

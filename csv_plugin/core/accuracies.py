@@ -1,0 +1,175 @@
+"""Observed benchmark accuracies, with chance levels and item counts."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from csv_plugin.core.conventions import InputError, check_unique
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyTable:
+    """Accuracies of models on benchmarks, as observed.
+
+    Args:
+        models (tuple[str, ...]): Names, unique. Shape `(M,)`.
+        benchmarks (tuple[str, ...]): Names, unique. Shape `(B,)`.
+        values (NDArray): Accuracies in 0..1, NaN where a benchmark was not
+            run. Shape `(M, B)`.
+        chance (NDArray): Accuracy at random guessing, at least 0 and below
+            1. Shape `(B,)`.
+        n_items (NDArray): Whole numbers of items, 0 where unknown. Shape
+            `(B,)`.
+
+    Raises:
+        InputError: A name occurs twice, a shape does not fit the names, or
+            a number is out of range.
+    """
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    values: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    n_items: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        check_unique('AccuracyTable.models', self.models)
+        check_unique('AccuracyTable.benchmarks', self.benchmarks)
+        self._check_shapes()
+        self._check_values()
+        self._check_benchmarks()
+
+    def column(self, benchmark: str) -> NDArray[np.float64]:
+        """Accuracies of all models on one benchmark.
+
+        Args:
+            benchmark (str): A name of `benchmarks`.
+
+        Returns:
+            NDArray: Accuracies, NaN where not run. Shape `(M,)`.
+
+        Raises:
+            InputError: The table has no such benchmark.
+        """
+        index = _position('benchmark', benchmark, self.benchmarks)
+        return self.values[:, index]
+
+    def select(self, models: Sequence[str]) -> 'AccuracyTable':
+        """The rows of the given models, in the given order.
+
+        Args:
+            models (Sequence[str]): Names of `models`, each at most once.
+
+        Returns:
+            AccuracyTable: All benchmarks of these models.
+
+        Raises:
+            InputError: The table lacks a model, or one is named twice.
+        """
+        rows = [_position('model', model, self.models) for model in models]
+        return AccuracyTable(
+            tuple(models), self.benchmarks, self.values[rows], self.chance,
+            self.n_items)
+
+    def select_benchmarks(self, benchmarks: Sequence[str]) -> 'AccuracyTable':
+        """The columns of the given benchmarks, in the given order.
+
+        Args:
+            benchmarks (Sequence[str]): Names of `benchmarks`, each at most
+                once.
+
+        Returns:
+            AccuracyTable: All models on these benchmarks.
+
+        Raises:
+            InputError: The table lacks a benchmark, or one is named twice.
+        """
+        columns = [
+            _position('benchmark', name, self.benchmarks)
+            for name in benchmarks
+        ]
+        return AccuracyTable(self.models, tuple(benchmarks),
+                             self.values[:, columns], self.chance[columns],
+                             self.n_items[columns])
+
+    def _check_shapes(self) -> None:
+        n_benchmarks = len(self.benchmarks)
+        shapes = {
+            'values': (len(self.models), n_benchmarks),
+            'chance': (n_benchmarks, ),
+            'n_items': (n_benchmarks, ),
+        }
+        for field, shape in shapes.items():
+            found = getattr(self, field).shape
+            if found != shape:
+                raise InputError(
+                    f'AccuracyTable.{field}', f'shape {shape}', str(found),
+                    'Give one row per model and one column per benchmark.')
+
+    def _check_values(self) -> None:
+        for row, column in np.argwhere(~_fraction_or_nan(self.values)):
+            raise InputError(
+                f'accuracy of {self.models[row]!r} on '
+                f'{self.benchmarks[column]!r}', 'a number in 0..1 or NaN',
+                f'{self.values[row, column]:g}',
+                'Divide percentages by 100; NaN stands for "not run".')
+
+    def _check_benchmarks(self) -> None:
+        below_one = (0 <= self.chance) & (self.chance < 1)
+        for index in np.flatnonzero(~below_one):
+            raise InputError(
+                f'chance level of {self.benchmarks[index]!r}',
+                'a number in 0..1, below 1', f'{self.chance[index]:g}',
+                'Divide percentages by 100; with k choices it is 1/k.')
+        whole = (self.n_items >= 0) & (self.n_items == np.rint(self.n_items))
+        for index in np.flatnonzero(~whole):
+            raise InputError(f'number of items of {self.benchmarks[index]!r}',
+                             'a whole number, 0 or more',
+                             f'{self.n_items[index]:g}',
+                             'Use 0 where it is unknown.')
+
+
+def standard_error(accuracy: ArrayLike,
+                   n_items: ArrayLike) -> NDArray[np.float64]:
+    """Binomial standard error of an accuracy, `sqrt(a (1 - a) / n)`.
+
+    It is 0 where the accuracy is exactly 0 or 1, however few the items.
+
+    Args:
+        accuracy (ArrayLike): Accuracies in 0..1 or NaN. Any shape.
+        n_items (ArrayLike): Numbers of items, 0 where unknown. Broadcasts
+            against `accuracy`, for example `(B,)` against `(M, B)`.
+
+    Returns:
+        NDArray: Standard errors in the broadcast shape, NaN where the
+            accuracy is NaN or the number of items is 0.
+
+    Raises:
+        InputError: An accuracy is outside 0..1.
+
+    >>> standard_error([0.5, 0.9], [100, 0])
+    array([0.05,  nan])
+    """
+    share = np.asarray(accuracy, dtype=np.float64)
+    items = np.asarray(n_items, dtype=np.float64)
+    allowed = _fraction_or_nan(share)
+    if not allowed.all():
+        raise InputError('standard_error', 'accuracies in 0..1',
+                         f'{share[~allowed][0]:g}',
+                         'Divide percentages by 100.')
+    known_items = np.where(items > 0, items, np.nan)
+    return np.sqrt(share * (1 - share) / known_items)
+
+
+def _fraction_or_nan(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.isnan(values) | ((0 <= values) & (values <= 1))
+
+
+def _position(kind: str, name: str, names: tuple[str, ...]) -> int:
+    if name not in names:
+        nearest = get_close_matches(name, names, n=3, cutoff=0)
+        raise InputError(f'AccuracyTable.{kind}s', f'a {kind} of the table',
+                         repr(name),
+                         f'Nearest names: {", ".join(nearest) or "none"}.')
+    return names.index(name)

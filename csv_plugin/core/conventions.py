@@ -1,0 +1,43 @@
+"""The one exception for input that cannot be used."""
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """Bad input: where it is, what was expected and found, what to do.
+
+    Args:
+        where (str): The file, argument or item at fault.
+        expected (str): What would have been accepted.
+        found (str): What was there instead, the bad value included.
+        remedy (str): What the user can do about it, one sentence.
+
+    >>> raise InputError('scores.csv, line 3', 'a fraction in 0..1', '54.3',
+    ...                  'Divide percentages by 100.')
+    Traceback (most recent call last):
+    ...
+    csv_plugin.core.conventions.InputError: scores.csv, line 3: expected a \
+fraction in 0..1, found 54.3. Divide percentages by 100.
+    """
+
+    def __init__(self, where: str, expected: str, found: str,
+                 remedy: str) -> None:
+        super().__init__(f'{where}: expected {expected}, found {found}. '
+                         f'{remedy}')
+
+
+def check_unique(where: str, names: Iterable[str]) -> None:
+    """Refuse names that occur twice.
+
+    Args:
+        where (str): What to call the names in an error.
+        names (Iterable[str]): The names.
+
+    Raises:
+        InputError: Names the first that was there before.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(where, 'every name once', f'{name!r} twice',
+                             'Rename or remove one of the two.')
+        seen.add(name)

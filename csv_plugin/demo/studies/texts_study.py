@@ -1,0 +1,190 @@
+"""How many texts, and of how many kinds, a prediction needs.
+
+Predictors are fitted to the zoo on draws of the validation set: more and more
+texts of all sources, or a fixed number of texts of more and more sources.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tabulate import tabulate
+
+from csv_plugin.core import metrics
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import (answer_groups, group_features,
+                                      text_features)
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.salience import Ridge, Solver, Uniform
+from csv_plugin.core.study import geometric_mean
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo.studies.zoo_study import (BASELINE, TRAIN, VALIDATION,
+                                               ZooStudy)
+from csv_plugin.report.pictures.errors_by_texts import TextsStudyRow
+
+#: Columns and solver: 'groups' are the means of each source's answers and of
+#: the rest of its texts.
+METHODS: dict[str, tuple[str, Solver]] = {
+    'groups, ridge': ('groups', Ridge()),
+    'texts, ridge': ('texts', Ridge()),
+    BASELINE: ('groups', Uniform()),
+}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Texts that a predictor is fitted on.
+
+    Args:
+        series (str): As in `TextsStudyRow`.
+        n_sources (int): Sources they come from.
+        seed (int): Of the draw.
+        texts (tuple[Text, ...]): In the order of the whole set.
+    """
+    series: str
+    n_sources: int
+    seed: int
+    texts: tuple[Text, ...]
+
+
+def draw(texts: TextSet, n_texts: int, n_sources: int,
+         seed: int) -> tuple[Text, ...]:
+    """Random texts of random sources, as many of each as can be.
+
+    The same seed draws nested sets: what is drawn first of fewer texts is
+    drawn of more.
+
+    Args:
+        texts (TextSet): To draw from.
+        n_texts (int): How many.
+        n_sources (int): Of how many sources.
+        seed (int): Of the draw.
+
+    Returns:
+        tuple[Text, ...]: In the order of the set.
+
+    Raises:
+        InputError: If there are fewer sources, fewer texts asked for than
+            sources, or more than the smallest source can match.
+    """
+    by_source: dict[str, list[Text]] = {}
+    for text in texts:
+        by_source.setdefault(text.source, []).append(text)
+    if not 1 <= n_sources <= len(by_source):
+        raise InputError('number of sources', f'1 to {len(by_source)}',
+                         str(n_sources), 'Draw from sources that exist.')
+    most = n_sources * min(map(len, by_source.values()))
+    if not n_sources <= n_texts <= most:
+        raise InputError('number of texts',
+                         f'{n_sources} to {most} of {n_sources} sources',
+                         str(n_texts), 'Draw another number of texts.')
+    rng = Random(seed)
+    shuffled = [rng.sample(found, len(found)) for found in by_source.values()]
+    chosen = rng.sample(shuffled, len(shuffled))[:n_sources]
+    each, rest = divmod(n_texts, n_sources)
+    counts = [each + (place < rest) for place in range(n_sources)]
+    kept = {
+        text.text_id
+        for count, source in zip(counts, chosen)
+        for text in source[:count]
+    }
+    return tuple(text for text in texts if text.text_id in kept)
+
+
+def draws(texts: TextSet, numbers: Sequence[int], n_fixed: int,
+          seeds: Sequence[int]) -> list[Draw]:
+    """All draws of a study.
+
+    Args:
+        texts (TextSet): To draw from.
+        numbers (Sequence[int]): Numbers of texts, of all sources.
+        n_fixed (int): Number of texts where that of the sources varies from
+            one to all.
+        seeds (Sequence[int]): One draw each; one that is all texts counts
+            once.
+
+    Raises:
+        InputError: As in `draw`.
+    """
+    n_all = len({text.source for text in texts})
+    found = [
+        Draw('texts', n_all, seed, draw(texts, n, n_all, seed))
+        for n in numbers for seed in (seeds[:1] if n == len(texts) else seeds)
+    ]
+    return found + [
+        Draw('sources', n, seed, draw(texts, n_fixed, n, seed))
+        for n in range(1, n_all + 1) for seed in seeds
+    ]
+
+
+def texts_study(study: ZooStudy,
+                drawn: Sequence[Draw],
+                progress: Progress = iter) -> list[TextsStudyRow]:
+    """Errors on the zoo's test models, by draw, method and `test_models`.
+
+    Args:
+        study (ZooStudy): The zoo; its hidden states are not used.
+        drawn (Sequence[Draw]): What to fit on.
+        progress (Progress): Wraps the draws.
+
+    Returns:
+        list[TextsStudyRow]: Mean squared errors, geometric means over the
+        exams.
+    """
+    return [
+        TextsStudyRow(one.series, len(one.texts), one.n_sources, one.seed,
+                      method, models, error) for one in progress(drawn)
+        for method in METHODS
+        for models, error in _errors(study, one.texts, method).items()
+    ]
+
+
+def _errors(study: ZooStudy, texts: tuple[Text, ...],
+            method: str) -> dict[str, float]:
+    """Geometric means of the exams' MSE by kind of test models."""
+    columns, solver = METHODS[method]
+    part = TextSet(texts)
+    spans = dict(zip(study.targets.text_ids, study.targets.spans))
+    targets = TargetTokens.of(part, [spans[text.text_id] for text in texts])
+    collection = study.collection.on(part)
+    losses = targets.table(collection.losses)
+    features = text_features(losses) if columns == 'texts' else group_features(
+        losses, answer_groups(texts, targets.spans))
+    fitted = collection.models_in(TRAIN, VALIDATION)
+    predictor = fit_predictor(
+        features.select(fitted), collection.accuracies.select(fitted),
+        [collection.families[model] for model in fitted], solver,
+        part.fingerprint)
+    predicted = predictor.predict(features, part.fingerprint).values
+    real = collection.accuracies.values
+    return {
+        kind: geometric_mean(
+            metrics.mse(real[rows, b], predicted[rows, b])
+            for b in range(real.shape[1]))
+        for kind, rows in study.test_models().items()
+    }  # yapf: disable
+
+
+def table(rows: Sequence[TextsStudyRow]) -> str:
+    """Means over the draws and, in brackets, ranges, x 1e-3, in Markdown."""
+    kinds = dict.fromkeys(row.models for row in rows)
+    methods = dict.fromkeys(row.method for row in rows)
+    columns = [(kind, method) for kind in kinds for method in methods]
+    errors: dict[tuple, dict[tuple, list[float]]] = {}
+    for row in rows:
+        cells = errors.setdefault((row.series, row.n_texts, row.n_sources), {})
+        cells.setdefault((row.models, row.method), []).append(1e3 * row.mse)
+    header = [
+        'texts', 'sources',
+        *(f'{models}: {method}' for models, method in columns)
+    ]
+    lines = [[n_texts, n_sources, *(_cell(cells[key]) for key in columns)]
+             for (_, n_texts, n_sources), cells in errors.items()]
+    return tabulate(lines, header, tablefmt='pipe', disable_numparse=True,
+                    colalign=['right'] * len(header))  # yapf: disable
+
+
+def _cell(errors: Sequence[float]) -> str:
+    spread = f' ({min(errors):.1f}-{max(errors):.1f})' if errors[1:] else ''
+    return f'{geometric_mean(errors):.1f}{spread}'

@@ -1,0 +1,251 @@
+"""Training of the zoo's models: small Llamas, one thread each."""
+import copy
+import ctypes
+import functools
+import math
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch.optim.lr_scheduler import LambdaLR
+from tqdm import tqdm
+from transformers import (AutoTokenizer, LlamaConfig, LlamaForCausalLM,
+                          PreTrainedTokenizerBase)
+
+from csv_plugin import __version__
+from csv_plugin.demo import corpus, world
+from csv_plugin.demo.muon import Muon
+from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, SERIES, Size,
+                                     TrainingRecipe, recipe_of)
+from csv_plugin.demo.zoo_files import (atomic_folder, checkpoint_folder,
+                                       tokenizer_folder)
+from csv_plugin.demo.zoo_tokenizers import train_tokenizer
+
+# Of malloc.h.
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_HEAD_WIDTH = 16
+# Share of the steps, the last ones, that the training loss is a mean of.
+_FINAL = .05
+_PACKAGES = ('numpy', 'safetensors', 'tokenizers', 'torch', 'transformers')
+
+
+def use_one_core() -> None:
+    """Let this process train on one thread, and fast.
+
+    Freed memory stays with the process, where its C library can do so
+    (glibc): giving large tensors back and asking for new ones took up to a
+    third of the time of the smallest models.
+    """
+    torch.set_num_threads(1)
+    set_option = getattr(ctypes.CDLL(None), 'mallopt', None)
+    if set_option is not None:
+        set_option(_M_MMAP_MAX, 0)
+        set_option(_M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
+    """Train the tokenizer of a series, unless the zoo has it."""
+    folder = tokenizer_folder(zoo, series)
+    if not folder.exists():
+        texts = corpus.mixed_texts(SERIES[series], recipe.tokenizer_chars,
+                                   recipe.seed_of(series, 'tokenizer'))
+        tokenizer = train_tokenizer(SERIES[series].tokenizer, texts)
+        with atomic_folder(folder) as path:
+            tokenizer.save_pretrained(path)
+
+
+def train_model(zoo: Path,
+                model: str,
+                recipe: TrainingRecipe,
+                device: str = 'cpu',
+                line: int = 0) -> dict[str, Any]:
+    """Train one model and write its checkpoints.
+
+    On a CPU with one thread the same recipe gives the same weights.
+
+    Args:
+        zoo (Path): Folder of the zoo; it holds the model's tokenizer and no
+            checkpoint of the model.
+        model (str): Its name.
+        recipe (TrainingRecipe): How to train it.
+        device (str): Where, as torch names devices.
+        line (int): Of the terminal, for the progress bar.
+
+    Returns:
+        dict: For the manifest. The training loss is in nats per token, a
+            mean over the last 5 % of the steps; validation losses, by per
+            cent of the training, in nats per character.
+    """
+    began, seed = time.process_time(), recipe.seed_of(model)
+    series, size = recipe_of(model)
+    tokenizer, rows = _tokenizer_and_rows(zoo, series.name, recipe)
+    batches = corpus.batches(rows, recipe.batch_tokens,
+                             np.random.default_rng(seed))
+    llama = new_model(size, tokenizer, seed).to(device)
+    losses, validation = [], {}
+    n_tokens = sum(len(row) - 1 for row in rows)
+    due = _due(len(batches))
+    with tqdm(
+            total=n_tokens,
+            desc=f'{model:4}',
+            unit='tok',
+            unit_scale=True,
+            position=line) as bar:
+        for n_new, loss in training_steps(llama, batches, recipe):
+            losses.append(loss)
+            bar.set_postfix(loss=f'{np.mean(losses[-50:]):.3f}', refresh=False)
+            bar.update(n_new)
+            if percent := due.get(len(losses)):
+                _save(llama, checkpoint_folder(zoo, model, percent))
+                validation[percent] = validation_loss(llama, tokenizer)
+    final = losses[-math.ceil(_FINAL * len(losses)):]
+    return {
+        'seed': seed,
+        'parameters': llama.num_parameters(),
+        'tokens': n_tokens,
+        'steps': len(losses),
+        'training_loss': float(np.mean(final)),
+        'validation_loss': validation,
+        'cpu_seconds': round(time.process_time() - began),
+        'device': device,
+        'versions': _versions(),
+    }
+
+
+def _due(n_steps: int) -> dict[int, int]:
+    """Per cent of the training by the step after which it is reached."""
+    return {
+        math.ceil(n_steps * percent / 100): percent
+        for percent in CHECKPOINTS
+    }
+
+
+def new_model(size: Size, tokenizer: PreTrainedTokenizerBase,
+              seed: int) -> LlamaForCausalLM:
+    """An untrained model, the same for the same seed."""
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=size.width,
+        intermediate_size=size.inner_width,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.width // _HEAD_WIDTH,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return LlamaForCausalLM(config)
+
+
+def training_steps(llama: LlamaForCausalLM,
+                   batches: Sequence[NDArray[np.int64]],
+                   recipe: TrainingRecipe) -> Iterator[tuple[int, float]]:
+    """Train on every batch once.
+
+    Args:
+        llama (LlamaForCausalLM): Changed in place.
+        batches (Sequence[NDArray]): See `corpus.batches`.
+        recipe (TrainingRecipe): Learning rates.
+
+    Yields:
+        tuple[int, float]: After each step, predicted tokens of the batch
+            and their mean loss before the step, nats.
+    """
+    matrices = [p for p in llama.model.layers.parameters() if p.ndim == 2]
+    within = set(matrices)
+    others = [p for p in llama.parameters() if p not in within]
+    optimisers = [
+        Muon(matrices, lr=recipe.matrix_lr),
+        torch.optim.AdamW(
+            others, lr=recipe.other_lr, betas=(.9, .95), weight_decay=0)
+    ]
+
+    def rate(step: int) -> float:
+        warm = min(1, (step + 1) / recipe.warm_up_steps)
+        return warm * (1 - step / len(batches))
+
+    schedules = [LambdaLR(optimiser, rate) for optimiser in optimisers]
+    for batch in batches:
+        losses = token_losses(llama, batch)
+        losses.mean().backward()
+        for optimiser, schedule in zip(optimisers, schedules):
+            optimiser.step()
+            schedule.step()
+            optimiser.zero_grad()
+        yield len(losses), losses.mean().item()
+
+
+def token_losses(llama: LlamaForCausalLM, batch: NDArray[np.int64]) -> Tensor:
+    """Losses of all tokens but the first of each row, nats.
+
+    Args:
+        llama (LlamaForCausalLM): The model.
+        batch (NDArray): Tokens, `corpus.NO_TOKEN` behind shorter rows, which
+            no token before it sees. Shape `(rows, longest)`.
+
+    Returns:
+        Tensor: Float32, row by row, without the places of padding.
+    """
+    ids = torch.from_numpy(batch).to(llama.device)
+    inputs = ids[:, :-1].clamp(min=0)
+    # Said to be without padding, it takes the fast causal attention.
+    logits = llama(
+        input_ids=inputs,
+        attention_mask=torch.ones_like(inputs),
+        use_cache=False).logits
+    targets = ids[:, 1:].flatten()
+    losses = cross_entropy(
+        logits.float().flatten(0, 1), targets, reduction='none')
+    return losses[targets != corpus.NO_TOKEN]
+
+
+@torch.no_grad()
+def validation_loss(llama: LlamaForCausalLM,
+                    tokenizer: PreTrainedTokenizerBase) -> float:
+    """Mean loss of `world.validation_texts()`, nats per character.
+
+    All tokens of the texts are scored, the first one after BOS.
+    """
+    texts = [text.text for text in world.validation_texts()]
+    rows = [
+        row for ids in corpus.encoded(tokenizer, texts)
+        for row in corpus.windows(ids)
+    ]
+    batches = corpus.batches(rows, 4096, np.random.default_rng(0))
+    total = sum(token_losses(llama, b).double().sum().item() for b in batches)
+    return total / sum(map(len, texts))
+
+
+@functools.lru_cache(maxsize=1)
+def _tokenizer_and_rows(
+        zoo: Path, series: str,
+        recipe: TrainingRecipe) -> tuple[PreTrainedTokenizerBase, corpus.Rows]:
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(zoo, series))
+    rows = corpus.training_rows(SERIES[series], tokenizer, recipe.tokens,
+                                recipe.seed_of(series, 'texts'))
+    return tokenizer, rows
+
+
+def _save(llama: LlamaForCausalLM, folder: Path) -> None:
+    """In half precision; the folder is whole or absent."""
+    with atomic_folder(folder) as path:
+        copy.deepcopy(llama).half().save_pretrained(path)
+
+
+def _versions() -> dict[str, str]:
+    versions = {package: metadata.version(package) for package in _PACKAGES}
+    return {
+        'python': platform.python_version(),
+        'csv_plugin': __version__,
+        **versions
+    }

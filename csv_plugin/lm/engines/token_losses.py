@@ -1,0 +1,164 @@
+"""Per-token losses of a causal language model."""
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.texts import Text
+from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
+                                             input_device, logits_of,
+                                             plain_head, prefix_token)
+from csv_plugin.lm.engines.logit_statistics import (TokenStatistics,
+                                                    token_statistics)
+from csv_plugin.lm.engines.windows import (Window, cut_windows,
+                                           default_max_tokens, group_batches,
+                                           pad, target_rows)
+from csv_plugin.lm.tokens.tokenization import (TokenizedText,
+                                               check_unknown_share,
+                                               tokenize_all)
+
+#: Inputs of a batch where the model makes all logits itself.
+MAX_TOKENS_FULL = 512
+
+
+def token_losses(model: Any,
+                 tokenizer: Any,
+                 texts: Sequence[Text],
+                 entropy: bool = False,
+                 rank: bool = False,
+                 context: Optional[int] = None,
+                 max_tokens: Optional[int] = None,
+                 progress: Progress = iter) -> list[TokenLosses]:
+    """Losses of a causal LM on every token of every text.
+
+    Scored: each token of a text once, given the tokens to its left and, in
+    front of them, one prefix token (BOS, else EOS; see `prefix_token`).
+    Where a tokenizer has neither, the first token of a text is unscored
+    (NaN). No special token is ever a target. A text longer than the context
+    is cut into windows that overlap by half; each token is scored in the
+    first window that holds it, behind at least half a context.
+
+    A text's losses do not depend on its neighbours in a batch: texts are
+    padded on the right, where causal models do not look.
+
+    Args:
+        model (Any): A `transformers` causal LM, on any device and of any
+            type. It is put into evaluation mode and back.
+        tokenizer (Any): Its tokenizer; its settings for padding, truncation
+            and special tokens are not used.
+        texts (Sequence[Text]): What to score.
+        entropy (bool): Record the entropy of each predictive distribution.
+        rank (bool): Record how many tokens were more likely.
+        context (Optional[int]): Longest window, prefix included; the
+            model's own by default, 0 = no limit.
+        max_tokens (Optional[int]): Inputs of a batch, padding included.
+            Where the position encoding depends on the length (some RoPE
+            variants), a batch takes that of its longest text.
+        progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
+
+    Returns:
+        list[TokenLosses]: In the order of the texts; losses in nats,
+        computed in fp32, from logits in fp32 unless the model makes them
+        itself (see `plain_head`).
+
+    Raises:
+        InputError: If a text cannot be reproduced from its tokens, the
+            tokenizer does not know more than 1 % of the tokens, or a loss
+            is not finite.
+    """
+    tokenized = tokenize_all(tokenizer, texts)
+    check_unknown_share(tokenized, tokenizer)
+    prefix, _ = prefix_token(tokenizer)
+    limit = context_length(model) if context is None else context
+    windows = [
+        window for index, tokens in enumerate(tokenized)
+        for window in cut_windows(index, tokens.ids, prefix, limit)
+    ]
+    record = _Record(tokenized, entropy, rank)
+    device = input_device(model)
+    with evaluating(model):
+        head = plain_head(model, pad(windows[:1]).to(device)) \
+            if windows else None
+        size = max_tokens or (default_max_tokens(device)
+                              if head else MAX_TOKENS_FULL)
+        for batch in progress(list(group_batches(windows, size))):
+            logits = logits_of(model, head, pad(batch).to(device))
+            record.fill(
+                batch,
+                token_statistics(logits,
+                                 target_rows(batch).to(logits.device),
+                                 _targets(batch).to(logits.device), entropy,
+                                 rank))
+            for window in batch:
+                _check_finite(model, texts[window.text], window,
+                              record.losses(window))
+    return [record.text(i, text) for i, text in enumerate(texts)]
+
+
+def _targets(batch: Sequence[Window]) -> Tensor:
+    return torch.from_numpy(
+        np.concatenate([window.targets for window in batch]))
+
+
+class _Record:
+    """Statistics of all tokens of all texts, end to end.
+
+    Args:
+        tokenized (Sequence[TokenizedText]): The texts.
+        entropy (bool): Whether there are entropies.
+        rank (bool): Whether there are ranks.
+    """
+
+    def __init__(self, tokenized: Sequence[TokenizedText], entropy: bool,
+                 rank: bool) -> None:
+        self.tokenized = tokenized
+        self.offsets = np.cumsum([0, *(len(t.ids) for t in tokenized)])
+        n_tokens = int(self.offsets[-1])
+        self.columns = {'losses': np.full(n_tokens, np.nan)}
+        if entropy:
+            self.columns['entropy'] = np.full(n_tokens, np.nan)
+        if rank:
+            self.columns['rank'] = np.full(n_tokens, -1)
+
+    def fill(self, batch: Sequence[Window],
+             statistics: TokenStatistics) -> None:
+        """Put the statistics of a batch where its targets stand."""
+        where = np.concatenate([self._slots(window) for window in batch])
+        for name, column in self.columns.items():
+            column[where] = getattr(statistics, name).cpu().numpy()
+
+    def losses(self, window: Window) -> NDArray[np.float64]:
+        """Losses of a window's targets, nats."""
+        return self.columns['losses'][self._slots(window)]
+
+    def text(self, index: int, text: Text) -> TokenLosses:
+        """The statistics of one text."""
+        tokens = self.tokenized[index]
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        return TokenLosses(
+            text.text_id, spans=tokens.spans, n_chars=len(text.text),
+            token_ids=tokens.ids, sha256=text.sha256,
+            **{name: column[part]
+               for name, column in self.columns.items()})  # yapf: disable
+
+    def _slots(self, window: Window) -> NDArray[np.int64]:
+        start = self.offsets[window.text] + window.first
+        return np.arange(start, start + len(window.targets))
+
+
+def _check_finite(model: Any, text: Text, window: Window,
+                  losses: NDArray[np.float64]) -> None:
+    bad = np.flatnonzero(~np.isfinite(losses))
+    if len(bad):
+        raise InputError(
+            f'losses of {model.name_or_path!r} on text {text.text_id!r}',
+            'finite losses', f'{losses[bad[0]]} at token '
+            f'{window.first + bad[0]} ({len(bad)} such tokens)',
+            'If the model runs in float16, which overflows, load it in '
+            'bfloat16 or float32.')

@@ -1,0 +1,131 @@
+"""Texts cut into windows that fit a model's context, and grouped in batches.
+"""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from csv_plugin.core.conventions import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Tokens that go through a model in one piece.
+
+    Args:
+        text (int): Index of the text.
+        inputs (NDArray): Token ids, the prefix included. Shape `(n,)`.
+        targets (NDArray): Ids of the tokens that are scored; the last of
+            them follows the last input. Shape `(k,)`, `k <= n`.
+        first (int): Index in the text of the first scored token.
+    """
+    text: int
+    inputs: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    first: int
+
+
+def window_stride(context: int) -> int:
+    """Tokens that each window after the first of a text scores.
+
+    Half a context: more left context for every token would cost a forward
+    pass each.
+
+    Args:
+        context (int): Most inputs that the model takes; 0 = no limit.
+
+    >>> window_stride(2048), window_stride(0)
+    (1024, 0)
+    """
+    return max(1, context // 2) if context else 0
+
+
+def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
+                context: int) -> list[Window]:
+    """Windows that score each token of a text once.
+
+    Scored: every token, or all but the first without a prefix. A text that
+    fits the context is one window. A longer one is cut into windows of
+    full length that overlap by half, each behind the prefix, so that every
+    token past the first window sees at least half a context to its left.
+
+    Args:
+        text (int): Index of the text, for `Window.text`.
+        ids (NDArray): Token ids without special tokens. Shape `(n,)`.
+        prefix (Optional[int]): Id to put in front, None for nothing.
+        context (int): Most inputs that the model takes; 0 = no limit.
+
+    Raises:
+        InputError: If the context holds fewer than 2 inputs.
+    """
+    lead = np.array([] if prefix is None else [prefix], np.int64)
+    row = np.append(lead, ids)
+    n_inputs = len(row) - 1
+    if n_inputs < 1:
+        return []
+    if not context or n_inputs <= context:
+        return [Window(text, row[:-1], row[1:], 1 - len(lead))]
+    if context < 2:
+        raise InputError('context', 'room for 2 tokens or more', str(context),
+                         'Leave the context to the model.')
+    windows = [Window(text, row[:context], row[1:context + 1], 1 - len(lead))]
+    room = context - len(lead)
+    done, stride = context, window_stride(context)
+    while done < n_inputs:
+        end = min(done + stride, n_inputs)
+        inputs = np.append(lead, row[end - room:end])
+        windows.append(
+            Window(text, inputs, row[done + 1:end + 1], done + 1 - len(lead)))
+        done = end
+    return windows
+
+
+def group_batches(windows: Sequence[Window],
+                  max_tokens: int) -> Iterator[list[Window]]:
+    """Batches of windows of about one length, the longest first.
+
+    Args:
+        windows (Sequence[Window]): In any order.
+        max_tokens (int): Most inputs of a batch, padding included; a
+            longer window makes a batch of its own.
+    """
+    batch: list[Window] = []
+    for window in sorted(windows, key=lambda w: -len(w.inputs)):
+        if batch and (len(batch) + 1) * len(batch[0].inputs) > max_tokens:
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch
+
+
+def default_max_tokens(device: torch.device) -> int:
+    """Inputs of a batch: sorted texts hardly pad, a CPU's caches are small."""
+    return 1024 if device.type == 'cpu' else 4096
+
+
+def pad(batch: Sequence[Window]) -> Tensor:
+    """Inputs padded on the right, with a real token. `(batch, n)`."""
+    width = max(len(window.inputs) for window in batch)
+    rows = [
+        np.pad(window.inputs, (0, width - len(window.inputs)), mode='edge')
+        for window in batch
+    ]
+    return torch.from_numpy(np.stack(rows))
+
+
+def target_rows(batch: Sequence[Window]) -> Tensor:
+    """Positions in the flattened padded batch behind which targets stand.
+    """
+    width = max(len(window.inputs) for window in batch)
+    ends = [
+        row * width + len(window.inputs) for row, window in enumerate(batch)
+    ]
+    return torch.cat([
+        torch.arange(end - len(window.targets), end)
+        for end, window in zip(ends, batch)
+    ])

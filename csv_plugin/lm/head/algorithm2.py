@@ -1,0 +1,206 @@
+"""Algorithm 2: scoring heads, learned together with the scaling law.
+
+Every step computes the weights (Eq. 3), fits alpha and beta anew to the
+capability scores (Eq. 4) and takes one gradient step on theta (Eq. 5). As
+alpha and beta are optimal whenever the gradient is taken, the gradient with
+both held fixed *is* that of the objective from which they are eliminated
+(envelope theorem): the loop is gradient descent on `min_{alpha, beta} sum_m
+(A_m - Ahat_m)^2` as a function of theta alone.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.scaling_law import scaling_law
+from csv_plugin.lm.head.head_objective import Evaluation, HeadObjective
+from csv_plugin.lm.head.scoring_head import ScoringHead
+
+#: By the names that settings use.
+OPTIMISERS: dict[str, Any] = {
+    'adam': torch.optim.Adam,
+    'sgd': torch.optim.SGD,
+}
+
+
+@dataclass(frozen=True)
+class HeadSettings:
+    """How heads are trained.
+
+    Args:
+        activation (str): A key of `scoring_head.ACTIVATIONS`.
+        optimiser (str): 'sgd', as in the paper, or 'adam'; full batches.
+        learning_rate (float): The paper's is 1e-3. In 300 steps SGD hardly
+            moves with it (simulated, states of unit variance: validation
+            error x 0.95, against x 0.1 at 1e-1); for Adam, 1e-3 to 3e-3
+            served there (x 0.05), and wider states or larger ones need
+            less.
+        n_steps (int): Most gradient steps.
+        patience (int): Steps without a better validation error after which
+            a benchmark stops.
+
+    Raises:
+        InputError: If a number is not positive, or the optimiser unknown.
+    """
+    activation: str = 'softplus'
+    optimiser: str = 'sgd'
+    learning_rate: float = 1e-3
+    n_steps: int = 300
+    patience: int = 50
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            raise InputError('optimiser', f'one of {sorted(OPTIMISERS)}',
+                             repr(self.optimiser), 'Name an optimiser.')
+        for name in ('learning_rate', 'n_steps', 'patience'):
+            if not getattr(self, name) > 0:
+                raise InputError(name, 'a number above 0',
+                                 str(getattr(self, name)), 'Raise it.')
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedHeads:
+    """Heads of B benchmarks at their best steps, with their scaling laws.
+
+    Args:
+        benchmarks (tuple[str, ...]): B names.
+        head (ScoringHead): Eq. 3.
+        alpha (NDArray): Slopes of Eq. 2, per nat per character. `(B,)`.
+        beta (NDArray): Scores half-way up, nats per character. `(B,)`.
+        floor (NDArray): Accuracies at infinitely bad scores. `(B,)`.
+        best_step (NDArray): Gradient steps before the best validation
+            error, int, `(B,)`; 0 is uniform weights.
+        train_mse (NDArray): After 0, 1, ... steps, NaN once a benchmark has
+            stopped. Shape `(steps + 1, B)`.
+        validation_mse (NDArray): Likewise.
+    """
+    benchmarks: tuple[str, ...]
+    head: ScoringHead
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    best_step: NDArray[np.int64]
+    train_mse: NDArray[np.float64]
+    validation_mse: NDArray[np.float64]
+
+    def token_weights(self, states: Tensor,
+                      benchmark: str) -> NDArray[np.float64]:
+        """Salience vector of a benchmark, shape `(T,)`.
+
+        Args:
+            states (Tensor): Hidden states, shape `(T, H)`.
+            benchmark (str): One of `benchmarks`.
+
+        Raises:
+            InputError: If there is no head for the benchmark.
+        """
+        if benchmark not in self.benchmarks:
+            raise InputError('heads', f'one of {list(self.benchmarks)}',
+                             repr(benchmark), 'Train a head for it.')
+        index = np.array([self.benchmarks.index(benchmark)])
+        weights = self.head.take(index).weights(states)
+        return weights[:, 0].double().cpu().numpy()
+
+    def predict(self, states: Tensor, table: LossTable) -> NDArray[np.float64]:
+        """Accuracies of M models from their losses, shape `(M, B)` (Eq. 2).
+
+        Args and errors as in `ScoringHead.capability_scores`.
+        """
+        scores = self.head.capability_scores(states, table)
+        return scaling_law(scores, self.alpha, self.beta, self.floor)
+
+
+class _Best:
+    """The best parameters of every benchmark so far, and the errors."""
+
+    def __init__(self, objective: HeadObjective, head: ScoringHead,
+                 n_steps: int) -> None:
+        n = len(objective.floor)
+        self.floor, self.head = objective.floor, head
+        self.alpha, self.beta = np.zeros(n), np.zeros(n)
+        self.step, self.error = np.zeros(n, np.int64), np.full(n, np.inf)
+        # Made at once: arrays kept step by step would fragment the memory.
+        self.curve = np.full((2, n_steps + 1, n), np.nan)
+        self.last_step = 0
+
+    def update(self, step: int, running: NDArray[np.int64], here: Evaluation,
+               errors: NDArray[np.float64]) -> None:
+        """Keep what is better; `here` holds the running benchmarks."""
+        self.curve[:, step, running] = errors
+        self.last_step = step
+        better = np.flatnonzero(errors[1] < self.error[running])
+        chosen = running[better]
+        self.error[chosen], self.step[chosen] = errors[1, better], step
+        self.alpha[chosen] = here.alpha[better]
+        self.beta[chosen] = here.beta[better]
+        self.head.theta[:, chosen] = here.head.theta[:, better]
+        self.head.bias[chosen] = here.head.bias[better]
+
+    def result(self, benchmarks: tuple[str, ...]) -> TrainedHeads:
+        train_mse, validation_mse = self.curve[:, :self.last_step + 1]
+        return TrainedHeads(benchmarks, self.head, self.alpha, self.beta,
+                            self.floor, self.step, train_mse, validation_mse)
+
+
+def train_heads(states: Tensor,
+                table: LossTable,
+                accuracies: AccuracyTable,
+                train: Sequence[str],
+                validation: Sequence[str],
+                settings: HeadSettings = HeadSettings(),
+                progress: Progress = iter) -> TrainedHeads:
+    """Algorithm 2 for all benchmarks at once; nothing in it is random.
+
+    Each benchmark keeps its parameters with the lowest validation error and
+    is what it would be if it were trained alone. Scored: the tokens that
+    every model of the table scored. Models without a score on a benchmark
+    are left out of it.
+
+    Args:
+        states (Tensor): Hidden states of the scoring LM at the tokens of
+            the table, any floating type; may be mapped from a file
+            (`state_cache.open_states`). Shape `(T, H)`.
+        table (LossTable): Losses of the models.
+        accuracies (AccuracyTable): Accuracies of the models.
+        train (Sequence[str]): Models to fit to.
+        validation (Sequence[str]): Models to choose the step by; the train
+            models themselves to train to convergence.
+        settings (HeadSettings): How to train.
+        progress (Progress): Wraps the steps, as `tqdm.tqdm` does.
+
+    Raises:
+        InputError: If a model is unknown, there is not one state per token,
+            or a benchmark has no validation score or nothing to learn from
+            (see `sigmoid.PROBLEMS`).
+    """
+    whole = HeadObjective.of(states, table, accuracies, train, validation)
+    head = ScoringHead.uniform(states.shape[1], len(whole.floor),
+                               settings.activation, states.device)
+    running = np.arange(len(whole.floor))
+    best = _Best(whole, head.take(running), settings.n_steps)
+    optimiser = OPTIMISERS[settings.optimiser]([head.theta, head.bias],
+                                               lr=settings.learning_rate)
+    lines = None
+    for step in progress(range(settings.n_steps + 1)):
+        objective = whole.take(running)
+        here = objective.evaluate(head.take(running), lines)
+        best.update(step, running, here, objective.errors(here))
+        going = step - best.step[running] < settings.patience
+        if step == settings.n_steps or not going.any():
+            break
+        # The zero gradient of a stopped benchmark moves no other one.
+        for part, gradient in zip((head.theta, head.bias),
+                                  objective.gradient(here)):
+            part.grad = torch.zeros_like(part)
+            part.grad[..., running] = gradient
+        optimiser.step()
+        running, lines = running[going], here.lines[going]
+    return best.result(accuracies.benchmarks)

@@ -1,0 +1,211 @@
+"""The paper's own training (Algorithm 2) as a predictor that travels."""
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+from torch import Tensor
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable, TokenColumns
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.intervals import (learn_intervals, standardised_errors,
+                                       worse_models)
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.progress import Progress
+from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
+                                      Task, fold_masks)
+from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.scaling_law import diagnose
+from csv_plugin.lm.head.algorithm2 import (HeadSettings, TrainedHeads,
+                                           train_heads)
+from csv_plugin.lm.salience_training import Training
+from csv_plugin.lm.states.state_columns import StateColumns
+
+#: What predictors call the solver.
+NAME = 'paper'
+
+
+@dataclass(frozen=True, eq=False)
+class PaperHead:
+    """Heads of Algorithm 2, and the predictor made of them.
+
+    Args:
+        predictor (Predictor): Its columns are the loss and the capability
+            scores (Eq. 1) of the heads and of their repetitions.
+        heads (TrainedHeads): On standardised states.
+    """
+    predictor: Predictor
+    heads: TrainedHeads
+
+
+def train_paper_head(training: Training,
+                     validation: Sequence[str],
+                     settings: HeadSettings = HeadSettings(),
+                     progress: Progress = iter) -> PaperHead:
+    """Algorithm 2 on the models of a training.
+
+    States are standardised first, so that one learning rate serves all
+    directions. For the intervals it is repeated without each fold of
+    families in turn, and for the back-test on the worse models alone. A
+    benchmark from which nothing can be learned
+    is predicted by its mean accuracy.
+
+    Args:
+        training (Training): Its models are train and validation models, and
+            it has the states of a scoring LM.
+        validation (Sequence[str]): Models that choose the step; the others
+            are fitted to.
+        settings (HeadSettings): How to train.
+        progress (Progress): Wraps the steps of each repetition.
+
+    Raises:
+        InputError: If there are no states, nothing can be learned from any
+            benchmark, or as in `train_heads`.
+    """
+    if training.states is None:
+        raise InputError("the paper's head", 'hidden states of a scoring LM',
+                         'none', 'Give the training its states.')
+    table = training.table
+    scale = StateColumns.of(training.states, table).scale
+    states = training.states.to(torch.float32, copy=True)
+    states.sub_(torch.from_numpy(scale.mean).float()).div_(
+        torch.from_numpy(scale.spread).float())
+    known = training.collection.accuracies.select(training.models)
+    families = np.array(
+        [training.collection.families[m] for m in known.models])
+    # All models, those of the back-test, and each fold's.
+    masks = np.vstack([
+        np.ones((1, len(families)), dtype=bool),
+        worse_models(_mean_loss(table))[None],
+        fold_masks(families, training.seed, n_repeats=1)
+    ])
+    chosen = np.isin(known.models, list(validation))
+    heads = [
+        _train(states, table, known, mask & ~chosen, mask & chosen, settings,
+               progress) for mask in masks
+    ]
+    if not heads[0]:
+        raise InputError("the paper's head", 'a benchmark to learn from',
+                         'none', 'Use the exact method, which says why.')
+    columns = _columns(table, states, heads)
+    features = columns.features(table)
+    baseline = fit_predictor(features, known, list(families), Constant(),
+                             table.fingerprint, training.seed)
+    benchmarks = tuple(
+        _with_head(one, heads, features, known.column(one.benchmark), families,
+                   masks, settings) for one in baseline.benchmarks)
+    predictor = replace(baseline, benchmarks=benchmarks)
+    return PaperHead(
+        predictor.with_tokens(training.targets, columns), heads[0])
+
+
+def _mean_loss(table: LossTable) -> NDArray:
+    return np.where(table.scored, table.losses, 0).sum(axis=1)
+
+
+def _train(states: Tensor, table: LossTable, known: AccuracyTable,
+           train: NDArray, validation: NDArray, settings: HeadSettings,
+           progress: Progress) -> Optional[TrainedHeads]:
+    """Heads of the benchmarks that show a curve; None if there is none."""
+    loss, learnable = _mean_loss(table), []
+    for b, name in enumerate(known.benchmarks):
+        accuracy = known.values[:, b]
+        scored = ~np.isnan(accuracy)
+        rows = train & scored
+        if (validation & scored).any() and not diagnose(
+                loss[rows], accuracy[rows], float(known.chance[b])):
+            learnable.append(name)
+    if not learnable:
+        return None
+    models = np.array(known.models, dtype=object)
+    return train_heads(states, table, known.select_benchmarks(learnable),
+                       list(models[train]), list(models[validation]),
+                       settings, progress)  # yapf: disable
+
+
+def _columns(table: LossTable, states: Tensor,
+             heads: Sequence[Optional[TrainedHeads]]) -> TokenColumns:
+    """The loss, then the capability scores of all heads, per character."""
+    parts, units = [np.ones((len(states), 1))], ['loss']
+    for i, trained in enumerate(heads):
+        if trained:
+            parts.append(trained.head.weights(states).double().numpy())
+            units += [_unit(name, i) for name in trained.benchmarks]
+    matrix = np.hstack(parts) / table.n_chars.sum()
+    matrix[~table.scored] = 0
+    uniform = np.append(1., np.zeros(len(units) - 1))
+    return TokenColumns(tuple(units), csc_array(matrix), uniform, table.scored)
+
+
+def _unit(benchmark: str, repetition: int) -> str:
+    return f'{benchmark}: head {repetition}'
+
+
+def _with_head(known: BenchmarkPredictor,
+               heads: Sequence[Optional[TrainedHeads]], features: FeatureTable,
+               accuracy: NDArray, families: NDArray, masks: NDArray,
+               settings: HeadSettings) -> BenchmarkPredictor:
+    """A benchmark's predictor with its head, if any, in place of the mean."""
+    name, whole = known.benchmark, heads[0]
+    if whole is None or name not in whole.benchmarks:
+        return known
+    rows = ~np.isnan(accuracy)
+    task = Task(features.values[rows], features.uniform, accuracy[rows],
+                known.chance, families[rows])
+    masks = masks[:, rows]
+    models = [
+        _model(name, i, trained, features.units, task.take(mask))
+        for i, (trained, mask) in enumerate(zip(heads, masks))
+    ]
+    # Folds of families that all have a score, or none of which has one, say
+    # nothing; the first two are no folds.
+    used = masks.any(axis=1) & ~masks.all(axis=1)
+    used[:2] = False
+    folds = SalienceModel.stack(models)[used]
+    error = held_out_mse(
+        folds.predict(task.values), task.accuracy, masks[used])
+    fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
+                      _notes(whole, name, settings))
+    # What the back-test is made of was trained without the better models.
+    intervals = learn_intervals(task, fit, Constant(), seed=0)
+    better = task.take(~masks[1])
+    trained = heads[1] is not None and name in heads[1].benchmarks
+    backtest = standardised_errors(models[1], better, intervals.variance) \
+        if trained else np.zeros(0)
+    return replace(
+        known,
+        solver=fit.solver,
+        penalty=fit.penalty,
+        cv_mse=fit.cv_mse,
+        model=fit.model,
+        intervals=replace(intervals, backtest=backtest),
+        notes=fit.notes)
+
+
+def _notes(heads: TrainedHeads, name: str,
+           settings: HeadSettings) -> tuple[str, ...]:
+    b = heads.benchmarks.index(name)
+    step = heads.best_step[b]
+    notes = [f'the validation models chose step {step}']
+    if step == settings.n_steps:
+        notes.append('still better at the last step: train for more steps')
+    return tuple(notes)
+
+
+def _model(name: str, repetition: int, heads: Optional[TrainedHeads],
+           units: Sequence[str], task: Task) -> SalienceModel:
+    """A head and its curve, or the mean accuracy where there is none."""
+    if heads is None or name not in heads.benchmarks:
+        return Constant().fit(task, np.zeros((0, len(task.accuracy)),
+                                             bool)).model
+    b = heads.benchmarks.index(name)
+    column = units.index(_unit(name, repetition))
+    return SalienceModel(
+        np.eye(len(units))[column], heads.alpha[b], heads.beta[b],
+        heads.floor[b])

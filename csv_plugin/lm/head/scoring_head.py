@@ -1,0 +1,228 @@
+"""Eq. 3: one salience weight per token from a scoring LM's hidden states.
+
+`w_t = act(theta . h_t + b)`, `h_t` the final hidden state of a frozen causal
+LM at token t. All benchmarks share a pass over the states, which go through
+in blocks of rows: nothing of their size is ever made.
+"""
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import LossTable
+
+#: Rows of a block: 4 MB of float32 at H = 2048, so it is still in the cache.
+BLOCK_ROWS = 512
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A non-linearity of the head.
+
+    Args:
+        apply (Callable): From `theta . h + b` to weights, any shape.
+        slope (Callable): Its derivative, same argument.
+        of_one (float): Where the weight is 1.
+    """
+    apply: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+    of_one: float
+
+
+#: By the names that settings use.
+ACTIVATIONS = {
+    'softplus':
+    Activation(functional.softplus, torch.sigmoid, float(np.log(np.expm1(1)))),
+    'linear':
+    Activation(lambda z: z, torch.ones_like, 1.0),
+    'relu':
+    Activation(torch.relu, lambda z: (z > 0).to(z.dtype), 1.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringHead:
+    """The heads of B benchmarks (Eq. 3).
+
+    Args:
+        theta (Tensor): float64, shape `(H, B)`, per unit of the states.
+        bias (Tensor): float64, shape `(B,)`.
+        activation (str): A key of `ACTIVATIONS`.
+
+    Raises:
+        InputError: If the activation is unknown or the shapes do not fit.
+
+    >>> head = ScoringHead.uniform(hidden_size=2, n_benchmarks=3)
+    >>> head.weights(torch.tensor([[0.5, -7.0]]))
+    tensor([[1., 1., 1.]])
+    """
+    theta: Tensor
+    bias: Tensor
+    activation: str = 'softplus'
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise InputError('scoring head', f'one of {sorted(ACTIVATIONS)}',
+                             repr(self.activation), 'Name a non-linearity.')
+        if self.theta.ndim != 2 or self.theta.shape[1:] != self.bias.shape:
+            raise InputError(
+                'scoring head', 'theta (H, B) and bias (B,)',
+                f'{tuple(self.theta.shape)} and {tuple(self.bias.shape)}',
+                'Give one column and one bias per benchmark.')
+
+    @classmethod
+    def uniform(cls,
+                hidden_size: int,
+                n_benchmarks: int,
+                activation: str = 'softplus',
+                device: str | torch.device = 'cpu') -> 'ScoringHead':
+        """Heads that give every token the weight 1.
+
+        `theta` is 0, so nothing is random: every benchmark sets out from the
+        all-token loss.
+        """
+        theta = torch.zeros(
+            hidden_size, n_benchmarks, dtype=torch.float64, device=device)
+        head = cls(theta, theta.new_zeros(n_benchmarks), activation)
+        head.bias.fill_(ACTIVATIONS[activation].of_one)
+        return head
+
+    def take(self, benchmarks: NDArray[np.int64]) -> 'ScoringHead':
+        """Copies of the heads of some benchmarks, by index."""
+        index = torch.as_tensor(benchmarks, device=self.theta.device)
+        return ScoringHead(self.theta[:, index], self.bias[index],
+                           self.activation)
+
+    def preactivations(self, states: Tensor) -> Tensor:
+        """`theta . h_t + b`.
+
+        Args:
+            states (Tensor): Hidden states, any floating type. `(T, H)`.
+
+        Returns:
+            Tensor: float32, or float64 for such states. Shape `(T, B)`.
+
+        Raises:
+            InputError: If the states are not of the heads' width.
+        """
+        if states.ndim != 2 or states.shape[1] != len(self.theta):
+            raise InputError('hidden states', f'shape (T, {len(self.theta)})',
+                             str(tuple(states.shape)),
+                             'Use the scoring LM the heads were trained on.')
+        dtype = working_dtype(states)
+        # With theta stored as (B, H), MKL takes half the time.
+        theta = self.theta.t().contiguous().to(dtype)
+        bias = self.bias.to(dtype)
+        result = theta.new_empty(len(states), len(bias))
+        for rows, block in row_blocks(states):
+            result[rows] = functional.linear(block, theta, bias)
+        return result
+
+    def activate(self, preactivations: Tensor) -> Tensor:
+        """Weights from what `preactivations` returned, same shape."""
+        return ACTIVATIONS[self.activation].apply(preactivations)
+
+    def weights(self, states: Tensor) -> Tensor:
+        """Salience weights of all tokens, shape `(T, B)` (Eq. 3).
+
+        Args and errors as in `preactivations`.
+        """
+        return self.activate(self.preactivations(states))
+
+    def gradient(self, states: Tensor, preactivations: Tensor,
+                 by_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Derivative in (theta, bias) of what depends on the weights.
+
+        Args:
+            states (Tensor): Shape `(T, H)`.
+            preactivations (Tensor): Of these states, shape `(T, B)`.
+            by_weight (Tensor): Derivative in each weight, `(T, B)`.
+
+        Returns:
+            tuple[Tensor, Tensor]: float64, shapes `(H, B)` and `(B,)`.
+        """
+        slope = ACTIVATIONS[self.activation].slope(preactivations)
+        by_z = by_weight * slope
+        # Rows of B are far faster for MKL than `block.t() @ by_z`.
+        rows_of_theta = by_z.t().to(working_dtype(states))
+        total = torch.zeros_like(self.theta.t())
+        for rows, block in row_blocks(states):
+            total += rows_of_theta[:, rows] @ block
+        return total.t(), by_z.sum(dim=0, dtype=total.dtype)
+
+    def capability_scores(self, states: Tensor,
+                          table: LossTable) -> NDArray[np.float64]:
+        """Eq. 1 for every model and benchmark: lower is better.
+
+        Scored: the tokens that every model scored (`LossTable.scored`);
+        N_c counts the characters of all texts.
+
+        Args:
+            states (Tensor): Shape `(T, H)`.
+            table (LossTable): Losses of M models on the same tokens.
+
+        Returns:
+            NDArray: Nats per character, shape `(M, B)`.
+
+        Raises:
+            InputError: If there is not one state per token, or as in
+                `preactivations`.
+        """
+        losses = losses_per_character(table, states)
+        return weighted_losses(losses, self.weights(states))
+
+
+def working_dtype(states: Tensor) -> torch.dtype:
+    """What is computed with these states: float32 or float64."""
+    return torch.promote_types(states.dtype, torch.float32)
+
+
+def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """All rows in order, `BLOCK_ROWS` at a time, in `working_dtype`.
+
+    A block is overwritten by the next one: multiplying from one warm buffer
+    is faster than from all over the memory, whatever the type.
+    """
+    buffer = torch.empty(
+        min(BLOCK_ROWS, len(states)),
+        states.shape[1],
+        dtype=working_dtype(states),
+        device=states.device)
+    for start in range(0, len(states), BLOCK_ROWS):
+        part = states[start:start + BLOCK_ROWS]
+        block = buffer[:len(part)]
+        block.copy_(part)
+        yield slice(start, start + len(part)), block
+
+
+def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
+    """Losses divided by N_c, 0 where a model did not score the token.
+
+    Args:
+        table (LossTable): M models, T tokens.
+        states (Tensor): Hidden states of the same tokens, `(T, H)`.
+
+    Returns:
+        Tensor: float64, nats per character, shape `(M, T)`, where the
+        states are.
+
+    Raises:
+        InputError: If there is not one state per token.
+    """
+    if len(states) != table.losses.shape[1]:
+        raise InputError(
+            'hidden states', f'{table.losses.shape[1]} rows, one '
+            'a token of the loss table', str(len(states)),
+            "Map the losses onto the scoring LM's own tokens.")
+    losses = np.where(table.scored, table.losses, 0.0) / table.n_chars.sum()
+    return torch.from_numpy(losses).to(states.device)
+
+
+def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
+    """Eq. 1 from `losses_per_character` and `(T, B)` weights: `(M, B)`."""
+    return (losses @ weights.double()).cpu().numpy()

@@ -1,0 +1,166 @@
+"""Hidden states of all tokens in a file, so that training can reread them.
+
+One safetensors file: the tensor `states`, float32 or bfloat16, shape `(T, H)`,
+tokens of all texts in order, and in the metadata whose states of which texts
+they are.
+"""
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any, BinaryIO, Optional
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.files import atomic_path
+from csv_plugin.lm.states.hidden_states import StateChunk
+
+FORMAT = 'csv_plugin.states'
+FORMAT_VERSION = 1
+NAME = 'states'
+
+_REMEDY = 'Collect the hidden states again.'
+
+#: Names of the stored types in the file's header.
+_DTYPES = {torch.float32: 'F32', torch.bfloat16: 'BF16'}
+
+
+def write_states(path: str | os.PathLike[str],
+                 chunks: Iterable[StateChunk],
+                 token_offsets: NDArray[np.int64],
+                 model: str,
+                 fingerprint: str,
+                 dtype: torch.dtype = torch.bfloat16) -> None:
+    """Write hidden states as they come; the file appears whole or not at all.
+
+    Args:
+        path (str | os.PathLike[str]): The file to create or replace, 2 or 4
+            bytes for each number.
+        chunks (Iterable[StateChunk]): From `hidden_states`, any order.
+        token_offsets (NDArray): Tokens of text `s` are
+            `token_offsets[s]:token_offsets[s + 1]`. Shape `(S + 1,)`.
+        model (str): Name of the scoring LM.
+        fingerprint (str): Of the validation set; see `texts.fingerprint`.
+        dtype (torch.dtype): Stored type, bfloat16 or float32.
+
+    Raises:
+        InputError: If the chunks do not cover those tokens exactly, or the
+            folder does not exist.
+    """
+    seen = np.zeros(token_offsets[-1], dtype=bool)
+    key = {'model': model, 'fingerprint': fingerprint}
+    # The first chunk tells how wide the states are.
+    with atomic_path(path) as temporary, ExitStack() as stack:
+        file: Optional[BinaryIO] = None
+        for chunk in chunks:
+            start = int(token_offsets[chunk.text]) + chunk.first
+            stop, width = start + len(chunk.states), chunk.states.shape[1]
+            if stop > token_offsets[chunk.text + 1] or seen[start:stop].any():
+                raise _other_tokens(chunk.text)
+            seen[start:stop] = True
+            if file is None:
+                file = stack.enter_context(open(temporary, 'wb'))
+                data = file.write(_header(len(seen), width, key, dtype))
+            file.seek(data + dtype.itemsize * start * width)
+            file.write(_bytes(chunk.states, dtype))
+        if not seen.all() or file is None:
+            first = int(seen.argmin()) if len(seen) else 0
+            text = np.searchsorted(token_offsets, first, side='right') - 1
+            raise _other_tokens(int(text))
+
+
+def open_states(path: str | os.PathLike[str], model: str,
+                fingerprint: str) -> Tensor:
+    """The states of a file, mapped into memory rather than read.
+
+    Args:
+        path (str | os.PathLike[str]): What `write_states` wrote.
+        model (str): Name of the scoring LM they must come from.
+        fingerprint (str): Of the validation set they must belong to.
+
+    Returns:
+        Tensor: As stored, shape `(T, H)`, read from disk as it is used.
+
+    Raises:
+        InputError: If the file is missing, truncated, no such cache, of a
+            later format, or of another model or validation set.
+    """
+    where = os.fspath(path)
+    try:
+        with safe_open(where, framework='pt') as file:
+            _check_key(where, file.metadata() or {}, model, fingerprint)
+            states = file.get_tensor(NAME)
+    except (OSError, SafetensorError) as error:
+        raise InputError(where, 'a readable file of hidden states', f'{error}',
+                         _REMEDY) from error
+    if states.dtype not in _DTYPES or states.ndim != 2:
+        raise InputError(where, 'bfloat16 or float32 states of shape (T, H)',
+                         f'{states.dtype} {tuple(states.shape)}', _REMEDY)
+    return states
+
+
+def state_chunks(states: Tensor,
+                 token_offsets: NDArray[np.int64]) -> Iterator[StateChunk]:
+    """Cached states text by text, as `hidden_states` gives them.
+
+    Args:
+        states (Tensor): Shape `(T, H)`.
+        token_offsets (NDArray): As in `write_states`.
+    """
+    for text, (start,
+               stop) in enumerate(zip(token_offsets[:-1], token_offsets[1:])):
+        yield StateChunk(text, 0, states[start:stop].float().cpu().numpy())
+
+
+def _header(n_tokens: int, width: int, key: dict[str, str],
+            dtype: torch.dtype) -> bytes:
+    """Length, then JSON; the format aligns the data that follow to 8."""
+    known = json.dumps({'format_version': FORMAT_VERSION, **key})
+    text = json.dumps({
+        '__metadata__': {
+            FORMAT: known
+        },
+        NAME: {
+            'dtype': _DTYPES[dtype],
+            'shape': [n_tokens, width],
+            'data_offsets': [0, dtype.itemsize * n_tokens * width]
+        }
+    }).encode('ascii')
+    text += b' ' * (-len(text) % 8)
+    return len(text).to_bytes(8, 'little') + text
+
+
+def _bytes(states: NDArray[np.float32], dtype: torch.dtype) -> bytes:
+    if dtype == torch.float32:
+        return states.astype('<f4').tobytes()
+    rounded = torch.from_numpy(np.ascontiguousarray(states)).bfloat16()
+    return rounded.view(torch.int16).numpy().astype('<i2').tobytes()
+
+
+def _check_key(where: str, metadata: dict[str, str], model: str,
+               fingerprint: str) -> None:
+    try:
+        key: dict[str, Any] = dict(json.loads(metadata[FORMAT]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(where, 'hidden states of csv_plugin',
+                         'another safetensors file', _REMEDY) from error
+    expected = {
+        'format_version': FORMAT_VERSION,
+        'model': model,
+        'fingerprint': fingerprint
+    }
+    for name, value in expected.items():
+        if key.get(name) != value:
+            raise InputError(where, f'{name} {value!r}', repr(key.get(name)),
+                             _REMEDY)
+
+
+def _other_tokens(text: int) -> InputError:
+    return InputError(f'hidden states of text {text}',
+                      'one state for each of its tokens', 'another number',
+                      "Count tokens with the scoring LM's own tokenizer.")

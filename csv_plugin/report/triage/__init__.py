@@ -1,1 +1,0 @@
-"""Triage of pretraining checkpoints: read, judge, show, watch."""

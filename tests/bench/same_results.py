@@ -1,0 +1,231 @@
+"""Whether two versions of the project give the same results.
+
+    python -m tests.bench.same_results record --root /path/to/before --out A
+    python -m tests.bench.same_results record --root . --out B
+    python -m tests.bench.same_results compare A B
+
+`record` runs the tools of a checkout (about 20 minutes on two cores) and keeps
+what they write: predictions on real models' losses (../shared/real, where it
+is there), trainings on the zoo of the demonstration by both methods, the
+shipped predictors' predictions of all its checkpoints, the tables of
+docs/results.md, and the leaderboard of the main job. `compare` holds every
+number of both folders against the other.
+"""
+import argparse
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Union
+
+import numpy as np
+from safetensors.numpy import load_file
+
+REAL = '../shared/real'
+DEMO = 'csv_plugin/demo'
+ZOO = [
+    '--collection', f'{DEMO}/collection', '--scoring-lm',
+    f'{DEMO}/zoo/a/l/100', '--tokenizer', f'{DEMO}/zoo/a/tokenizer'
+]
+TABLES = [
+    word for name in ('losses', 'scores', 'models', 'benchmarks')
+    for word in (f'--{name}', f'{REAL}/{name}.csv')
+]
+TRIAGE = ['triage_checkpoints', '--dumps']
+#: Tool and options by the name of the folder that they write to.
+CALLS: dict[str, list[str]] = {
+    'real_ridge': ['fit_from_tables', *TABLES],
+    'real_auto': ['fit_from_tables', *TABLES, '--solver', 'auto'],
+    'real_uniform': ['fit_from_tables', *TABLES, '--solver', 'uniform'],
+    'real_families': [
+        'fit_from_tables', *TABLES, '--leave-family-out', '--fit', 'train',
+        'val', 'test', '--predict', 'test'
+    ],
+    'zoo_exact': ['train_scoring_head', *ZOO],
+    'zoo_paper': ['train_scoring_head', *ZOO, '--method', 'paper', '--steps',
+                  '40'],
+    'shipped': [*TRIAGE, f'{DEMO}/collection', '--predictor',
+                f'{DEMO}/predictor.safetensors'],
+    'shipped_all_token': [*TRIAGE, f'{DEMO}/collection', '--predictor',
+                          f'{DEMO}/predictor_uniform.safetensors'],
+    'triage': [
+        *TRIAGE, f'{DEMO}/collection/[ad]-l@[123]?.parquet', '--history',
+        f'{DEMO}/collection/[bc]-*.parquet', '--predictor',
+        f'{DEMO}/predictor.safetensors'
+    ],
+    'study_texts': ['study_texts'],
+    'study_demo_zoo': ['study_demo_zoo', '--seeds', '1'],
+    'study_triage': ['study_triage'],
+}  # yapf: disable
+#: Tools that print their tables instead.
+PRINTED = ('study_demo_zoo', 'study_triage')
+NUMBER = re.compile(r'(?<![\w.])-?\d+\.?\d*(?:[eE][-+]?\d+)?')
+
+
+def record(root: Path, out: Path, names: list[str]) -> None:
+    """Run everything in a checkout, keep what it writes."""
+    environment = {
+        **os.environ, 'PYTHONPATH': str(root),
+        'OMP_NUM_THREADS': '1'
+    }
+    for name in names or [*CALLS, 'main_job']:
+        if name.startswith('real') and not (root / REAL).exists():
+            print(f'{name}: skipped, {REAL} is missing')
+            continue
+        folder = out / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        start = time.monotonic()
+        command = _command(name, folder.resolve())
+        done = subprocess.run(command, cwd=root, env=environment, text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)  # yapf: disable
+        if done.returncode:
+            sys.exit(f'{name}: {done.stderr[-2000:]}')
+        if name in PRINTED:
+            (folder / 'printed.txt').write_text(done.stdout, 'utf-8')
+        for part in ('collection', 'pictures', 'states.safetensors'):
+            path = folder / part
+            shutil.rmtree(path) if path.is_dir() else path.unlink(
+                missing_ok=True)
+        print(f'{name}: {time.monotonic() - start:.0f} s', flush=True)
+
+
+def _command(name: str, folder: Path) -> list[str]:
+    if name == 'main_job':
+        opencompass = Path(sys.executable).with_name('opencompass')
+        return [
+            str(opencompass), 'configs/eval_csv.py', '--work-dir',
+            str(folder)
+        ]
+    tool, *options = CALLS[name]
+    command = [sys.executable, f'tools/{tool}.py', *options]
+    return command if name in PRINTED else [*command, '--out', str(folder)]
+
+
+def compare(one: Path, other: Path) -> int:
+    """Print the largest difference of every file; 1 if any is too large."""
+    failed = False
+    for path in sorted(one.rglob('*')):
+        name = _same_name(path.relative_to(one))
+        if path.suffix not in READERS or not path.is_file() or name is None:
+            continue
+        partner = _partner(other, name)
+        if partner is None:
+            print(f'{name}: missing')
+            failed = True
+            continue
+        read = READERS[path.suffix]
+        found, expected = dict(read(path)), dict(read(partner))
+        if found.keys() != expected.keys():
+            keys = sorted(found.keys() ^ expected.keys())
+            print(f'{name}: {len(keys)} values in one only, such as {keys[0]}')
+            failed = True
+            continue
+        worst = max((_difference(found[k], expected[k]) for k in found),
+                    default=0.0)
+        failed |= worst > 1e-9
+        print(f'{name}: {len(found)} values, largest difference {worst:.1e}')
+    return int(failed)
+
+
+def _same_name(path: Path) -> Union[str, None]:
+    """The path without the time stamps of a run; None for its by-products."""
+    if path.parts[0] == 'main_job' and not path.name.startswith('leaderboard'):
+        return None
+    return re.sub(r'\d{8}_\d{6}', '*', str(path))
+
+
+def _partner(folder: Path, pattern: str) -> Union[Path, None]:
+    escaped = pattern.replace('[', '[[]')
+    return next(iter(sorted(folder.glob(escaped))), None)
+
+
+def _difference(one: Union[float, str], other: Union[float, str]) -> float:
+    if isinstance(one, str) or isinstance(other, str):
+        return 0.0 if one == other else np.inf
+    if np.isnan(one) and np.isnan(other):
+        return 0.0
+    return abs(one - other) / max(1.0, abs(one))
+
+
+def _number(text: str) -> Union[float, str]:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _csv(path: Path) -> Iterator[tuple[str, Union[float, str]]]:
+    with path.open(encoding='utf-8', newline='') as file:
+        for line, row in enumerate(csv.reader(file)):
+            for column, cell in enumerate(row):
+                yield f'{line}:{column}', _number(cell)
+
+
+def _json(path: Path) -> Iterator[tuple[str, Union[float, str]]]:
+
+    def walk(key: str,
+             value: object) -> Iterator[tuple[str, Union[float, str]]]:
+        if isinstance(value, dict):
+            for name, part in value.items():
+                yield from walk(f'{key}/{name}', part)
+        elif isinstance(value, list):
+            for index, part in enumerate(value):
+                yield from walk(f'{key}/{index}', part)
+        elif isinstance(value, (int, float)):
+            yield key, float(value)
+
+    yield from walk('', json.loads(path.read_text('utf-8')))
+
+
+def _text(path: Path) -> Iterator[tuple[str, Union[float, str]]]:
+    """Numbers of the lines of tables, in order."""
+    lines = [
+        line for line in path.read_text('utf-8').splitlines()
+        if line.count('|') > 2
+    ]
+    for index, found in enumerate(NUMBER.findall('\n'.join(lines))):
+        yield str(index), float(found)
+
+
+def _arrays(path: Path) -> Iterator[tuple[str, float]]:
+    for name, array in load_file(path).items():
+        for index, value in enumerate(array.ravel().tolist()):
+            yield f'{name}:{index}', float(value)
+
+
+READERS = {
+    '.csv': _csv,
+    '.json': _json,
+    '.md': _text,
+    '.txt': _text,
+    '.safetensors': _arrays,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    verbs = parser.add_subparsers(dest='verb', required=True)
+    recording = verbs.add_parser('record')
+    recording.add_argument('--root', type=Path, required=True)
+    recording.add_argument('--out', type=Path, required=True)
+    recording.add_argument('names', nargs='*', help='some of the results')
+    comparing = verbs.add_parser('compare')
+    comparing.add_argument('one', type=Path)
+    comparing.add_argument('other', type=Path)
+    args = parser.parse_args()
+    if args.verb == 'compare':
+        sys.exit(compare(args.one, args.other))
+    record(args.root.resolve(), args.out, args.names)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,78 @@
+"""What the tools share: exit codes, output folders, named numbers."""
+import argparse
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
+                                      whole_number)
+from csv_plugin.core.conventions import InputError
+
+
+@pytest.mark.parametrize('error', [
+    InputError('a file', 'a table', 'nothing', 'Give one.'),
+    OSError('disk full')
+])
+def test_bad_input_is_one_line_and_exit_code_2(capsys, error):
+
+    def run(*arguments):
+        assert arguments == (1, 2)
+        raise error
+
+    assert exit_code(run, 1, 2) == 2
+    assert capsys.readouterr().err == f'error: {error}\n'
+
+
+def test_other_errors_are_bugs():
+    with pytest.raises(ZeroDivisionError):
+        exit_code(lambda: 1 / 0)
+
+
+def test_a_run_that_ends_well_is_silent(capsys):
+    assert exit_code(lambda: None) == 0
+    assert capsys.readouterr() == ('', '')
+
+
+def test_folders_are_checked_before_the_work(tmp_path):
+    check_folder(tmp_path)
+    check_folder(tmp_path / 'new/deeper')
+    assert not list(tmp_path.iterdir())
+    file = tmp_path / 'file'
+    file.touch()
+    for path in (file, file / 'deeper'):
+        with pytest.raises(InputError, match=f'found the file {file}'):
+            check_folder(path)
+
+
+@given(
+    st.text(min_size=1),
+    st.floats(allow_nan=False, allow_infinity=False))  # yapf: disable
+def test_names_may_hold_anything_numbers_come_last(name, number):
+    assert named_number(f'{name}={number!r}') == (name, number)
+
+
+@pytest.mark.parametrize('text', [
+    '', '=', 'mmlu', 'mmlu=', '=0.25', 'mmlu=x', 'mmlu=0.2.5', 'mmlu=nan',
+    '0.25'
+])
+def test_what_is_no_named_number_is_shown(text):
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser.add_argument('--chance', type=named_number)
+    with pytest.raises(argparse.ArgumentError) as error:
+        parser.parse_args([f'--chance={text}'])
+    assert f'such as mmlu=0.25, found {text!r}' in str(error.value)
+
+
+@pytest.mark.parametrize('text, least, found', [('0', 0, 0), ('7', 1, 7)])
+def test_whole_numbers(text, least, found):
+    assert whole_number(text, least) == found
+
+
+@pytest.mark.parametrize('text, least', [('0', 1), ('-1', 0), ('1.5', 0),
+                                         ('x', 0), ('', 0)])
+def test_what_is_no_count(text, least):
+    with pytest.raises(
+            argparse.ArgumentTypeError,
+            match=f'whole number, {least} or more, found {text!r}'):
+        whole_number(text, least)

@@ -1,0 +1,90 @@
+"""From the command line to a validation set."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('opencompass')
+
+from csv_plugin.cli import build_validation_set  # noqa: E402
+from csv_plugin.demo import shipped  # noqa: E402
+from csv_plugin.io.text_sets import read_texts  # noqa: E402
+from tests.oc.validation_set import invented  # noqa: E402
+
+ROOT = shipped.ZOO.parents[2]
+TOOL = ROOT / 'tools' / 'build_validation_set.py'
+
+
+@pytest.fixture
+def main(monkeypatch, tmp_path):
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setattr('opencompass.utils.datasets.DEFAULT_DATA_FOLDER',
+                        str(tmp_path / 'default'))
+    monkeypatch.chdir(tmp_path)
+    invented.gsm8k(tmp_path / 'cache', *[f'How many {i}?' for i in range(9)])
+    return build_validation_set.main
+
+
+def test_samples(main, capsys):
+    assert main(['--out', 'out', '--sample', 'gsm8k=4', '--sample',
+                 'bbh_cot=60', '--seed', '5']) == 0  # yapf: disable
+    shown = capsys.readouterr().out
+    texts = read_texts('out/texts.jsonl')
+    assert texts.fingerprint in shown and '64 texts' in shown
+    assert 'bbh_cot: ' in shown and 'passed over: an earlier text is' in shown
+    with open('out/manifest.json', encoding='utf-8') as file:
+        assert json.load(file)['seed'] == 5
+    with open('recipe.yaml', 'w', encoding='utf-8') as file:
+        json.dump([dict(name='gsm8k', dataset='gsm8k_gen_17d0dc', count=4)],
+                  file)
+    assert main(['--out', 'again', '--recipe', 'recipe.yaml', '--seed',
+                 '5']) == 0
+    assert read_texts('again/texts.jsonl').texts == texts.texts[:4]
+
+
+def test_other_processes_draw_the_same(main):
+    assert main(['--out', 'out', '--sample', 'gsm8k=4']) == 0
+    subprocess.run([sys.executable, TOOL, '--out', 'other', '--sample',
+                    'gsm8k=4'],
+                   check=True,
+                   capture_output=True,
+                   env={
+                       **os.environ, 'PYTHONHASHSEED': '7'
+                   })  # yapf: disable
+    for name in ('texts.jsonl', 'manifest.json'):
+        with open(f'out/{name}', 'rb') as a, open(f'other/{name}', 'rb') as b:
+            assert a.read() == b.read()
+
+
+def test_missing_data(main, capsys):
+    samples = ['--sample', 'gsm8k=4', '--sample', 'mmlu=9', '--sample',
+               'cmmlu=9']  # yapf: disable
+    assert main(['--out', 'out', *samples]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert 'opencompass/mmlu' in error and 'opencompass/cmmlu' in error
+    assert not os.path.exists('out') and not os.path.exists('default')
+    assert main(['--out', 'out', *samples, '--skip-missing']) == 0
+    assert 'cmmlu: skipped: agronomy: missing: ' in capsys.readouterr().out
+    assert len(read_texts('out/texts.jsonl')) == 4
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
+    (['--sample', 'nothing=10'], "dataset 'nothing'"),
+    (['--sample', '/tmp/foo=3'], "dataset '/tmp/foo'"),
+    (['--sample', 'a**=2'], "dataset 'a**'"),
+    (['--sample', 'os.path=3'], "dataset 'os.path'"),
+    (['--sample', 'chatobj_custom_gen=3'], "a list '..._datasets'"),
+    (['--sample', 'arxivrollbench_gen=3'], 'arxivrollbench'),
+    (['--sample', 'humaneval_gen_8e312c=3'], "'task_id'"),
+    (['--recipe', 'nowhere.yaml'], 'nowhere.yaml'),
+    (['--out', 'file'], '--out file'),
+])
+def test_bad_input_is_one_line(main, capsys, arguments, message):
+    open('file', 'w').close()
+    assert main(['--out', 'out', *arguments]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: ') and message in error
+    assert not os.path.exists('out')

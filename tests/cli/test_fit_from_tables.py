@@ -1,0 +1,418 @@
+"""The command line: what it writes, and what it says of bad input."""
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli import fit_from_tables
+from csv_plugin.core.salience import SOLVERS
+from csv_plugin.core.study import leave_families_out, split_study
+from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.report.study_tables import PREDICTION_COLUMNS
+from tests.tables import Tables, small_tables, write_tables
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / 'tools/fit_from_tables.py'
+OUTPUTS = [
+    'leaderboard.md', 'predictions.csv', 'predictor.safetensors', 'report.md'
+]
+SPLITS = ('train', 'train', 'train', 'val', 'test')
+
+main = fit_from_tables.main
+
+
+@pytest.fixture(scope='module')
+def tables() -> Tables:
+    return small_tables(n_models=15, n_families=7)
+
+
+@pytest.fixture
+def arguments(tmp_path, tables) -> list[str]:
+    """Tables in a folder of their own, and where to write."""
+    (tmp_path / 'in').mkdir()
+    splits = {m: SPLITS[i % 5] for i, m in enumerate(tables.models)}
+    named = write_tables(tmp_path / 'in', tables, splits)
+    return [*named, '--out', str(tmp_path / 'out')]
+
+
+def change(tmp_path: Path, table: str, old: str, new: str) -> None:
+    """Replace text that occurs in a table, once."""
+    path = tmp_path / f'in/{table}.csv'
+    text = path.read_text('utf-8')
+    assert old in text
+    path.write_text(text.replace(old, new, 1), 'utf-8')
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding='utf-8', newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(SCRIPT), *arguments],
+                          env={**os.environ, 'PYTHONPATH': str(ROOT)},
+                          capture_output=True, text=True)  # yapf: disable
+
+
+def assert_says(error: str, *parts: str) -> None:
+    """One line, no traceback."""
+    assert error.startswith('error: ') and error.endswith('.\n')
+    assert error.count('\n') == 1
+    for part in parts:
+        assert part in error
+
+
+def inputs(tmp_path: Path) -> list[Path]:
+    return [
+        tmp_path / f'in/{name}.csv'
+        for name in ('losses', 'scores', 'models', 'benchmarks')
+    ]
+
+
+def test_it_runs(tmp_path, arguments):
+    process = run(*arguments)
+    assert process.returncode == 0, process.stderr
+    out = tmp_path / 'out'
+    assert sorted(path.name for path in out.iterdir()) == OUTPUTS
+    assert '3 models predicted from 12' in process.stdout
+    board = (out / 'leaderboard.md').read_text('utf-8')
+    assert board.count('|\n') == 2 + 3
+    assert f'Written to {out}: predictions.csv' in process.stdout
+    report = (out / 'report.md').read_text('utf-8')
+    table = [line for line in report.splitlines() if line.startswith('|')]
+    assert '\n'.join(table) in process.stdout
+    # The progress bar.
+    assert '6/6' in process.stderr and '6/6' not in process.stdout
+    assert 'Warning' not in process.stderr
+
+
+def test_outputs(tmp_path, arguments, tables):
+    assert main(arguments) == 0
+    out = tmp_path / 'out'
+    rows = read(out / 'predictions.csv')
+    assert tuple(rows[0]) == PREDICTION_COLUMNS
+    assert len(rows) == 15 * 6
+    for row in rows:
+        place = tables.models.index(row['model'])
+        split = SPLITS[place % 5].replace('val', 'validation')
+        assert row['split'] == split
+        scored = row['observed'] != ''
+        assert row['in_sample'] == str(int(scored and split != 'test'))
+    predictor = load_predictor(out / 'predictor.safetensors')
+    read_again = read_model_tables(*inputs(tmp_path))
+    predicted = predictor.predict(read_again.features, read_again.fingerprint)
+    for row in rows:
+        cell = predicted.at(row['model'], row['benchmark'])
+        # Rows are predicted together with others: the last bit may differ.
+        assert float(row['predicted']) == pytest.approx(cell.value, rel=1e-12)
+        assert row['extrapolated'] == str(int(cell.extrapolated))
+    fitted = predictor.benchmarks[0].fit_models
+    assert fitted == tuple(m for i, m in enumerate(tables.models) if i % 5 < 4)
+
+
+def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
+    assert main([*arguments, '--seed', '3']) == 0
+    known = read_model_tables(*inputs(tmp_path))
+    fit = known.models_in(('train', 'validation'))
+    known = known.select(fit + known.models_in(('test', )))
+    study = split_study(
+        known.features,
+        known.accuracies,
+        known.families,
+        fit,
+        SOLVERS['ridge'],
+        known.fingerprint,
+        seed=3)
+    rows = read(tmp_path / 'out/predictions.csv')
+    for column, part in (('predicted', 'values'), ('low', 'low'), ('high',
+                                                                   'high')):
+        np.testing.assert_array_equal([float(row[column]) for row in rows],
+                                      getattr(study.predictions['ridge'],
+                                              part).ravel())
+
+
+def test_leave_family_out(tmp_path, arguments, capsys):
+    assert main([*arguments, '--leave-family-out']) == 0
+    known = read_model_tables(*inputs(tmp_path))
+    known = known.select(
+        known.models_in(('train', 'validation')) + known.models_in(('test', )))
+    study = leave_families_out(known.features, known.accuracies,
+                               known.families, SOLVERS['ridge'],
+                               known.fingerprint)
+    rows = read(tmp_path / 'out/predictions.csv')
+    values = [float(row['predicted']) for row in rows]
+    np.testing.assert_array_equal(values,
+                                  study.predictions['ridge'].values.ravel())
+    assert {row['in_sample'] for row in rows} == {'0'}
+    report = (tmp_path / 'out/report.md').read_text('utf-8')
+    assert report.startswith(
+        '# 15 models, each predicted from other families\n')
+    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    assert len(predictor.benchmarks[0].fit_models) == 15
+    # Seven families, seven folds.
+    assert '7/7' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('solver', sorted(SOLVERS))
+def test_every_solver(tmp_path, solver):
+    (tmp_path / 'in').mkdir()
+    tables = small_tables(n_models=8, n_units=2, n_families=2).only('easy')
+    splits = {m: SPLITS[i % 5] for i, m in enumerate(tables.models)}
+    arguments = write_tables(tmp_path / 'in', tables, splits)
+    out = tmp_path / 'out'
+    assert main([*arguments, '--solver', solver, '--out', str(out)]) == 0
+    known, = load_predictor(out / 'predictor.safetensors').benchmarks
+    chosen = sorted(SOLVERS) if solver == 'auto' else [solver]
+    assert known.solver in chosen
+    report = (out / 'report.md').read_text('utf-8')
+    assert f'MSE {solver} ' in report and 'MSE constant' in report
+    assert f' --solver {solver} ' in report
+
+
+def test_ridge_unless_told(tmp_path, arguments):
+    assert main(arguments) == 0
+    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    assert predictor.benchmarks[0].solver == 'ridge'
+
+
+def test_same_bytes_twice(tmp_path, arguments):
+    contents = []
+    for _ in range(2):
+        assert main(arguments) == 0
+        contents.append([(tmp_path / 'out' / name).read_bytes()
+                         for name in OUTPUTS])  # yapf: disable
+    assert contents[0] == contents[1]
+
+
+def test_report_names_the_command(tmp_path, tables):
+    folder = tmp_path / 'in put'
+    folder.mkdir()
+    splits = {m: SPLITS[i % 5] for i, m in enumerate(tables.models)}
+    arguments = write_tables(folder, tables.only('easy'), splits)
+    assert main([*arguments, '--out', str(folder / 'a/b')]) == 0
+    report = (folder / 'a/b/report.md').read_text('utf-8')
+    command = report.split('\n')[2]
+    assert command.startswith('    python tools/fit_from_tables.py --losses ')
+    assert f"--out '{folder}/a/b'" in command
+
+
+@pytest.mark.parametrize('fit, predict, n_rows, title', [
+    (['train'], ['val', 'test'], 15, '6 models predicted from 9'),
+    (['train'], ['validation'], 12, '3 models predicted from 9'),
+    (['val', 'train'], ['test'], 15, '3 models predicted from 12'),
+])
+def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
+    solver = ['--solver', 'uniform']
+    assert main([*arguments, '--fit', *fit, '--predict', *predict,
+                 *solver]) == 0
+    rows = read(tmp_path / 'out/predictions.csv')
+    assert len(rows) == 6 * n_rows
+    expected = {name.replace('val', 'validation') if name == 'val' else name
+                for name in fit + predict}  # yapf: disable
+    assert {row['split'] for row in rows} == expected
+    report = (tmp_path / 'out/report.md').read_text('utf-8')
+    assert report.startswith(f'# {title}\n')
+
+
+def test_a_new_folder_beside_old_files(tmp_path, arguments):
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out/notes.txt').write_text('mine', 'utf-8')
+    assert main(arguments) == 0
+    assert (tmp_path / 'out/notes.txt').read_text('utf-8') == 'mine'
+
+
+def test_models_without_scores_are_predicted(tmp_path, arguments, tables):
+    path = tmp_path / 'in/scores.csv'
+    lines = path.read_text('utf-8').splitlines(keepends=True)
+    path.write_text(''.join(lines[:-1]), 'utf-8')
+    assert main(arguments) == 0
+    rows = [
+        row for row in read(tmp_path / 'out/predictions.csv')
+        if row['model'] == tables.models[-1]
+    ]
+    assert len(rows) == 6
+    assert {row['observed'] for row in rows} == {''}
+    assert all(0 < float(row['predicted']) < 1 for row in rows)
+
+
+def test_a_single_family_is_predicted_with_a_note(tmp_path, arguments):
+    text = (tmp_path / 'in/models.csv').read_text('utf-8')
+    for family in range(7):
+        text = text.replace(f'family-{family}', 'one')
+    (tmp_path / 'in/models.csv').write_text(text, 'utf-8')
+    assert main(arguments) == 0
+    report = (tmp_path / 'out/report.md').read_text('utf-8')
+    assert '* easy: one family only' in report
+
+
+BAD = {
+    'model without a family':
+    ('models', 'org/model-3,', 'other,', ("losses.csv: ",
+                                          "models.csv, found 'org/model-3'")),
+    'score of a model without losses':
+    ('losses', 'org/model-3,', 'org/model-99,', ("found 'org/model-99'",
+                                                 'models.csv')),
+    'score of an unknown model':
+    ('scores', 'org/model-3,', 'other,', ('scores.csv: ',
+                                          "losses.csv, found 'other'")),
+    'model twice':
+    ('losses', 'org/model-3,', 'org/model-2,', ('line 5', "'org/model-2'")),
+    'scored twice': ('scores', 'org/model-3,', 'org/model-2,',
+                     ('line 5', "'org/model-2'")),
+    'described twice': ('models', 'org/model-3,', 'org/model-2,',
+                        ('line 5', "'org/model-2'")),
+    'benchmark twice': ('benchmarks', 'hard,', 'easy,', ('line 3', "'easy'")),
+    'percent': ('scores', 'org/model-3,0.', 'org/model-3,',
+                ("line 5, column 'easy'", 'percent', 'divide them by 100')),
+    'text for a loss': ('losses', 'org/model-3,', 'org/model-3,n/a',
+                        ("line 5, column 't0'", "'n/a")),
+    'text for a score': ('scores', 'org/model-3,', 'org/model-3,?',
+                         ("column 'easy'", "'?")),
+    'chance in percent': ('benchmarks', 'easy,0.25', 'easy,25',
+                          ("column 'chance'", "'25'",
+                           'divide percentages by 100')),
+    'chance of 1': ('benchmarks', 'easy,0.25', 'easy,1', ("column 'chance'",
+                                                          "'1'")),
+    'negative chance': ('benchmarks', 'easy,0.25', 'easy,-0.1',
+                        ("column 'chance'", "'-0.1'")),
+    'unknown split': ('models', ',train', ',dev', ("column 'split'", "'dev'")),
+    'unknown benchmark': ('benchmarks', 'easy,', 'eazy,', ("column 'easy'",
+                                                           'benchmarks.csv')),
+    'line break in a name': ('scores', 'org/model-3,', '"a\nb",',
+                             ('scores.csv: ', r"'a\nb'")),
+}
+
+
+@pytest.mark.parametrize('table, old, new, parts', BAD.values(), ids=BAD)
+@pytest.mark.parametrize('more', [(), ('--leave-family-out', )],
+                         ids=['split', 'families'])  # yapf: disable
+def test_bad_table(tmp_path, arguments, capsys, table, old, new, parts, more):
+    change(tmp_path, table, old, new)
+    assert main([*arguments, *more]) == 2
+    captured = capsys.readouterr()
+    assert_says(captured.err, *parts)
+    assert captured.out == ''
+    assert not (tmp_path / 'out').exists()
+
+
+def test_bad_table_by_subprocess(tmp_path, arguments):
+    change(tmp_path, 'scores', 'org/model-3,0.', 'org/model-3,')
+    process = run(*arguments)
+    assert process.returncode == 2
+    assert_says(process.stderr, 'scores.csv, line 5', 'divide them by 100')
+    assert process.stdout == ''
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('table', range(4))
+def test_missing_file(tmp_path, arguments, capsys, table):
+    path = inputs(tmp_path)[table]
+    path.unlink()
+    assert main(arguments) == 2
+    assert_says(capsys.readouterr().err, str(path), 'Check the path')
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('option', ['--fit', '--predict'])
+def test_empty_split(tmp_path, arguments, capsys, option):
+    path = tmp_path / 'in/models.csv'
+    path.write_text(path.read_text('utf-8').replace(',val', ',test'), 'utf-8')
+    other = {'--fit': '--predict', '--predict': '--fit'}[option]
+    assert main([*arguments, option, 'val', other, 'train']) == 2
+    assert_says(capsys.readouterr().err, "split 'validation'",
+                "['test', 'train']")
+    assert not (tmp_path / 'out').exists()
+
+
+def test_an_output_that_cannot_be_written(tmp_path, arguments, capsys):
+    (tmp_path / 'out/report.md').mkdir(parents=True)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith('error: ') and 'report.md' in error
+
+
+def test_models_cannot_be_fitted_on_and_predicted(tmp_path, arguments, capsys):
+    assert main([*arguments, '--fit', 'train', 'test']) == 2
+    assert_says(capsys.readouterr().err, "['test'] in both",
+                'use --leave-family-out')
+    assert not (tmp_path / 'out').exists()
+
+
+def test_a_single_family_cannot_be_left_out(tmp_path, arguments, capsys):
+    text = (tmp_path / 'in/models.csv').read_text('utf-8')
+    for family in range(7):
+        text = text.replace(f'family-{family}', 'one')
+    (tmp_path / 'in/models.csv').write_text(text, 'utf-8')
+    assert main([*arguments, '--leave-family-out']) == 2
+    assert_says(capsys.readouterr().err, 'at least two families', "['one']")
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('below', ['', 'a', 'a/b'])
+def test_out_is_a_file(tmp_path, arguments, capsys, below):
+    (tmp_path / 'out').write_text('mine', 'utf-8')
+    out = tmp_path / 'out' / below
+    assert main([*arguments, '--out', str(out)]) == 2
+    # At once, not after the computation with its progress bar.
+    assert_says(capsys.readouterr().err, f'--out {out}: expected a folder',
+                f'the file {tmp_path / "out"}')
+    assert (tmp_path / 'out').read_text('utf-8') == 'mine'
+
+
+def test_out_is_a_file_by_subprocess(tmp_path, arguments):
+    (tmp_path / 'out').write_text('mine', 'utf-8')
+    process = run(*arguments)
+    assert process.returncode == 2
+    assert_says(process.stderr, '--out')
+
+
+@pytest.mark.parametrize('bad, said', [
+    (['--solver', 'best'], "invalid choice: 'best'"),
+    (['--fit', 'dev'], "invalid choice: 'dev'"),
+    (['--predict'], 'expected at least one argument'),
+    (['--seed', '-1'], "a whole number, 0 or more, found '-1'"),
+    (['--seed', 'x'], "a whole number, 0 or more, found 'x'"),
+    (['--learn'], 'unrecognized arguments: --learn'),
+])
+def test_bad_argument(tmp_path, arguments, capsys, bad, said):
+    with pytest.raises(SystemExit) as exit:
+        main([*arguments, *bad])
+    assert exit.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
+
+
+def test_missing_argument(arguments, capsys):
+    for name in ('--losses', '--scores', '--models', '--benchmarks', '--out'):
+        place = arguments.index(name)
+        with pytest.raises(SystemExit) as exit:
+            main(arguments[:place] + arguments[place + 2:])
+        assert exit.value.code == 2
+        assert name in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_unknown_solver_by_subprocess(arguments):
+    process = run(*arguments, '--solver', 'best')
+    assert process.returncode == 2
+    assert "invalid choice: 'best'" in process.stderr
+    assert 'Traceback' not in process.stderr
+
+
+def test_help():
+    process = run('--help')
+    assert process.returncode == 0
+    for option in ('--losses', '--fit', '--leave-family-out', '--seed'):
+        assert option in process.stdout
+
+
+def test_arguments_of_the_process(monkeypatch, capsys):
+    monkeypatch.setattr(sys, 'argv', ['fit_from_tables.py', '--help'])
+    with pytest.raises(SystemExit) as exit:
+        main()
+    assert exit.value.code == 0
+    assert 'usage: fit_from_tables.py' in capsys.readouterr().out

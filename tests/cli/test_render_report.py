@@ -1,0 +1,133 @@
+"""The command line: what it writes, and what it says of bad input."""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from csv_plugin.cli import render_report
+from csv_plugin.core.predictions import Prediction
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
+from csv_plugin.io.text_sets import write_texts
+from csv_plugin.report.leaderboard_files import write_leaderboard
+from csv_plugin.report.leaderboards import Leaderboard
+from tests.runs import OTHER_TEXTS, TEXTS, train, write_run
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / 'tools/render_report.py'
+
+main = render_report.main
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory) -> Path:
+    """A run, and beside it predictors, texts and tables."""
+    folder = tmp_path_factory.mktemp('report')
+    (folder / 'run/summary').mkdir(parents=True)
+    write_run(folder / 'run', {'new': 1.1})
+    place = 'new', 'easy'
+    board = Leaderboard(
+        ('new', ), ('easy', ), ('losses', ), {place: 61.25},
+        {('losses', *place): Prediction(0.5, 0.3, 0.7, 0.9, False, False)},
+        {'new': 'new'})
+    write_leaderboard(folder / 'run/summary/leaderboard_1', board)
+    save_predictor(train(), folder / 'p')
+    write_texts(folder / 'texts.jsonl', TEXTS)
+    write_texts(folder / 'other.jsonl', OTHER_TEXTS)
+    write_csv(folder / 's.csv', ('model', 'easy'), [('new', 0.4375)])
+    write_csv(folder / 'm.csv', ('model', 'family', 'split'),
+              [('fit-0', 'Zebra', 'train')])
+    return folder
+
+
+def test_leaderboard_alone(folder, capsys):
+    run = folder / 'run'
+    before = sorted(os.listdir(run))
+    assert main([str(run)]) == 0
+    assert str(run / 'report.html') in capsys.readouterr().out
+    html = (run / 'report.html').read_text('utf-8')
+    assert '61.2' in html and '50.0' in html and 'losses' in html
+    assert sorted(os.listdir(run)) == sorted([*before, 'report.html'])
+    (run / 'report.html').unlink()
+
+
+def test_all_options(folder, tmp_path, capsys):
+    out = tmp_path / 'page.html'
+    assert main([
+        str(folder / 'run'), '--predictor', f'mine={folder / "p"}',
+        '--predictor', f'again={folder / "p"}', '--texts',
+        str(folder / 'texts.jsonl'), '--scores',
+        str(folder / 's.csv'), '--models',
+        str(folder / 'm.csv'), '--out',
+        str(out)
+    ]) == 0
+    html = out.read_text('utf-8')
+    assert '43.8' in html and '61.2' not in html
+    assert html.index('<bdi>mine') < html.index('<bdi>again')
+    assert 'Zebra' in html and '>ab</span>' in html
+    assert os.listdir(tmp_path) == ['page.html']
+    assert not (folder / 'run/report.html').exists()
+
+
+@pytest.mark.parametrize('arguments, says', [
+    (['none'], 'none: expected a run'),
+    (['none', '--predictor', 'p=p'], 'a run with a summary'),
+    (['run', '--predictor', 'p=none'], 'No such file'),
+    (['run', '--predictor', 'p=p', '--predictor', 'p=p'], "'p' twice"),
+    (['run', '--predictor', 'p=p', '--texts', 'none'], 'can be read'),
+    (['run', '--predictor', 'p=p', '--texts', 'other.jsonl'], 'texts: '),
+    (['run', '--predictor', 'p=p', '--scores', 'none'], 'can be read'),
+    (['run', '--models', 'none'], 'can be read'),
+    (['run', '--out', 'none/page.html'], 'existing folder'),
+    (['run', '--out', 'run'], 'run: expected the name of a file'),
+    # Before anything is read.
+    (['none', '--predictor', 'p=p', '--out', 'run'], 'name of a file'),
+])  # yapf: disable
+def test_bad_input_is_one_line(folder, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob('*'))
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('error: ') and error.count('\n') == 1
+    assert says in error
+    assert sorted(folder.rglob('*')) == before
+
+
+@pytest.mark.parametrize('arguments, says', [
+    (['run', '--predictor', 'p'], "LABEL=FILE, found 'p'"),
+    (['run', '--predictor', '=p'], 'LABEL=FILE'),
+    (['run', '--predictor', 'p='], 'LABEL=FILE'),
+    (['run', '--texts', 't'], '--texts needs --predictor'),
+    (['run', '--scores', 's'], '--scores needs --predictor'),
+])
+def test_wrong_options(capsys, arguments, says):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_as_a_script(folder, tmp_path):
+    out = tmp_path / 'page.html'
+    process = subprocess.run(
+        [sys.executable, SCRIPT, folder / 'run', '--out', out],
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True, text=True)  # yapf: disable
+    assert process.returncode == 0, process.stderr
+    assert out.is_file() and process.stderr == ''
+
+
+def test_folder_whose_name_is_no_text(folder, tmp_path, capsys):
+    """As file systems allow; shown, but not written as it is."""
+    run = tmp_path / 'r\udcff'
+    try:
+        shutil.copytree(folder / 'run', run)
+    except OSError as error:
+        pytest.skip(f'the file system refuses the name: {error}')
+    assert main([str(run)]) == 0
+    assert 'r⟨U+DCFF⟩' in capsys.readouterr().out
+    html = (run / 'report.html').read_text('utf-8')
+    assert '<bdi>r⟨U+DCFF⟩</bdi>' in html

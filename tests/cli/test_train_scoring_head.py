@@ -1,0 +1,444 @@
+"""From runs, dumps or a collection to a predictor and its report."""
+import csv
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
+
+from csv_plugin.cli import train_scoring_head
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.splits import paper_split
+from csv_plugin.core.texts import TextSet
+from csv_plugin.demo import shipped
+from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
+                                      read_collection)
+from csv_plugin.io.dumps import TokenLossDump, read_dump, write_dump
+from csv_plugin.io.paper import paper_scores
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.io.tables import write_csv
+from csv_plugin.io.text_sets import write_texts
+from csv_plugin.lm.head.paper_head import train_paper_head
+from csv_plugin.report import training_files
+
+TOOL = shipped.ZOO.parents[2] / 'tools/train_scoring_head.py'
+SCORING = [
+    '--scoring-lm',
+    str(shipped.SCORING_LM), '--tokenizer',
+    str(shipped.SCORING_TOKENIZER)
+]
+CHOSEN = [
+    f'{series}-{size}@{percent}' for series in 'abcd' for size in ('xs', 'm')
+    for percent in (35, 65, 100)
+]
+
+
+@pytest.fixture(scope='module')
+def tool():
+    torch.set_num_threads(1)
+    return train_scoring_head
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Drawing them takes longer than all the rest."""
+    monkeypatch.setattr(training_files.TrainingOutcome, '_pictures',
+                        lambda *_: iter(()))
+
+
+def write_parts(folder, models_of, texts):
+    """Dumps of the zoo on some texts, under new names."""
+    folder.mkdir(exist_ok=True)
+    for name, model in models_of.items():
+        dump = read_dump(shipped.COLLECTION / f'{model}.parquet')
+        info = replace(dump.info, fingerprint=texts.fingerprint, model=name)
+        part = [t for t in dump.texts if t.text_id in texts.ids]
+        write_dump(folder / f'{name}.parquet',
+                   TokenLossDump(info, tuple(part)))
+
+
+def write_run(folder, dumps, fingerprint, rows):
+    for model in CHOSEN:
+        path = folder / 'predictions' / model
+        path.mkdir(parents=True)
+        target = path / f'{dataset_abbr(fingerprint)}.parquet'
+        target.hardlink_to(dumps / f'{model}.parquet')
+    (folder / 'summary').mkdir()
+    write_csv(folder / 'summary/summary_1.csv',
+              ('dataset', 'version', 'metric', 'mode', *CHOSEN), rows)
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    """A run of 24 checkpoints, 12 texts and one benchmark, and its parts."""
+    root = tmp_path_factory.mktemp('world')
+    whole = read_collection(shipped.COLLECTION)
+    of_scenes = [t for t in whole.texts if t.source == 'scenes']
+    texts = TextSet(tuple(of_scenes[:12]))
+    scores = whole.accuracies.select(CHOSEN).column('scenes')
+    write_parts(root / 'dumps', {m: m for m in CHOSEN}, texts)
+    write_run(root / 'run', root / 'dumps', texts.fingerprint,
+              [('scenes', '1f', 'accuracy', 'ppl', *(100 * scores))])
+    write_texts(root / TEXTS, texts)
+    write_texts(root / 'others.jsonl', TextSet(tuple(of_scenes[1:13])))
+    write_csv(
+        root / MODELS, ('model', 'family', 'split', 'params_b'),
+        [(m, m[0], 'test' if m[0] == 'd' else 'train', whole.info[m].params_b)
+         for m in CHOSEN])
+    write_csv(root / 'unsplit.csv', ('model', 'family'),
+              [(m, m[0]) for m in CHOSEN])
+    write_csv(root / 'more.csv', ('model', 'family', 'split'),
+              [(m, m[0], 'train') for m in [*CHOSEN, 'x@1', 'x@2']])
+    write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
+              [('scenes', .25, 240)])
+    write_csv(root / SCORES, ('model', 'scenes'), zip(CHOSEN, scores))
+    return root
+
+
+def dumps(world):
+    return [str(path) for path in sorted((world / 'dumps').iterdir())]
+
+
+def options(world, source='runs', **changes):
+    """Options of a call that works, some of them changed or left out."""
+    found = {
+        source: [str(world / 'run')] if source == 'runs' else dumps(world),
+        'texts': [str(world / TEXTS)],
+        'models': [str(world / MODELS)],
+        'benchmarks': [str(world / BENCHMARKS)],
+        'fit': ['train'],
+        **changes
+    }
+    return [*SCORING] + [
+        x for name, values in found.items() if values is not None
+        for x in (f'--{name.replace("_", "-")}', *values)
+    ]
+
+
+@pytest.fixture(scope='module')
+def made(tool, world, tmp_path_factory):
+    """What a call leaves, pictures and all."""
+    out = tmp_path_factory.mktemp('made') / 'new'
+    assert tool.main([*options(world), '--out', str(out)]) == 0
+    return out
+
+
+def rows_of(out):
+    with (out / 'predictions.csv').open(encoding='utf-8') as file:
+        return {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
+
+
+def values_of(out):
+    return [float(row['predicted']) for row in rows_of(out).values()]
+
+
+def test_from_runs_to_a_predictor(made):
+    report = (made / 'report.md').read_text('utf-8')
+    assert all(
+        name in report
+        for name in ('6 models predicted from 18', 'salience', 'uniform',
+                     'constant', 'label-token',
+                     'python tools/train_scoring_head.py --scoring-lm'))
+    board = (made / 'leaderboard.md').read_text('utf-8')
+    assert 'd-m@100' in board and 'a-m@100' not in board
+    rows = rows_of(made)
+    assert list(rows) == [(model, 'scenes') for model in CHOSEN]
+    for (model, _), row in rows.items():
+        assert row['in_sample'] == str(int(model[0] != 'd'))
+        assert row['split'] == ('test' if model[0] == 'd' else 'train')
+    predictor = load_predictor(made / 'predictor.safetensors')
+    collection = read_collection(made / 'collection')
+    found = predictor.predict_losses(collection.losses,
+                                     collection.texts.fingerprint)
+    np.testing.assert_array_equal(found.values[:, 0], values_of(made))
+
+
+def test_it_leaves_all_of_its_files(made):
+    assert sorted(path.name for path in made.iterdir()) == [
+        'collection', 'leaderboard.md', 'pictures', 'predictions.csv',
+        'predictor.safetensors', 'report.md', 'states.safetensors',
+        'training_curve.csv'
+    ]
+    pictures = ('capability', 'convergence', 'methods', 'training_curve')
+    assert sorted(path.name for path in (made / 'pictures').iterdir()) == [
+        f'{name}.{kind}' for name in pictures for kind in ('png', 'svg')
+    ]
+
+
+def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
+                                     capsys):
+    """And the collection of an earlier call gives the same again."""
+    assert tool.main([
+        '--collection',
+        str(made / 'collection'), *SCORING, '--fit', 'train', '--out',
+        str(tmp_path / 'new')
+    ]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        '24 models, 18 to fit to, losses on 12 texts',
+        'scenes: 24 scores, 18 of them to fit to', '6 models predicted from 18'
+    ]
+    assert '| scenes ' in lines[6]
+    for name in ('predictions.csv', 'predictor.safetensors'):
+        assert (tmp_path / 'new' / name).read_bytes() == (made /
+                                                          name).read_bytes()
+
+
+def test_a_collection_has_its_tables(tool, made, tmp_path, capsys):
+    """What would be ignored is refused."""
+    line = last_line(tool, [
+        '--collection',
+        str(made / 'collection'), *SCORING, '--chance', 'scenes=0.5',
+        '--models', 'mine.csv'
+    ], tmp_path, capsys)
+    assert 'found --models, --chance' in line
+
+
+def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures):
+    """Benchmarks by name, with the chance level that the table has."""
+    arguments = options(
+        world, 'dumps', scores=[str(world / SCORES)], benchmarks=['scenes'],
+        chance=['scenes=0.25'])  # yapf: disable
+    assert tool.main([*arguments, '--out', str(tmp_path)]) == 0
+    np.testing.assert_allclose(values_of(tmp_path), values_of(made), atol=1e-9)
+    assert read_collection(tmp_path / 'collection').accuracies.chance == .25
+
+
+@pytest.fixture
+def heads(monkeypatch):
+    """What the training of heads is given, and makes."""
+    seen = []
+
+    def watched(*arguments):
+        seen.append((*arguments[:3], train_paper_head(*arguments)))
+        return seen[-1][-1]
+
+    monkeypatch.setattr('csv_plugin.report.training_curves.train_paper_head',
+                        watched)
+    return seen
+
+
+def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
+                                        heads):
+    table = tmp_path / MODELS
+    sizes = {'35': 1, '65': 2, '100': 3}
+    write_csv(table, ('model', 'family', 'params_b'),
+              [(m, m[:2], sizes[m.split('@')[1]]) for m in CHOSEN])
+    arguments = options(
+        world, models=[str(table)], split=['family-size'], method=['paper'],
+        optimiser=['adam'], learning_rate=['0.05'], steps=['4'],
+        fit=['train', 'validation'], seed=['7'])  # yapf: disable
+    assert tool.main([*arguments, '--out', str(tmp_path / 'new')]) == 0
+    split = {'35': 'train', '65': 'validation', '100': 'test'}
+    for (model, _), row in rows_of(tmp_path / 'new').items():
+        assert row['split'] == split[model.split('@')[1]]
+        assert row['in_sample'] == str(int(not model.endswith('@100')))
+    (training, validation, settings, head), = heads
+    assert (settings.optimiser, settings.learning_rate,
+            settings.n_steps) == ('adam', .05, 4)
+    assert training.seed == 7
+    assert validation == [m for m in CHOSEN if m.endswith('@65')]
+    predictor = load_predictor(tmp_path / 'new/predictor.safetensors')
+    assert predictor.benchmarks[0].solver == 'paper'
+    np.testing.assert_array_equal(predictor.matrix.toarray(),
+                                  head.predictor.matrix.toarray())
+    with (tmp_path / 'new/training_curve.csv').open() as file:
+        curve = list(csv.DictReader(file))
+    assert [row['step'] for row in curve] == list('01234')
+    assert [row['kept'] for row in curve].count('1') == 1
+    report = (tmp_path / 'new/report.md').read_text('utf-8')
+    assert 'MSE paper' in report and 'MSE salience' not in report
+
+
+def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
+                                              tmp_path):
+    seen = []
+
+    def stopped(*arguments):
+        seen.append(arguments)
+        raise InputError('the model', 'one', 'none', 'Stop.')
+
+    monkeypatch.setattr(tool, 'load_scoring_lm', stopped)
+    for more in ([], ['--trust-remote-code']):
+        assert tool.main([
+            '--collection',
+            str(made / 'collection'), '--scoring-lm', 'a/b', '--fit', 'train',
+            '--out',
+            str(tmp_path), *more
+        ]) == 2
+    assert seen == [('a/b', None, False), ('a/b', None, True)]
+
+
+def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
+                                      heads):
+    """Losses of other models under their names: no table is needed."""
+    texts = read_collection(shipped.COLLECTION).texts
+    few = TextSet(texts.texts[:4])
+    scores = paper_scores()
+    names = [model for model in paper_split() if model in scores.models]
+    zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.parquet'))]
+    write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
+    write_texts(tmp_path / TEXTS, few)
+    files = [str(path) for path in (tmp_path / 'dumps').iterdir()]
+    assert tool.main([
+        '--dumps', *files, '--texts',
+        str(tmp_path / TEXTS), '--scores', 'paper', '--split', 'paper',
+        '--benchmarks', 'gsm8k', 'mmlu', *SCORING, '--method', 'paper',
+        '--steps', '2', '--out',
+        str(tmp_path / 'new')
+    ]) == 0
+    (_, validation, settings, _), = heads
+    assert (settings.optimiser, settings.learning_rate) == ('sgd', 1e-3)
+    assert validation == [m for m in names if paper_split()[m] == 'validation']
+    rows = rows_of(tmp_path / 'new')
+    assert list(rows) == [(m, b) for m in names for b in ('gsm8k', 'mmlu')]
+    for (model, benchmark), row in rows.items():
+        assert row['split'] == paper_split()[model]
+        known = scores.select([model]).column(benchmark)[0]
+        assert row['observed'] == str(float(known))
+        assert row['in_sample'] == str(int(row['split'] != 'test'))
+
+
+def last_line(tool, arguments, out, capsys):
+    """The one line of an error; nothing is left beside the output folder."""
+    assert tool.main([*arguments, '--out', str(out)]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith('error: ')
+    assert not (out / 'predictor.safetensors').exists()
+    return line
+
+
+@pytest.mark.parametrize('source, changes, message', [
+    ('runs', dict(models=['nowhere.csv']), 'nowhere.csv'),
+    ('runs', dict(models=None), 'a table of models, found none'),
+    ('runs', dict(texts=None), 'expected --texts and --benchmarks'),
+    ('runs', dict(benchmarks=None), 'expected --texts and --benchmarks'),
+    ('runs', dict(texts=['{}/others.jsonl']),
+     'a dump of every model on these texts'),
+    ('dumps', dict(texts=['{}/others.jsonl'], scores=['{}/scores.csv']),
+     'expected losses on the texts'),
+    ('runs', dict(models=['{}/more.csv']), 'found none of x@1, x@2 ('),
+    ('dumps', dict(models=['{}/more.csv'], scores=['{}/scores.csv']),
+     'found none of x@1, x@2 ('),
+    ('dumps', {}, 'a table of scores beside them, found none'),
+    ('runs', dict(benchmarks=['gsm8k', 'mmlu']), 'found none on gsm8k, mmlu'),
+    ('dumps', dict(benchmarks=['mmlu'], scores=['{}/scores.csv']),
+     'found none on mmlu'),
+    ('runs', dict(benchmarks=['scenes']), 'such as --chance scenes=0.25'),
+    ('runs', dict(benchmarks=['mmlu'], chance=['x=0.5']),
+     "chance level of 'x'"),
+    ('runs', dict(benchmarks=['scenes'], chance=['scenes=25']),
+     'below 1, found 25'),
+    ('runs', dict(fit=['validation']), "models in split 'validation'"),
+    ('runs', dict(models=['{}/unsplit.csv']), 'found no split'),
+    ('runs', dict(models=['{}/unsplit.csv'], split=['family-size']),
+     'params_b of every model, found none of a-xs@35, a-'),
+    ('runs', dict(split=['paper']), "the paper's Table 2, found a-xs@35, a-"),
+    ('dumps', dict(scores=['paper'], benchmarks=['mmlu']),
+     'Use the same names in all tables'),
+    ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
+    ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
+    ('runs', dict(optimiser=['adam'], steps=['3']),
+     'found --optimiser, --steps'),
+    ('runs', dict(method=['paper'], steps=['0']), 'n_steps'),
+])  # yapf: disable
+def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
+                               message):
+    filled = {
+        name: values and [value.format(world) for value in values]
+        for name, values in changes.items()
+    }
+    line = last_line(tool, options(world, source, **filled), tmp_path, capsys)
+    assert message in line
+
+
+def test_a_file_in_the_place_of_the_output_is_told_first(
+        tool, world, capsys):  # yapf: disable
+    line = last_line(tool, options(world), world / TEXTS, capsys)
+    assert 'a folder or a new name' in line
+
+
+def test_settings_that_cannot_be_are_one_line(tool, world, tmp_path, capsys):
+    arguments = options(
+        world, models=[str(world / MODELS)], method=['paper'], steps=['0'])
+    assert 'n_steps' in last_line(tool, arguments, tmp_path, capsys)
+
+
+def test_a_tokenizer_that_loses_text_is_refused(tool, made, tmp_path, capsys):
+    """Characters it does not know are left out without a trace."""
+    backend = Tokenizer(models.BPE(vocab={'a': 0, 'e': 1}, merges=[]))
+    lossy = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token='a')
+    lossy.save_pretrained(tmp_path / 'lossy')
+    arguments = [
+        '--collection',
+        str(made / 'collection'), '--fit', 'train', *SCORING, '--tokenizer',
+        str(tmp_path / 'lossy')
+    ]
+    line = last_line(tool, arguments, tmp_path / 'new', capsys)
+    first = read_collection(made / 'collection').texts.ids[0]
+    assert f'text {first!r}' in line and 'byte' in line
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['--collection', 'c', '--runs', 'r'], 'not allowed with'),
+    (['--scoring-lm', 'x'], 'one of the arguments --runs --dumps'),
+    (['--collection', 'c', '--chance', 'mmlu'], 'such as mmlu=0.25'),
+    (['--collection', 'c', '--split', 'size'], "invalid choice: 'size'"),
+])  # yapf: disable
+def test_options_are_checked(tool, capsys, arguments, message):
+    with pytest.raises(SystemExit):
+        tool.main([*arguments, '--scoring-lm', 'x', '--out', 'o'])
+    assert message in capsys.readouterr().err
+
+
+def test_killed_it_goes_on_to_the_same_predictor(tool, tmp_path, no_pictures):
+    """Killed as soon as a first part of the hidden states is there."""
+    whole = read_collection(shipped.COLLECTION)
+    texts = TextSet(whole.texts.texts[:110])
+    folder = tmp_path / 'collection'
+    write_parts(folder, {m: m for m in CHOSEN}, texts)
+    write_texts(folder / TEXTS, texts)
+    write_csv(folder / MODELS, ('model', 'family', 'split'),
+              [(m, m[0], 'validation' if m[2] == 'm' else 'train')
+               for m in CHOSEN])
+    for name in (SCORES, BENCHMARKS):
+        rows = (shipped.COLLECTION / name).read_text('utf-8').splitlines()
+        table = [row.split(',') for row in rows]
+        if name == SCORES:
+            column = table[0].index('scenes')
+            table = [(row[0], row[column]) for row in table
+                     if row[0] in ('model', *CHOSEN)]
+        write_csv(folder / name, table[0], table[1:])
+    killed, fresh = tmp_path / 'killed', tmp_path / 'fresh'
+
+    def call(out):
+        return [
+            '--collection',
+            str(folder), *SCORING, '--method', 'paper', '--steps', '3',
+            '--optimiser', 'adam', '--out',
+            str(out)
+        ]
+
+    child = subprocess.Popen(
+        [sys.executable, str(TOOL), *call(killed)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL)
+    while not list(killed.glob('states.*')):
+        assert child.poll() is None
+        time.sleep(.002)
+    child.kill()
+    assert child.wait() == -signal.SIGKILL
+    assert not (killed / 'predictor.safetensors').exists()
+    for out in (killed, fresh):
+        assert tool.main(call(out)) == 0
+    for name in ('predictor.safetensors', 'predictions.csv',
+                 'states.safetensors'):
+        assert (killed / name).read_bytes() == (fresh / name).read_bytes()
+    assert not list(killed.glob('states.part*'))

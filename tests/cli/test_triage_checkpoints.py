@@ -1,0 +1,149 @@
+"""The command line on made-up runs, and its watch as a process."""
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from csv_plugin.cli import triage_checkpoints as tool
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
+from tests.runs import model_losses, train, write_losses
+from tests.triage.pretraining import (EARLIER, STEPS, skill_at,
+                                      write_checkpoint, write_runs)
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / 'tools/triage_checkpoints.py'
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp('world')
+    save_predictor(train(), root / 'p.safetensors')
+    write_runs(root / 'old', EARLIER)
+    write_runs(root / 'new', {'good': 1.8, 'bad': 1.0}, 3)
+    return root
+
+
+def call(world, out, *more, dumps='new', history='old'):
+    given = [('--dumps', dumps), ('--history', history)]
+    return tool.main([
+        '--predictor',
+        str(world / 'p.safetensors'), '--out',
+        str(out), *(text for option, name in given if name
+                    for text in (option, str(world / name))), *more
+    ])
+
+
+def forecasts(out):
+    rows = json.loads((out / 'triage.json').read_text('utf-8'))['forecasts']
+    return {(row['run'], row['benchmark']): row for row in rows}
+
+
+def test_files_and_screen(world, tmp_path, capsys):
+    assert call(world, tmp_path / 'out') == 0
+    shown = capsys.readouterr().out
+    assert 'Forecast at the end of the training, best run first' in shown
+    assert str(tmp_path / 'out' / 'triage.png') in shown
+    assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
+
+
+def test_tokens_of_a_table(world, tmp_path):
+    table = tmp_path / 'table.csv'
+    names = [f'{run}@{step}' for run in ('good', 'bad', *EARLIER)
+             for step in STEPS]  # yapf: disable
+    write_csv(table, ('model', 'run', 'step', 'tokens'),
+              [(n, *n.split('@'), float(n.split('@')[1]) * 1e7)
+               for n in names])
+    assert call(world, tmp_path, '--checkpoints', str(table)) == 0
+    row = forecasts(tmp_path)['good', 'easy']
+    assert row['tokens'] == 35e7 and row['budget'] == 1e9
+    assert call(world, tmp_path, '--checkpoints', str(table), '--budget',
+                '2e9') == 0
+    assert forecasts(tmp_path)['good', 'easy']['share'] == 0.175
+
+
+def test_opencompass_runs(world, tmp_path):
+    for step in STEPS[:3]:
+        write_losses(tmp_path / 'run', f'good@{step}',
+                     model_losses(skill_at(step, 1.8)))
+    assert call(
+        world, tmp_path / 'out', '--runs', str(tmp_path / 'run'),
+        dumps=None) == 0
+    assert call(world, tmp_path / 'same') == 0
+    [one, other] = (
+        forecasts(tmp_path / name)['good', 'easy']['forecast']
+        for name in ('out', 'same'))
+    assert one == pytest.approx(other)
+
+
+@pytest.mark.parametrize('more, changes, expected', [
+    ([], dict(dumps=None), '--dumps, --runs or --watch'),
+    ([], dict(dumps='none'), 'nothing of that name'),
+    ([], dict(dumps='old'), 'in both'),
+    ([], dict(dumps='p.safetensors'), "'p.safetensors'"),
+    (['--budget', '20'], {}, 'a budget of 35 or more'),
+    (['--checkpoints', 'none.csv'], {}, 'none.csv'),
+])
+def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
+                               expected):
+    assert call(world, tmp_path / 'out', *more, **changes) == 2
+    captured = capsys.readouterr()
+    error = captured.err.splitlines()[-1]
+    assert error.startswith('error: ') and expected in error
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('option', ['--budget', '--interval'])
+@pytest.mark.parametrize('number', ['0', '-1', 'x', 'nan', 'inf'])
+def test_numbers_must_be_positive(world, tmp_path, capsys, option, number):
+    with pytest.raises(SystemExit):
+        call(world, tmp_path, f'{option}={number}')
+    assert 'expected a positive number' in capsys.readouterr().err
+
+
+def wait_for(check, process):
+    for _ in range(1200):
+        if check():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError('waited in vain')
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_watch(world, tmp_path, number):
+    """Two looks, a half-written file, and a clean end."""
+    folder, out = tmp_path / 'watched', tmp_path / 'out'
+    write_runs(folder, {'good': 1.8}, 2)
+    (folder / 'good@35.parquet').write_bytes(b'PAR1')
+    command = [
+        sys.executable, SCRIPT, '--predictor', world / 'p.safetensors',
+        '--watch', folder, '--history', world / 'old', '--interval', '0.05',
+        '--tensorboard', tmp_path / 'logs', '--out', out
+    ]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT)
+    try:
+        wait_for((out / 'triage.png').exists, process)
+        assert forecasts(out)['good', 'easy']['tokens'] == 20
+        write_checkpoint(folder, 'good@35', skill_at(35, 1.8))
+        wait_for(lambda: forecasts(out)['good', 'easy']['tokens'] == 35,
+                 process)
+        process.send_signal(number)
+        shown, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0 and not errors
+    assert shown.endswith('stopped\n')
+    assert shown.count('Predicted at') == 2
+    assert 'left out, good@35' in shown
+    assert list((tmp_path / 'logs' / 'good').glob('events*'))
+    assert not [p for p in out.iterdir() if p.name.startswith('.')]

@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable, standard_error
+from csv_plugin.core.conventions import InputError
+
+NAN = float('nan')
+TABLE = AccuracyTable(('small', 'large'), ('gsm8k', 'mmlu', 'bbh'),
+                      np.array([[0.1, 0.3, NAN], [0.6, 0.7, 1.0]]),
+                      np.array([0.0, 0.25, 0.2]), np.array([1319, 0, 250]))
+
+
+def test_column_holds_one_accuracy_per_model() -> None:
+    np.testing.assert_array_equal(TABLE.column('gsm8k'), [0.1, 0.6])
+
+
+def test_select_reorders_models_and_keeps_benchmarks() -> None:
+    selected = TABLE.select(['large', 'small'])
+    assert selected.models == ('large', 'small')
+    assert selected.benchmarks == TABLE.benchmarks
+    np.testing.assert_array_equal(selected.values, TABLE.values[::-1])
+    np.testing.assert_array_equal(selected.chance, TABLE.chance)
+    np.testing.assert_array_equal(selected.n_items, TABLE.n_items)
+
+
+def test_select_benchmarks_reorders_columns_and_keeps_models() -> None:
+    names = TABLE.benchmarks[::-1]
+    selected = TABLE.select_benchmarks(names)
+    assert selected.benchmarks == names
+    assert selected.models == TABLE.models
+    np.testing.assert_array_equal(selected.values, TABLE.values[:, ::-1])
+    np.testing.assert_array_equal(selected.chance, TABLE.chance[::-1])
+    np.testing.assert_array_equal(selected.n_items, TABLE.n_items[::-1])
+
+
+def test_select_nothing_leaves_no_model() -> None:
+    assert TABLE.select([]).values.shape == (0, 3)
+
+
+@pytest.mark.parametrize('call, message', [
+    (lambda: TABLE.column('mmul'), "found 'mmul'. Nearest names: mmlu"),
+    (lambda: TABLE.select(['smal']), "found 'smal'. Nearest names: small"),
+    (lambda: TABLE.select(['small', 'small']), "found 'small' twice"),
+    (lambda: TABLE.select_benchmarks(['nope']), "found 'nope'. Nearest"),
+])
+def test_unusable_names_are_refused(call, message) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize('field, value, message', [
+    ('models', ('a', 'a'), "models: expected every name once, found 'a'"),
+    ('benchmarks', ('a', 'b', 'a'), "found 'a' twice"),
+    ('values', np.zeros((3, 2)), r'expected shape \(2, 3\), found \(3, 2\)'),
+    ('chance', np.zeros(2), r'expected shape \(3,\), found \(2,\)'),
+    ('n_items', np.zeros(4), r'expected shape \(3,\), found \(4,\)'),
+    ('values', np.array([[0, 0, 0], [0, 54.3, 0]]),
+     "'large' on 'mmlu': .* found 54.3. Divide percentages by 100"),
+    ('values', np.array([[0, 0, -1], [0, 0, 0]
+                         ]), "'small' on 'bbh': .* found -1"),
+    ('values', np.full((2, 3), np.inf), 'found inf'),
+    ('chance', np.array([0, 1, 0]), "chance level of 'mmlu': .* found 1"),
+    ('chance', np.array([0, 0, -0.1]), "chance level of 'bbh': .* found -0.1"),
+    ('chance', np.array([NAN, 0, 0]), 'found nan'),
+    ('n_items', np.array([-1, 0, 0]), "items of 'gsm8k': .* found -1"),
+    ('n_items', np.array([0, 0.5, 0]), "items of 'mmlu': .* found 0.5"),
+    ('n_items', np.array([0, 0, NAN]), "items of 'bbh': .* found nan"),
+])
+def test_inconsistent_tables_are_refused(field, value, message) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(TABLE, **{field: value})
+
+
+def test_standard_error_broadcasts_and_is_nan_where_unknown() -> None:
+    expected = [[np.sqrt(0.1 * 0.9 / 1319), NAN, NAN],
+                [np.sqrt(0.6 * 0.4 / 1319), NAN, 0.0]]
+    np.testing.assert_allclose(
+        standard_error(TABLE.values, TABLE.n_items), expected, rtol=1e-15)
+
+
+def test_standard_error_is_the_spread_of_repeated_exams() -> None:
+    exams = np.random.default_rng(0).binomial(200, 0.3, size=20_000) / 200
+    assert standard_error(0.3, 200) == pytest.approx(exams.std(), rel=0.02)
+
+
+@pytest.mark.parametrize('accuracy', [54.3, -0.1])
+def test_standard_error_refuses_what_is_no_fraction(accuracy) -> None:
+    with pytest.raises(InputError, match=f'found {accuracy}'):
+        standard_error([NAN, accuracy], 100)

@@ -1,0 +1,144 @@
+"""Dumps of a run: the right file, all parts of it, or what is there."""
+import os
+from pathlib import Path
+
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
+                                          reason_kept)
+from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
+
+LOSSES = model_losses(0.5)
+FINGERPRINT = TEXTS.fingerprint
+
+
+def read_ids(work_dir: Path, model: str = 'm') -> list[str]:
+    dump = read_run_dump(work_dir, model, FINGERPRINT)
+    assert dump.info.fingerprint == FINGERPRINT
+    return [text.text_id for text in dump.texts]
+
+
+def test_where_a_dump_lies(tmp_path):
+    path = write_losses(tmp_path, 'm', LOSSES)
+    assert path.relative_to(tmp_path) == Path(
+        'predictions', 'm', f'salience_texts-{FINGERPRINT[:12]}.parquet')
+    assert read_ids(tmp_path) == list(TEXTS.ids)
+
+
+@pytest.mark.parametrize('model', ['org/model', 'm[1]*', '模型', 'a b'])
+def test_any_model_name(tmp_path, model):
+    write_losses(tmp_path, model, LOSSES)
+    assert len(read_ids(tmp_path, model)) == 5
+
+
+def test_parts_are_joined(tmp_path):
+    write_losses(tmp_path, 'm', LOSSES[3:], part='_10')
+    write_losses(tmp_path, 'm', LOSSES[:2], part='_0')
+    assert read_ids(tmp_path) == ['t0', 't1', 't3', 't4']
+    write_losses(tmp_path, 'm', LOSSES[2:3], part='_1')
+    assert read_ids(tmp_path) == list(TEXTS.ids)
+
+
+def test_an_undivided_dump_comes_first(tmp_path):
+    write_losses(tmp_path, 'm', model_losses(0.9)[:1], part='_0')
+    path = write_losses(tmp_path, 'm', LOSSES)
+    assert len(read_ids(tmp_path)) == 5
+    path.unlink()
+    assert read_ids(tmp_path) == ['t0']
+
+
+def test_other_files_do_not_matter(tmp_path):
+    path = write_losses(tmp_path, 'm', LOSSES)
+    for name in ('x', '_0.tmp', '_a'):
+        path.with_name(f'{path.stem}{name}.parquet').write_bytes(b'')
+    path.with_name(f'.0123.{path.name}').write_bytes(b'')
+    path.with_name('mmlu.parquet').write_bytes(b'')
+    assert len(read_ids(tmp_path)) == 5
+
+
+def test_two_validation_sets_in_one_run(tmp_path):
+    write_losses(tmp_path, 'm', model_losses(0.1, OTHER_TEXTS), OTHER_TEXTS)
+    with pytest.raises(InputError) as caught:
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+    assert (f'expected a dump of {dataset_abbr(FINGERPRINT)}, found those of '
+            f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.') in str(caught.value)
+    write_losses(tmp_path, 'm', LOSSES)
+    assert len(read_ids(tmp_path)) == 5
+    other = read_run_dump(tmp_path, 'm', OTHER_TEXTS.fingerprint)
+    assert other.info.fingerprint == OTHER_TEXTS.fingerprint
+
+
+def test_no_dump(tmp_path):
+    for _ in range(2):
+        with pytest.raises(InputError, match='found none.*logs') as caught:
+            read_run_dump(tmp_path, 'm', FINGERPRINT)
+        # The same for all models, so that a report says it once.
+        assert 'm/' not in str(caught.value)
+        os.makedirs(tmp_path / 'predictions' / 'm', exist_ok=True)
+
+
+@pytest.mark.parametrize('part', ['', '_1'])
+def test_why_there_is_no_dump(tmp_path, part):
+    path = write_losses(tmp_path, 'm', LOSSES[2:], part=part)
+    path.unlink()
+    for error in (InputError('text', 'a', 'b',
+                             'Do c.'), ValueError('No space\nleft')):
+        with pytest.raises(type(error)), reason_kept(path):
+            raise error
+    # As where half a validation set was scored.
+    if part:
+        write_losses(tmp_path, 'm', LOSSES[:2], part='_0')
+    with pytest.raises(InputError) as caught:
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+    assert str(caught.value) == (
+        f'token losses: expected a dump of {dataset_abbr(FINGERPRINT)}, found '
+        'this error: ValueError No space left. Run again with -r to try again.'
+    )
+    # Partitioned in another way, the run was finished.
+    if not part:
+        write_losses(tmp_path, 'm', LOSSES, part='_0')
+        assert len(read_ids(tmp_path)) == 5
+    with reason_kept(path):
+        write_losses(tmp_path, 'm', LOSSES[2:], part=part)
+    assert len(read_ids(tmp_path)) == (5 if part else 3)
+    assert not list(path.parent.glob('*.txt'))
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    """Even the reason may find no room; the error is told all the same."""
+
+    def full(*_):
+        raise OSError(28, 'No space left on device')
+
+    dump = tmp_path / 'm.parquet'
+    for n_notes in (1, 0):
+        with pytest.raises(InputError, match=f'{dump}: .*No space.*Make room'):
+            with reason_kept(dump):
+                full()
+        assert len(os.listdir(tmp_path)) == n_notes
+        monkeypatch.setattr(Path, 'write_text', full)
+
+
+def test_no_folder_for_the_reason(tmp_path):
+    with pytest.raises(ValueError, match='the first error'):
+        with reason_kept(tmp_path / 'none' / 'm.parquet'):
+            raise ValueError('the first error')
+
+
+def test_unreadable_dump(tmp_path):
+    path = write_losses(tmp_path, 'm', LOSSES)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=str(path)):
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match=str(path)):
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+
+
+def test_parts_that_contradict_each_other(tmp_path):
+    write_losses(tmp_path, 'm', LOSSES, part='_0')
+    write_losses(tmp_path, 'm', model_losses(0.9), part='_1')
+    with pytest.raises(InputError, match='different ones on'):
+        read_run_dump(tmp_path, 'm', FINGERPRINT)

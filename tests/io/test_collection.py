@@ -1,0 +1,167 @@
+"""Folders of dumps and scores."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.collection import read_collection, write_collection
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
+from csv_plugin.io.text_sets import write_texts
+from tests.io.dump_files import OTHER_TEXTS, TEXTS, dump, write_dumps
+
+MODELS = {'m@1': 'train', 'm@2': 'validation', 'n': 'test'}
+
+
+def write_folder(folder, scores='model,exam\nm@1,0.5\nn,0.75\n', split=True):
+    write_texts(folder / 'texts.jsonl', TEXTS)
+    rows = [
+        f'{model},{model[0]}' + f',{name}' * split
+        for model, name in MODELS.items()
+    ]
+    (folder / 'models.csv').write_text('\n'.join(
+        ['model,family' + ',split' * split, *rows]))
+    (folder / 'scores.csv').write_text(scores)
+    (folder /
+     'benchmarks.csv').write_text('benchmark,chance,n_items\nexam,0.25,40\n')
+    write_dumps(folder, {m: i + .5 for i, m in enumerate(MODELS)})
+
+
+def test_everything_is_joined_by_model(tmp_path):
+    write_folder(tmp_path)
+    seen = []
+    found = read_collection(tmp_path, lambda models: seen.extend(models) or
+                            models)  # yapf: disable
+    assert seen == list(MODELS)
+    assert found.texts.fingerprint == TEXTS.fingerprint
+    assert [t.text_id for t in found.losses['n']] == ['a', 'b']
+    assert [losses[0].losses[0]
+            for losses in found.losses.values()] == [.5, 1.5, 2.5]
+    assert found.accuracies.models == tuple(MODELS)
+    np.testing.assert_array_equal(
+        found.accuracies.column('exam'), [.5, np.nan, .75])
+    assert found.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
+    assert found.models_in('train', 'test') == ('m@1', 'n')
+    assert list(found.losses_of(['n', 'm@1'])) == ['n', 'm@1']
+
+
+def test_on_some_texts(tmp_path):
+    write_folder(tmp_path)
+    part = read_collection(tmp_path).on(TextSet(TEXTS.texts[1:]))
+    assert part.texts.ids == ('b', )
+    assert [t.text_id for t in part.losses['m@1']] == ['b']
+
+
+def test_coverage_tells_who_has_no_score(tmp_path):
+    write_folder(
+        tmp_path, scores='model,exam,quiz\nm@1,0.5,\nm@2,,\nn,0.75,1\n')
+    with (tmp_path / 'benchmarks.csv').open('a') as file:
+        file.write('quiz,0,\n')
+    collection = read_collection(tmp_path)
+    assert collection.coverage(['m@1', 'n']) == [
+        '3 models, 2 to fit to, losses on 2 texts',
+        'exam: 2 scores, 2 of them to fit to, none of m@2',
+        'quiz: 1 scores, 1 of them to fit to, none of m@1, m@2'
+    ]
+    with pytest.raises(InputError, match="'quiz': expected one of a model"):
+        collection.coverage(['m@1', 'm@2'])
+    write_folder(tmp_path, 'model,exam\nm@1,0.5\nm@2,0\nn,0.75\n')
+    assert read_collection(tmp_path).coverage(
+        ['n'])[1:] == ['exam: 3 scores, 1 of them to fit to']
+
+
+def test_what_is_fitted_to_by_default(tmp_path):
+    write_folder(tmp_path)
+    collection = read_collection(tmp_path)
+    splits = {m: known.split for m, known in collection.info.items()}
+    assert set(splits.values()) == {'test', 'train', 'validation'}
+    assert collection.models_to_fit() == tuple(m for m in splits
+                                               if splits[m] != 'test')
+    assert collection.models_to_fit(['test']) == tuple(m for m in splits
+                                                       if splits[m] == 'test')
+    info = {m: replace(known, split='') for m, known in
+            collection.info.items()}  # yapf: disable
+    with pytest.raises(InputError, match='no split'):
+        replace(collection, info=info).models_to_fit()
+
+
+def test_benchmarks_that_means_leave_out(tmp_path):
+    write_folder(tmp_path)
+    assert read_collection(tmp_path).side == ()
+    (tmp_path / 'benchmarks.csv'
+     ).write_text('benchmark,chance,n_items,main\nexam,0.25,,0\n')
+    assert read_collection(tmp_path).side == ('exam', )
+
+
+def test_what_does_not_fit_is_refused(tmp_path):
+    write_folder(tmp_path, scores='model,exam\nstranger,0.5\n')
+    with pytest.raises(InputError, match="models.csv, found 'stranger'"):
+        read_collection(tmp_path)
+    write_folder(tmp_path)
+    with pytest.raises(
+            InputError,
+            match="in split 'other', found only "
+            r"\['test', 'train', 'validation'\]"):
+        read_collection(tmp_path).models_in('other')
+    (tmp_path / 'n.parquet').unlink()
+    with pytest.raises(InputError, match='n.parquet'):
+        read_collection(tmp_path)
+
+
+def test_losses_on_other_texts_are_refused(tmp_path):
+    write_folder(tmp_path)
+    write_dumps(tmp_path, {'n': 1.}, OTHER_TEXTS)
+    with pytest.raises(
+            InputError, match="dump of 'n'.*earlier wording of 'a'"):
+        read_collection(tmp_path)
+
+
+def test_models_without_splits_have_no_split_to_name(tmp_path):
+    write_folder(tmp_path, split=False)
+    found = read_collection(tmp_path)
+    assert {known.split for known in found.info.values()} == {''}
+    with pytest.raises(InputError, match="in split 'train', found no split"):
+        found.models_in('train')
+
+
+INFO = {
+    'm@1': ModelInfo('m', 'train', .5),
+    'm@2': ModelInfo('m', '', np.nan),
+    'n': ModelInfo('n', 'test', 70.)
+}
+BENCHMARKS = {
+    'exam': BenchmarkInfo(.25, 40, True, ''),
+    'quiz': BenchmarkInfo(0., 0, True, '')
+}
+SCORES = {'m@1': {'exam': 1 / 3}, 'n': {'exam': .75, 'quiz': 0.}}
+
+
+def write(folder):
+    dumps = {model: dump(model, i + .5) for i, model in enumerate(INFO)}
+    write_collection(folder, TEXTS, dumps, INFO, SCORES, BENCHMARKS)
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    write(tmp_path / 'new/collection')
+    found = read_collection(tmp_path / 'new/collection')
+    assert found.texts == TEXTS
+    assert repr(found.info) == repr(INFO)
+    assert [texts[0].losses[0]
+            for texts in found.losses.values()] == [.5, 1.5, 2.5]
+    known = found.accuracies
+    assert known.benchmarks == tuple(BENCHMARKS)
+    # Models that were not run have a row of their own: nothing is lost.
+    np.testing.assert_array_equal(
+        known.values, [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]])
+    np.testing.assert_array_equal(known.chance, [.25, 0])
+    np.testing.assert_array_equal(known.n_items, [40, 0])
+
+
+def test_what_was_there_is_replaced(tmp_path):
+    write(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    write_folder(tmp_path)
+    write(tmp_path)
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert after == before

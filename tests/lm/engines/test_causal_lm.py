@@ -1,0 +1,203 @@
+"""Plain heads, prefix tokens, contexts, and models left as they were."""
+import types
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
+                                             evaluating, logits_of, plain_head,
+                                             prefix_token)
+from tests.lm.models import CONTEXT, MODELS, PLAIN, WITH_TAIL, make, tokenizer
+
+INPUTS = torch.arange(3, 23)[None]
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def head_of(model, inputs=INPUTS):
+    with evaluating(model):
+        return plain_head(model, inputs)
+
+
+@pytest.mark.parametrize('dtype', DTYPES)
+@pytest.mark.parametrize('name', PLAIN)
+def test_plain_heads_are_recognised(name, dtype):
+    model = make(name).to(dtype)
+    assert head_of(model) is model.get_output_embeddings()
+    assert head_of(model, INPUTS[:, :1]) is model.get_output_embeddings()
+
+
+@pytest.mark.parametrize('dtype', DTYPES)
+@pytest.mark.parametrize('name', WITH_TAIL)
+def test_logits_that_are_capped_or_scaled_are_not_plain(name, dtype):
+    assert head_of(make(name).to(dtype)) is None
+
+
+@pytest.mark.parametrize(
+    'setting',
+    ['final_logit_softcapping', 'logits_soft_cap', 'output_logit_soft_cap'])
+def test_a_cap_is_seen_where_logits_are_tiny(setting):
+    """Where tanh changes nothing, so that no probe can tell."""
+    model = make('llama', initializer_range=1e-4)
+    assert head_of(model) is not None
+    setattr(model.config, setting, 30.)
+    assert head_of(model) is None
+
+
+@pytest.mark.parametrize('dtype', DTYPES)
+@pytest.mark.parametrize('initializer_range', [1e-4, .02, .4])
+def test_a_scale_is_seen_where_logits_are_tiny(dtype, initializer_range):
+    settings = dict(initializer_range=initializer_range)
+    model = make('cohere', logit_scale=.25, **settings).to(dtype)
+    assert head_of(model) is None
+    model = make('cohere', logit_scale=1., **settings).to(dtype)
+    assert head_of(model) is not None
+
+
+@pytest.mark.parametrize('dtype, scale', [(torch.float32, 1.00001),
+                                          (torch.float16, 1.02),
+                                          (torch.bfloat16, 1.1)])
+def test_a_scale_is_seen_unless_rounding_hides_it(dtype, scale):
+    assert head_of(make('cohere', logit_scale=scale).to(dtype)) is None
+
+
+@pytest.mark.parametrize('inside, outside', [
+    (torch.bfloat16, torch.float32),
+    (torch.float32, torch.bfloat16),
+])
+def test_logits_handed_out_in_another_type_are_plain(inside, outside):
+    """As fp32 by older releases and code from hubs."""
+    model = make('llama').to(inside)
+    plain = model.forward
+
+    def forward(*args, **kwargs):
+        output = plain(*args, **kwargs)
+        output.logits = output.logits.to(outside)
+        return output
+
+    model.forward = forward
+    assert head_of(model) is not None
+
+
+class LinearLike(nn.Linear):
+    """A linear layer that does more than its weight says."""
+
+    def forward(self, hidden):
+        return 2 * super().forward(hidden)
+
+
+def quantised(head):
+    int8 = nn.Linear(head.in_features, head.out_features, bias=False)
+    int8.weight = nn.Parameter(
+        (10 * head.weight).to(torch.int8), requires_grad=False)
+    int8.forward = types.MethodType(
+        lambda self, hidden: hidden @ self.weight.float().T / 10, int8)
+    return int8
+
+
+def like_linear(head):
+    return LinearLike(head.in_features, head.out_features, bias=False)
+
+
+def sequence(head):
+    return nn.Sequential(head)
+
+
+def patched(head):
+    plain = head.forward
+    head.forward = lambda hidden: plain(hidden) + .1
+    return head
+
+
+def parametrised(head):
+    parametrize.register_parametrization(head, 'weight', nn.Tanh())
+    return head
+
+
+@pytest.mark.parametrize(
+    'change', [quantised, like_linear, sequence, patched, parametrised])
+def test_other_heads_are_not_plain(change):
+    model = make('llama')
+    model.lm_head = change(model.lm_head)
+    assert head_of(model) is None
+
+
+def test_a_body_of_another_width_is_not_plain():
+    """The head sees a projection of what the body gives."""
+    model = make('llama')
+    model.lm_head = nn.Linear(8, model.config.vocab_size)
+    model.forward = lambda input_ids, **_: types.SimpleNamespace(
+        logits=model.lm_head(body_states(model, input_ids)[..., :8]))
+    assert head_of(model) is None
+
+
+def test_logits_of_fewer_entries_are_not_plain():
+    model = make('llama')
+    plain = model.forward
+
+    def forward(*args, **kwargs):
+        output = plain(*args, **kwargs)
+        output.logits = output.logits[..., :-12]
+        return output
+
+    model.forward = forward
+    assert head_of(model) is None
+
+
+def test_a_meta_head_is_not_plain():
+    model = make('llama')
+    model.lm_head.to('meta')
+    assert head_of(model) is None
+
+
+@pytest.mark.parametrize('name', MODELS)
+def test_both_ways_to_the_logits_agree(name):
+    model = make(name)
+    with evaluating(model):
+        expected = model(input_ids=INPUTS).logits[0]
+        for head in {plain_head(model, INPUTS), None}:
+            logits = logits_of(model, head, INPUTS)
+            rows = torch.arange(INPUTS.shape[1])
+            made = logits.rows(rows).block(0, logits.n_columns)
+            torch.testing.assert_close(made, expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize('names, expected', [
+    (dict(), (450, 'bos 450')),
+    (dict(bos=None), (450, 'eos 450')),
+    (dict(bos='a', eos='b'), None),
+    (dict(bos=None, eos='b'), None),
+    (dict(bos=None, eos=None), (None, 'none')),
+])
+def test_prefix_token(names, expected):
+    made = tokenizer(**names)
+    if expected is None:
+        name = 'bos' if names['bos'] else 'eos'
+        index = made.convert_tokens_to_ids(names[name])
+        expected = index, f'{name} {index}'
+    assert prefix_token(made) == expected
+
+
+def test_a_prefix_token_of_id_zero_counts():
+    made = types.SimpleNamespace(bos_token_id=0, eos_token_id=5)
+    assert prefix_token(made) == (0, 'bos 0')
+
+
+@pytest.mark.parametrize('name', MODELS)
+def test_context_length(name):
+    unlimited = name in ('mamba', 'bloom')
+    assert context_length(make(name)) == (0 if unlimited else CONTEXT)
+
+
+def test_evaluating_leaves_every_module_in_its_mode():
+    model = make('gpt2').train()
+    frozen = model.transformer.h[0].eval()
+    modes = [module.training for module in model.modules()]
+    assert len(set(modes)) == 2
+    with pytest.raises(KeyError), evaluating(model):
+        assert not any(module.training for module in model.modules())
+        assert not torch.is_grad_enabled()
+        raise KeyError
+    assert [module.training for module in model.modules()] == modes
+    assert not frozen.training and torch.is_grad_enabled()

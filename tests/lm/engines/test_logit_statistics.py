@@ -1,0 +1,205 @@
+"""Loss, entropy and rank against a full softmax in float64."""
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from csv_plugin.lm.engines import logit_statistics
+from csv_plugin.lm.engines.logit_statistics import (FullLogits, HeadLogits,
+                                                    token_statistics)
+
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(logit_statistics, 'ROWS', 4)
+    monkeypatch.setattr(logit_statistics, 'COLUMNS', 8)
+
+
+def truth(logits, targets):
+    """Losses, entropies and ranks of `(n, V)` logits, float64."""
+    logits = logits.double()
+    log_p = logits.log_softmax(dim=1)
+    own = logits.gather(1, targets[:, None])
+    losses = -log_p.gather(1, targets[:, None])[:, 0]
+    entropy = -(log_p.exp() * log_p).sum(dim=1)
+    return losses, entropy, (logits > own).sum(dim=1)
+
+
+def of_all(logits, targets, entropy=True, rank=True):
+    rows = torch.arange(len(targets))
+    return token_statistics(logits, rows, targets, entropy, rank)
+
+
+def check(found, expected, tolerance):
+    losses, entropy, rank = expected
+    torch.testing.assert_close(
+        found.losses.double(), losses, rtol=1e-6, atol=tolerance)
+    torch.testing.assert_close(
+        found.entropy.double(), entropy, rtol=1e-6, atol=tolerance)
+    assert found.losses.dtype == found.entropy.dtype == torch.float32
+    assert found.rank.tolist() == rank.tolist()
+
+
+def linear(n_in, n_out, bias, dtype=torch.float32):
+    head = nn.Linear(n_in, n_out, bias=bias)
+    nn.init.normal_(head.weight)
+    return head.to(dtype).requires_grad_(False)
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 13), st.integers(1, 33), st.integers(0, 2**32),
+    st.sampled_from([.1, 3., 100., 1e4]))
+def test_any_logits(n, vocabulary, seed, scale):
+    """Rows and columns around multiples of the block sizes 4 and 8."""
+    draw = torch.Generator().manual_seed(seed)
+    logits = scale * torch.randn(n, vocabulary, generator=draw)
+    # Ties are drawn often.
+    logits = logits.round() if seed % 2 else logits
+    targets = torch.randint(vocabulary, (n, ), generator=draw)
+    before = logits.clone()
+    check(of_all(FullLogits(logits), targets), truth(logits, targets), 2e-6)
+    assert torch.equal(logits, before)
+
+
+@pytest.mark.parametrize('value', [0., -3., 1e4, -1e4])
+@pytest.mark.parametrize('vocabulary', [1, 7, 8, 9, 24])
+def test_equal_logits(value, vocabulary):
+    logits = torch.full((3, vocabulary), value)
+    targets = torch.tensor([0, vocabulary // 2, vocabulary - 1])
+    found = of_all(FullLogits(logits), targets)
+    expected = torch.full((3, ), float(np.log(vocabulary)))
+    torch.testing.assert_close(found.losses, expected)
+    torch.testing.assert_close(found.entropy, expected)
+    assert found.rank.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize('lowest', [-1e4, torch.finfo(torch.float32).min])
+@pytest.mark.parametrize('peak', [0, 7, 8, 23])
+def test_one_logit_far_above_the_others(peak, lowest):
+    """Masked entries of a vocabulary; whole blocks of them, too."""
+    logits = torch.full((2, 24), lowest)
+    logits[:, peak] = 1e4
+    targets = torch.tensor([peak, (peak + 1) % 24])
+    found = of_all(FullLogits(logits), targets)
+    assert found.losses[0] == 0 and found.entropy.tolist() == [0, 0]
+    assert found.losses[1] == 1e4 - lowest
+    assert found.rank.tolist() == [0, 1]
+
+
+def test_confident_predictions_at_large_logits_lose_no_digits():
+    """A loss of 1e-3 beside logits of 1e4, whose float32 step is 1e-3."""
+    logits = torch.zeros(1, 24)
+    logits[0, 3], logits[0, 20] = 10000., 9993.
+    found = of_all(FullLogits(logits), torch.tensor([3]))
+    losses, entropy, _ = truth(logits, torch.tensor([3]))
+    torch.testing.assert_close(
+        found.losses.double(), losses, rtol=1e-4, atol=0)
+    torch.testing.assert_close(
+        found.entropy.double(), entropy, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize('vocabulary', [1, 7, 8, 9, 16, 17])
+@pytest.mark.parametrize('n', [1, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize('bias', [False, True])
+def test_logits_of_a_head(n, vocabulary, bias):
+    torch.manual_seed(n * vocabulary)
+    head = linear(16, vocabulary, bias)
+    hidden = torch.randn(n, 16)
+    targets = torch.randint(vocabulary, (n, ))
+    logits = nn.functional.linear(
+        hidden.double(), head.weight.double(),
+        None if head.bias is None else head.bias.double())
+    check(
+        of_all(HeadLogits(hidden, head), targets), truth(logits, targets),
+        1e-5)
+
+
+@pytest.mark.parametrize('dtype', FLOATS)
+def test_rank_of_the_most_likely_token_of_a_head_is_zero(dtype):
+    """However its logit is rounded, beside near and exact ties."""
+    torch.manual_seed(0)
+    head = linear(64, 20, True, dtype)
+    hidden = (30 * torch.randn(200, 64)).to(dtype)
+    logits = hidden.double() @ head.weight.double().T + head.bias.double()
+    found = of_all(HeadLogits(hidden, head), logits.argmax(dim=1))
+    assert not found.rank.any()
+
+
+@pytest.mark.parametrize('dtype', FLOATS[1:])
+@pytest.mark.parametrize('bias', [False, True])
+@pytest.mark.parametrize('scale', [1, 10])
+def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
+        dtype, bias, scale):
+    torch.manual_seed(0)
+    head = linear(64, 50, bias, dtype)
+    hidden = (scale * torch.randn(200, 64)).to(dtype)
+    targets = torch.randint(50, (200, ))
+    logits = hidden.double() @ head.weight.double().T
+    logits = logits + head.bias.double() if bias else logits
+    exact, _, _ = truth(logits, targets)
+    naive = -head(hidden).log_softmax(dim=1).gather(1, targets[:, None])
+    ours = of_all(HeadLogits(hidden, head), targets).losses
+    error = (ours - exact).abs()
+    naive_error = (naive[:, 0] - exact).abs()
+    assert (error <= naive_error + 1e-6 * scale).all()
+    assert error.max() < 1e-5 * scale
+    assert naive_error.max() > 100 * error.max()
+
+
+def test_rows_are_looked_up():
+    """Rows in any order, the same one twice, some not at all."""
+    torch.manual_seed(0)
+    logits = torch.randn(20, 11)
+    rows = torch.tensor([17, 3, 3, 0, 9, 12, 5])
+    targets = torch.randint(11, (7, ))
+    found = token_statistics(FullLogits(logits), rows, targets, True, True)
+    check(found, truth(logits[rows], targets), 2e-6)
+
+
+def test_blocks_are_free_to_overwrite():
+    values = torch.ones(3, 5)
+    FullLogits(values).block(1, 4).zero_()
+    assert torch.equal(values, torch.ones(3, 5))
+
+
+def test_only_what_is_asked_for():
+    logits = FullLogits(torch.randn(5, 11))
+    targets = torch.arange(5)
+    plain = of_all(logits, targets, False, False)
+    assert plain.entropy is None and plain.rank is None
+    both = of_all(logits, targets)
+    assert torch.equal(plain.losses, both.losses)
+    assert of_all(logits, targets, True, False).rank is None
+    assert of_all(logits, targets, False, True).entropy is None
+
+
+def test_what_is_not_finite_stays_so():
+    logits = torch.zeros(3, 20)
+    logits[0, 2], logits[1, 12] = float('nan'), float('inf')
+    losses = of_all(FullLogits(logits), torch.tensor([0, 0, 0])).losses
+    assert losses.isfinite().tolist() == [False, False, True]
+
+
+class Spy(HeadLogits):
+    """Remembers the largest block of logits it was asked for."""
+    largest = 0
+
+    def rows(self, index):
+        found = Spy(self.hidden[index].float(), self.head)
+        return found
+
+    def block(self, start, stop):
+        made = super().block(start, stop)
+        Spy.largest = max(Spy.largest, made.numel())
+        return made
+
+
+def test_never_more_logits_than_a_block():
+    head, hidden = linear(3, 100, False), torch.randn(50, 3)
+    of_all(Spy(hidden, head), torch.arange(50))
+    assert Spy.largest == 4 * 8

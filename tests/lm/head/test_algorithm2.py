@@ -1,0 +1,370 @@
+"""Algorithm 2 on worlds in which some tokens matter to some benchmarks."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.metrics import mse
+from csv_plugin.core.regression import fit_line
+from csv_plugin.core.salience import Ridge, Task, fold_masks
+from csv_plugin.core.scaling_law import fit_sigmoid, scaling_law
+from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
+from csv_plugin.lm.head.head_objective import HeadObjective
+from csv_plugin.lm.head.scoring_head import ScoringHead
+from csv_plugin.lm.states.hidden_states import accumulate_phi
+from csv_plugin.lm.states.state_cache import (open_states, state_chunks,
+                                              write_states)
+
+N_MODELS, N_TOKENS, WIDTH = 16, 90, 3
+BENCHMARKS = ('code', 'law', 'math')
+OFFSETS = np.array([0, 40, N_TOKENS])
+MODELS = tuple(f'model {m}' for m in range(N_MODELS))
+TRAIN, VALIDATION, TEST = MODELS[:10], MODELS[10:13], MODELS[13:]
+ADAM = HeadSettings(optimiser='adam', learning_rate=0.02, n_steps=60)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+class World:
+    """Tokens of three kinds; each benchmark follows the losses of one."""
+
+    def __init__(self, noise=0.0, seed=0):
+        rng = np.random.default_rng(seed)
+        kind = np.arange(N_TOKENS) % 3
+        states = np.eye(3)[kind] + 0.3 * rng.normal(size=(N_TOKENS, WIDTH))
+        self.states = torch.from_numpy(states)
+        skill = rng.normal(size=(N_MODELS, 3))
+        losses = 2 - 0.3 * skill[:, kind]
+        losses += 0.2 * rng.normal(size=losses.shape)
+        n_chars = 4 * np.diff(OFFSETS)
+        self.table = LossTable(MODELS, ('a', 'b'), losses, OFFSETS, n_chars,
+                               n_chars, 'abc')
+        score = losses @ (0.1 + np.eye(3)[kind])
+        score = (score - score.mean(axis=0)) / score.std(axis=0)
+        values = scaling_law(score, -2.0, 0.3, 0.25)
+        values += noise * rng.normal(size=values.shape)
+        self.accuracies = AccuracyTable(MODELS, BENCHMARKS, values.clip(0, 1),
+                                        np.full(3, 0.25), np.zeros(3, int))
+
+    def with_values(self, values):
+        other = World()
+        other.accuracies = replace(self.accuracies, values=values)
+        return other
+
+    def train(self, settings=ADAM, train=TRAIN, validation=VALIDATION,
+              **others):  # yapf: disable
+        return train_heads(self.states, self.table, self.accuracies, train,
+                           validation, settings, **others)
+
+    def objective(self, train=TRAIN, validation=VALIDATION):
+        return HeadObjective.of(self.states, self.table, self.accuracies,
+                                train, validation)
+
+
+def some_head(activation='softplus', seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    theta = torch.randn(WIDTH, 3, generator=generator, dtype=torch.float64)
+    head = ScoringHead.uniform(WIDTH, 3, activation)
+    return replace(head, theta=0.3 * theta)
+
+
+def rows_of(models):
+    return [MODELS.index(model) for model in models]
+
+
+@pytest.mark.parametrize('activation', ['softplus', 'linear', 'relu'])
+def test_gradient_is_that_of_autograd_at_fixed_alpha_and_beta(activation):
+    world = World(noise=0.03)
+    values = world.accuracies.values.copy()
+    values[2, 1] = np.nan
+    objective = world.with_values(values).objective()
+    here = objective.evaluate(some_head(activation), None)
+    theta = here.head.theta.clone().requires_grad_()
+    bias = here.head.bias.clone().requires_grad_()
+    act = {'softplus': torch.nn.functional.softplus, 'linear': lambda z: z,
+           'relu': torch.relu}[activation]  # yapf: disable
+    weights = act(world.states @ theta + bias)
+    losses = torch.from_numpy(world.table.losses[:10])
+    scores = losses @ weights / (4 * N_TOKENS)
+    alpha, beta = torch.from_numpy(here.alpha), torch.from_numpy(here.beta)
+    fitted = 0.25 + 0.75 * torch.sigmoid(alpha * (scores - beta))
+    residual = fitted - torch.from_numpy(values[:10])
+    (residual[~torch.isnan(residual)]**2).sum().backward()
+    for found, expected in zip(
+            objective.gradient(here), (theta.grad, bias.grad)):
+        assert (found - expected).norm() < 1e-6 * expected.norm()
+
+
+def test_gradient_is_that_of_the_eliminated_objective():
+    objective = World(noise=0.03).objective()
+
+    def squares(head):
+        here = objective.evaluate(head, None)
+        return objective.errors(here)[0] * len(TRAIN)
+
+    head, step = some_head(), 1e-5
+    gradient, _ = objective.gradient(objective.evaluate(head, None))
+    for i in range(WIDTH):
+        up, down = head.theta.clone(), head.theta.clone()
+        up[i] += step
+        down[i] -= step
+        slope = (squares(replace(head, theta=up)) -
+                 squares(replace(head, theta=down))) / (2 * step)
+        np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('guess', [None, (0.0, 1.0), (9.0, 9.0), (0.0, 0.0)])
+def test_line_is_that_of_the_core(guess, seed):
+    world = World(noise=0.05, seed=seed)
+    score = world.table.losses.sum(axis=1) / 360
+    accuracy = world.accuracies.values[:, 0]
+    guess = None if guess is None else np.array(guess)
+    _, (alpha, beta) = fit_line(score, accuracy, 0.25, guess)
+    curve = fit_sigmoid(score, accuracy, 0.25).curve
+    assert alpha == pytest.approx(curve.alpha, rel=1e-4)
+    assert beta == pytest.approx(curve.beta, rel=1e-4)
+
+
+def test_line_takes_the_better_of_its_starts():
+    score = np.linspace(1, 3, 8)
+    accuracy = scaling_law(score, -2.0, 2.0, 0.25)
+    line, _ = fit_line(score, accuracy, 0.25, np.array([-80.0, 40.0]))
+    again, _ = fit_line(score, accuracy, 0.25, None)
+    np.testing.assert_allclose(line, again, rtol=1e-6, atol=1e-9)
+
+
+def test_line_of_equal_scores_is_the_mean():
+    accuracy = np.array([0.3, 0.4, 0.8])
+    _, (alpha, beta) = fit_line(np.zeros(3), accuracy, 0.25, None)
+    assert scaling_law(0.0, alpha, beta, 0.25) == pytest.approx(0.5, rel=1e-3)
+
+
+def test_first_step_is_the_mean_loss():
+    world = World(noise=0.03)
+    heads = world.train()
+    mean_loss = world.table.losses.sum(axis=1) / 360
+    fit_on, judged = rows_of(TRAIN), rows_of(VALIDATION)
+    for b, accuracy in enumerate(world.accuracies.values.T):
+        fit = fit_sigmoid(mean_loss[fit_on], accuracy[fit_on], 0.25)
+        expected = mse(accuracy[judged], fit.curve(mean_loss[judged]))
+        assert heads.train_mse[0, b] == pytest.approx(fit.mse, rel=1e-5)
+        assert heads.validation_mse[0, b] == pytest.approx(expected, rel=1e-4)
+
+
+def test_relevant_tokens_gain_weight_and_unseen_models_are_predicted():
+    world = World()
+    heads = world.train(replace(ADAM, n_steps=300))
+    last = np.nanmin(heads.validation_mse, axis=0)
+    assert np.all(last < 0.25 * heads.validation_mse[0])
+    for b, benchmark in enumerate(BENCHMARKS):
+        weights = heads.token_weights(world.states, benchmark)
+        assert weights.shape == (N_TOKENS, )
+        assert weights.min() >= 0
+        assert weights[b::3].mean() > 2 * weights[(b + 1) % 3::3].mean()
+    rows = rows_of(TEST)
+    uniform = world.train(HeadSettings(n_steps=1, learning_rate=1e-9)).predict(
+        world.states, world.table)
+    found = heads.predict(world.states, world.table)
+    truth = world.accuracies.values
+    assert mse(truth[rows].ravel(), found[rows].ravel()) < 0.2 * mse(
+        truth[rows].ravel(), uniform[rows].ravel())
+
+
+def test_parameters_are_those_of_the_best_step():
+    world = World(noise=0.05)
+    heads = world.train(replace(ADAM, n_steps=200, patience=200))
+    np.testing.assert_array_equal(heads.best_step,
+                                  heads.validation_mse.argmin(axis=0))
+    assert 0 < heads.best_step.min() < heads.best_step.max() <= 200
+    predicted = heads.predict(world.states, world.table)
+    for part, curve in ((TRAIN, heads.train_mse), (VALIDATION,
+                                                   heads.validation_mse)):
+        rows = rows_of(part)
+        for b, step in enumerate(heads.best_step):
+            found = mse(world.accuracies.values[rows, b], predicted[rows, b])
+            assert found == pytest.approx(curve[step, b], rel=1e-9)
+
+
+def test_benchmark_stops_when_its_patience_is_over():
+    world = World(noise=0.05)
+    full = world.train(replace(ADAM, n_steps=200, patience=200))
+    heads = world.train(replace(ADAM, n_steps=200, patience=5))
+    stops = np.sum(~np.isnan(heads.validation_mse), axis=0) - 1
+    assert len(heads.validation_mse) == stops.max() + 1
+    assert len(set(stops)) > 1
+    for b, stop in enumerate(stops):
+        assert stop == min(heads.best_step[b] + 5, 200)
+        np.testing.assert_allclose(heads.validation_mse[:stop + 1, b],
+                                   full.validation_mse[:stop + 1, b], 1e-6)
+        assert np.isnan(heads.train_mse[stop + 1:, b]).all()
+
+
+def test_benchmark_does_not_depend_on_the_others():
+    world = World(noise=0.05)
+    settings = replace(ADAM, n_steps=100, patience=5)
+    together = world.train(settings)
+    for b, benchmark in enumerate(BENCHMARKS):
+        world.accuracies = AccuracyTable(
+            MODELS, (benchmark, ),
+            World(noise=0.05).accuracies.values[:, [b]], np.array([0.25]),
+            np.array([0]))
+        alone = world.train(settings)
+        assert alone.best_step[0] == together.best_step[b]
+        np.testing.assert_allclose(
+            alone.token_weights(world.states, benchmark),
+            together.token_weights(world.states, benchmark),
+            rtol=1e-6)
+
+
+@pytest.mark.parametrize('optimiser, rate', [('sgd', 1.0), ('adam', 0.02)])
+def test_training_is_reproducible_and_goes_downhill(optimiser, rate):
+    settings = HeadSettings(
+        optimiser=optimiser, learning_rate=rate, n_steps=30)
+    one, other = World().train(settings), World().train(settings)
+    assert torch.equal(one.head.theta, other.head.theta)
+    np.testing.assert_array_equal(one.train_mse, other.train_mse)
+    assert np.all(one.train_mse[-1] < one.train_mse[0])
+
+
+def test_one_sgd_step_is_the_learning_rate_times_the_gradient():
+    world = World()
+    heads = world.train(
+        HeadSettings(learning_rate=0.1, n_steps=1), validation=TRAIN)
+    objective = world.objective()
+    start = ScoringHead.uniform(WIDTH, 3)
+    theta, bias = objective.gradient(objective.evaluate(start, None))
+    assert heads.best_step.tolist() == [1, 1, 1]
+    torch.testing.assert_close(heads.head.theta, start.theta - 0.1 * theta)
+    torch.testing.assert_close(heads.head.bias, start.bias - 0.1 * bias)
+
+
+def test_models_without_a_score_are_left_out():
+    world = World(noise=0.03)
+    values = world.accuracies.values.copy()
+    values[[3, 11], 1] = np.nan
+    holes = world.with_values(values).train()
+    keep = [m for m in MODELS if m not in (MODELS[3], MODELS[11])]
+    fewer = world.train(
+        train=[m for m in TRAIN if m in keep],
+        validation=[m for m in VALIDATION if m in keep])
+    np.testing.assert_allclose(holes.train_mse[:, 1], fewer.train_mse[:, 1],
+                               1e-6)
+    np.testing.assert_allclose(holes.validation_mse[:, 1],
+                               fewer.validation_mse[:, 1], 1e-6)
+    assert np.isfinite(holes.train_mse).all()
+
+
+def test_models_that_are_not_named_do_not_matter():
+    world, other = World(), World()
+    other.table.losses[rows_of(TEST)] += 1
+    assert torch.equal(world.train().head.theta, other.train().head.theta)
+
+
+def test_order_of_the_tables_does_not_matter():
+    world, other = World(noise=0.03), World(noise=0.03)
+    other.accuracies = other.accuracies.select(MODELS[::-1])
+    np.testing.assert_array_equal(world.train().train_mse,
+                                  other.train().train_mse)
+
+
+def test_bfloat16_states_from_a_file(tmp_path):
+    world = World(noise=0.03)
+    expected = world.train()
+    path = tmp_path / 'states'
+    write_states(path, state_chunks(world.states, OFFSETS), OFFSETS, 'tiny',
+                 'abc')
+    world.states = open_states(path, 'tiny', 'abc')
+    np.testing.assert_allclose(
+        world.train().train_mse, expected.train_mse, rtol=0.05)
+
+
+def test_linear_head_at_convergence_is_the_exact_solution_on_phi():
+    world = World(noise=0.03, seed=6)
+    settings = HeadSettings('linear', 'adam', 0.1, 600, 600)
+    heads = world.train(settings, train=MODELS, validation=MODELS)
+    features, _ = accumulate_phi(
+        state_chunks(world.states, OFFSETS), world.table)
+    families = np.arange(N_MODELS) % 8
+    for b, accuracy in enumerate(world.accuracies.values.T):
+        task = Task(features.values, features.uniform, accuracy, 0.25,
+                    families)
+        ridge = Ridge((1e-12, ), learn_floor=False)
+        fit = ridge.fit(task, fold_masks(families, seed=0))
+        assert fit.penalty == 1e-12
+        exact = mse(accuracy, fit.model.predict(features.values))
+        assert exact < 0.5 * heads.train_mse[0, b]
+        assert heads.train_mse[:, b].min() == pytest.approx(exact, rel=2e-3)
+
+
+def test_progress_wraps_the_steps():
+    seen = []
+
+    def progress(steps):
+        for step in steps:
+            seen.append((step, len(steps)))
+            yield step
+
+    World().train(HeadSettings(n_steps=4), progress=progress)
+    assert seen == [(step, 5) for step in range(5)]
+
+
+def test_dead_heads_do_not_fail():
+    world = World()
+    heads = world.train(HeadSettings('relu', learning_rate=1e4, n_steps=5))
+    weights = heads.head.weights(world.states)
+    assert torch.isfinite(weights).all()
+    assert np.isfinite(heads.train_mse).all()
+
+
+@pytest.mark.parametrize('settings, message', [
+    (dict(optimiser='lbfgs'), "found 'lbfgs'"),
+    (dict(learning_rate=0.0), 'learning_rate: .* found 0.0'),
+    (dict(n_steps=0), 'n_steps: .* found 0'),
+    (dict(patience=-1), 'patience: .* found -1'),
+])
+def test_unusable_settings_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        HeadSettings(**settings)
+
+
+@pytest.mark.parametrize('rows, value, message', [
+    (slice(0, 10), 0.26, "'law'.*above chance"),
+    (slice(0, 8), np.nan, "'law'.*fewer than 3 models"),
+    (slice(10, 13), np.nan, "'law'.*no validation model"),
+])
+def test_benchmark_without_anything_to_learn_is_refused(rows, value, message):
+    values = World().accuracies.values.copy()
+    values[rows, 1] = value
+    with pytest.raises(InputError, match=message):
+        World().with_values(values).train()
+
+
+def test_unknown_names_are_refused():
+    world = World()
+    heads = world.train(HeadSettings(n_steps=1))
+    with pytest.raises(InputError, match="found 'art'"):
+        heads.token_weights(world.states, 'art')
+    with pytest.raises(InputError, match='nobody'):
+        world.train(train=[*TRAIN, 'nobody'])
+    world.table = replace(
+        world.table, models=MODELS[1:], losses=world.table.losses[1:])
+    with pytest.raises(InputError, match="none of 'model 0'"):
+        world.train()
+
+
+def test_states_of_other_tokens_are_refused():
+    world = World()
+    world.states = world.states[1:]
+    with pytest.raises(InputError, match='expected 90 rows.* found 89'):
+        world.train()

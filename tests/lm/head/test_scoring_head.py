@@ -1,0 +1,146 @@
+"""Eq. 3: weights from hidden states, and their derivative."""
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from csv_plugin.core.baselines import capability_score
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import LossTable
+from csv_plugin.lm.head.scoring_head import (ACTIVATIONS, BLOCK_ROWS,
+                                             ScoringHead, row_blocks)
+
+NAMES = sorted(ACTIVATIONS)
+#: More than two blocks, the last one not full.
+N_TOKENS, WIDTH, N_BENCHMARKS, N_MODELS = 2 * BLOCK_ROWS + 3, 4, 3, 5
+
+FORMULAS = {
+    'softplus': functional.softplus,
+    'linear': lambda z: z,
+    'relu': functional.relu,
+}
+
+
+def random(*shape, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=dtype)
+
+
+def random_head(name='softplus'):
+    return ScoringHead(
+        random(WIDTH, N_BENCHMARKS, seed=1), random(N_BENCHMARKS, seed=2),
+        name)
+
+
+def make_table(losses, n_chars):
+    n = losses.shape[1]
+    return LossTable(
+        tuple(f'm{i}' for i in range(len(losses))), ('a', 'b'), losses,
+        np.array([0, 2, n]), np.array([4, n_chars - 4]),
+        np.array([5, n_chars]), '')
+
+
+@pytest.mark.parametrize('dtype', [torch.float64, torch.float32])
+@pytest.mark.parametrize('name', NAMES)
+def test_heads_start_with_uniform_weights(name, dtype):
+    head = ScoringHead.uniform(WIDTH, N_BENCHMARKS, name)
+    weights = head.weights(100 * random(N_TOKENS, WIDTH, dtype=dtype))
+    assert weights.dtype == dtype
+    torch.testing.assert_close(weights, torch.ones_like(weights))
+
+
+@pytest.mark.parametrize('dtype, tolerance', [
+    (torch.float64, 1e-12),
+    (torch.float32, 1e-5),
+    (torch.bfloat16, 1e-5),
+])
+@pytest.mark.parametrize('name', NAMES)
+def test_weights_of_every_token(name, dtype, tolerance):
+    states, head = random(N_TOKENS, WIDTH).to(dtype), random_head(name)
+    weights = head.weights(states)
+    expected = FORMULAS[name](states.double() @ head.theta + head.bias)
+    torch.testing.assert_close(
+        weights.double(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize('dtype', [torch.float64, torch.float32])
+@pytest.mark.parametrize('name', NAMES)
+def test_gradient_is_that_of_autograd(name, dtype):
+    states, head = random(N_TOKENS, WIDTH).to(dtype), random_head(name)
+    by_weight = random(N_TOKENS, N_BENCHMARKS, seed=3)
+    theta = head.theta.clone().requires_grad_()
+    bias = head.bias.clone().requires_grad_()
+    weights = FORMULAS[name](states.double() @ theta + bias)
+    (weights * by_weight).sum().backward()
+    ours = head.gradient(states, head.preactivations(states), by_weight)
+    for found, expected in zip(ours, (theta.grad, bias.grad)):
+        assert found.shape == expected.shape
+        error = (found - expected).norm() / expected.norm()
+        assert error < {torch.float64: 1e-12, torch.float32: 1e-6}[dtype]
+
+
+@pytest.mark.parametrize('n_rows', [0, 1, BLOCK_ROWS, BLOCK_ROWS + 1])
+def test_blocks_hold_every_row_once(n_rows):
+    states = random(n_rows, 2).bfloat16()
+    blocks = [(rows, block.clone()) for rows, block in row_blocks(states)]
+    assert all(len(b) <= BLOCK_ROWS for _, b in blocks)
+    together = torch.cat([torch.empty(0, 2), *(b for _, b in blocks)])
+    assert torch.equal(together, states.float())
+    for rows, block in blocks:
+        assert torch.equal(states[rows].float(), block)
+
+
+def test_capability_scores_are_those_of_the_core():
+    states, head = random(N_TOKENS, WIDTH), random_head()
+    losses = random(N_MODELS, N_TOKENS, seed=4).exp().numpy()
+    scores = head.capability_scores(states, make_table(losses, 9000))
+    assert scores.shape == (N_MODELS, N_BENCHMARKS)
+    for b, weights in enumerate(head.weights(states).T.numpy()):
+        np.testing.assert_allclose(scores[:, b],
+                                   capability_score(losses, weights, 9000))
+
+
+def test_tokens_that_one_model_did_not_score_do_not_count():
+    states, head = random(N_TOKENS, WIDTH), random_head()
+    losses = random(N_MODELS, N_TOKENS, seed=4).exp().numpy()
+    missing = losses.copy()
+    missing[0, 0] = missing[2, 700] = np.nan
+    losses[:, [0, 700]] = 0
+    np.testing.assert_allclose(
+        head.capability_scores(states, make_table(missing, 9000)),
+        head.capability_scores(states, make_table(losses, 9000)))
+
+
+def test_head_of_some_benchmarks_is_a_copy():
+    head = random_head('relu')
+    part = head.take(np.array([2, 0]))
+    states = random(N_TOKENS, WIDTH)
+    torch.testing.assert_close(
+        part.weights(states),
+        head.weights(states)[:, [2, 0]])
+    before = head.theta.clone()
+    part.theta.zero_()
+    assert torch.equal(head.theta, before)
+
+
+def test_unknown_activation_is_refused():
+    with pytest.raises(InputError, match="found 'gelu'"):
+        ScoringHead(torch.zeros(2, 1), torch.zeros(1), 'gelu')
+
+
+@pytest.mark.parametrize('theta, bias', [((2, 1), (2, )), ((2, ), ())])
+def test_parameters_that_do_not_fit_are_refused(theta, bias):
+    with pytest.raises(InputError, match='one column and one bias'):
+        ScoringHead(torch.zeros(theta), torch.zeros(bias))
+
+
+@pytest.mark.parametrize('shape', [(3, WIDTH + 1), (WIDTH, )])
+def test_states_of_another_width_are_refused(shape):
+    with pytest.raises(InputError, match=rf'shape \(T, {WIDTH}\)'):
+        random_head().weights(torch.zeros(shape))
+
+
+def test_states_of_other_tokens_are_refused():
+    table = make_table(np.ones((2, 8)), 9)
+    with pytest.raises(InputError, match='expected 8 rows.* found 7'):
+        random_head().capability_scores(torch.zeros(7, WIDTH), table)

@@ -1,0 +1,271 @@
+"""Hidden states in a file that a killed run leaves in parts."""
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.lm.feature_blocks import token_states
+from csv_plugin.lm.states import kept_states as module
+from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.states.kept_states import identity, kept_states
+from csv_plugin.lm.states.state_cache import open_states
+from csv_plugin.lm.tokens.tokenization import tokenize_all
+from tests.lm.models import make, tokenizer
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Lengths up and down, so that neither part is sorted by length.
+TEXTS = TextSet(
+    tuple(
+        Text(f't{i}', f'{i}: ' + 'the dog sat on a mat; ' * (1 + (7 * i) % 4))
+        for i in range(7)))
+OTHERS = TextSet(
+    tuple(Text(t.text_id, t.text.replace('dog', 'cat')) for t in TEXTS))
+#: Texts of a part here: parts of 2, 2, 2 and 1.
+PART = 2
+MADE = tokenizer()
+
+
+def scoring_lm(seed=0, dtype=torch.float32):
+    """All of one name, as a model that was trained on is."""
+    model = make('llama', seed).to(dtype)
+    model.name_or_path = 'tiny'
+    return model
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Ids of the texts whose states were computed to be kept, part by part."""
+    seen = []
+
+    def counted(model, made, texts):
+        seen.append([text.text_id for text in texts])
+        return hidden_states(model, made, texts)
+
+    monkeypatch.setattr(module, 'PART', PART)
+    monkeypatch.setattr(module, 'hidden_states', counted)
+    return seen
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'states.safetensors'
+
+
+ALL = [['t0', 't1'], ['t2', 't3'], ['t4', 't5'], ['t6']]
+
+
+def keep(path, model=None, texts=TEXTS, **kwargs):
+    return kept_states(path, model or scoring_lm(), MADE, texts, **kwargs)
+
+
+def assert_states(found, model, texts=TEXTS, rtol=1e-4):
+    expected = token_states(model, MADE, texts)
+    assert found.shape == expected.shape
+    error = torch.linalg.norm(found.float() - expected)
+    assert error <= rtol * torch.linalg.norm(expected)
+
+
+def parts_in(folder):
+    return sorted(path.name for path in folder.iterdir()
+                  if '.part' in path.name)
+
+
+def test_fresh_and_read_again(path, calls):
+    model, seen = scoring_lm(), []
+    fresh = keep(path, model, progress=lambda x: seen.extend(x) or x)
+    assert_states(fresh, model)
+    assert fresh.dtype == torch.float32
+    assert calls == ALL and len(seen) == 4
+    content = path.read_bytes()
+    again = keep(path, model)
+    assert calls == ALL
+    assert torch.equal(again, fresh)
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_whole_is_one_part_of_many_texts_or_many_of_few(path, monkeypatch):
+    whole = keep(path)
+    monkeypatch.setattr(module, 'PART', 3)
+    other = keep(path.with_name('other.safetensors'))
+    torch.testing.assert_close(whole, other, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_in_bfloat16_is_kept_as_such(path, calls):
+    model = scoring_lm(dtype=torch.bfloat16)
+    found = keep(path, model)
+    assert found.dtype == torch.bfloat16
+    assert_states(found, model, rtol=.05)
+    assert path.stat().st_size < 2 * found.numel() + 1000
+    assert torch.equal(keep(path, model), found)
+    assert calls == ALL
+
+
+def test_half_precision_is_kept_in_float32(path, calls):
+    found = keep(path, scoring_lm(dtype=torch.float16))
+    assert found.dtype == torch.float32
+
+
+def test_a_file_of_another_model_of_that_name_is_not_used(path, calls):
+    """Such as an earlier state of a model in the same folder."""
+    keep(path, scoring_lm(1))
+    calls.clear()
+    model = scoring_lm(0)
+    assert_states(keep(path, model), model)
+    assert calls == ALL
+
+
+def test_states_that_differ_a_little_are_those_of_another_model(path, calls):
+    model = scoring_lm()
+    keep(path, model)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(1 + .01 * torch.randn_like(weight))
+    calls.clear()
+    assert_states(keep(path, model), model)
+    assert calls == ALL
+
+
+@pytest.mark.parametrize('texts', [OTHERS, TextSet(TEXTS.texts[:-1])])
+def test_a_file_of_other_texts_is_not_used(path, calls, texts):
+    keep(path, texts=texts)
+    calls.clear()
+    assert_states(keep(path), scoring_lm())
+    assert calls == ALL
+
+
+def test_the_name_of_a_model_does_not_count(path, calls):
+    """Only what it is: the same folder may be named in many ways."""
+    model = scoring_lm()
+    keep(path, model)
+    model.name_or_path = 'renamed'
+    calls.clear()
+    keep(path, model)
+    assert calls == []
+
+
+@pytest.mark.parametrize('change', ['ids', 'prefix', 'context'])
+def test_what_else_states_depend_on(path, change):
+    model, made = scoring_lm(), tokenizer()
+    ids = [np.array([1, 2]), np.array([3])]
+    before = identity(model, made, ids)
+    if change == 'ids':
+        ids = [np.array([1]), np.array([2, 3])]
+    elif change == 'prefix':
+        made.bos_token = made.convert_ids_to_tokens(5)
+    else:
+        model.config.max_position_embeddings //= 2
+    assert identity(model, made, ids) != before
+    assert identity(scoring_lm(), tokenizer(),
+                    [np.array([1, 2]), np.array([3])]) == before
+
+
+@pytest.mark.parametrize('size', [0, 7, 100, -1])
+def test_a_file_without_its_end_is_not_used(path, calls, size):
+    expected = keep(path).clone()
+    content = path.read_bytes()
+    path.write_bytes(content[:size])
+    calls.clear()
+    assert torch.equal(keep(path), expected)
+    assert calls == ALL
+    assert path.read_bytes() == content
+
+
+def die_midway(path):
+    """What a child process does: it dies while it writes the third part."""
+    module.PART = PART
+    calls = []
+
+    def deadly(model, made, texts):
+        calls.append(texts)
+        for chunk in hidden_states(model, made, texts):
+            yield chunk
+            if len(calls) == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    module.hidden_states = deadly
+    keep(Path(path))
+
+
+def test_killed_midway_it_goes_on_where_it_was(path, calls):
+    code = ('from tests.lm.states.test_kept_states import die_midway;'
+            f'die_midway({str(path)!r})')
+    child = subprocess.run([sys.executable, '-c', code],
+                           cwd=ROOT,
+                           capture_output=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr.decode()
+    # Two parts and what was left of the third.
+    finished = [
+        name for name in parts_in(path.parent) if not name.startswith('.')
+    ]
+    assert finished == ['states.part0', 'states.part2']
+    assert len(list(path.parent.iterdir())) == 3
+    assert not path.exists()
+    found = keep(path)
+    assert calls == ALL[2:]
+    assert_states(found, scoring_lm())
+    assert list(path.parent.iterdir()) == [path]
+    fresh = path.with_name('fresh.safetensors')
+    keep(fresh)
+    assert path.read_bytes() == fresh.read_bytes()
+
+
+def test_parts_of_another_model_are_not_used(path, calls, monkeypatch):
+    """Nor a truncated one; what is whole and right is."""
+
+    def stopped(files):
+        for i, file in enumerate(files):
+            if i == 3:
+                raise KeyboardInterrupt
+            yield file
+
+    with pytest.raises(KeyboardInterrupt):
+        keep(path, progress=stopped)
+    assert not path.exists()
+    first, second, _ = (path.with_suffix(f'.part{i}') for i in (0, 2, 4))
+    second.write_bytes(second.read_bytes()[:-1])
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        keep(path, progress=stopped)
+    assert calls == ALL[1:2]
+    calls.clear()
+    model = scoring_lm(1)
+    assert_states(keep(path, model), model)
+    assert calls == ALL
+    assert not parts_in(path.parent)
+
+
+def test_states_are_mapped_from_the_file(path):
+    found = keep(path)
+    ids = [tokens.ids for tokens in tokenize_all(MADE, TEXTS.texts)]
+    key = identity(scoring_lm(), MADE, ids)
+    assert torch.equal(found, open_states(path, key, TEXTS.fingerprint))
+    maps = Path('/proc/self/maps')
+    if maps.is_file():
+        assert str(path) in maps.read_text()
+
+
+def test_a_single_text(path, calls):
+    texts = TextSet(TEXTS.texts[:1])
+    assert_states(keep(path, texts=texts), scoring_lm(), texts)
+    assert calls == [['t0']]
+
+
+def test_empty_texts_have_no_states(path, calls):
+    texts = TextSet((Text('empty', ''), *TEXTS.texts))
+    assert_states(keep(path, texts=texts), scoring_lm(), texts)
+    calls.clear()
+    keep(path, texts=texts)
+    assert calls == []
+
+
+def test_a_part_of_empty_texts_has_no_file(path, calls):
+    texts = TextSet((*TEXTS.texts[:2], Text('e', ''), Text('f', '')))
+    assert_states(keep(path, texts=texts), scoring_lm(), texts)
+    assert calls == ALL[:1]

@@ -1,0 +1,175 @@
+"""Hidden states of all tokens in one file."""
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.lm.states.hidden_states import StateChunk
+from csv_plugin.lm.states.state_cache import (FORMAT, open_states,
+                                              state_chunks, write_states)
+
+OFFSETS = np.array([0, 3, 3, 8, 10])
+STATES = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
+#: Longest text first, cut in two, as a scoring LM gives them.
+PARTS = [(2, 2, 3), (2, 0, 2), (0, 0, 3), (3, 0, 2)]
+
+
+def chunks(parts=PARTS):
+    for text, first, n in parts:
+        start = OFFSETS[text] + first
+        yield StateChunk(text, first, STATES[start:start + n])
+
+
+#: Types that are stored, each with its precision.
+DTYPES = {torch.bfloat16: 2**-8, torch.float32: 0.}
+for_dtypes = pytest.mark.parametrize('dtype', DTYPES)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / 'states.safetensors'
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc')
+    return path
+
+
+@for_dtypes
+def test_chunks_in_any_order_land_at_their_tokens(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
+    states = open_states(path, 'tiny', 'abc')
+    assert states.dtype == dtype
+    assert torch.equal(states, torch.from_numpy(STATES).to(dtype))
+
+
+def test_half_the_bytes_by_default(path):
+    assert open_states(path, 'tiny', 'abc').dtype == torch.bfloat16
+
+
+@for_dtypes
+def test_file_is_plain_safetensors(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
+    assert torch.equal(
+        load_file(path)['states'],
+        torch.from_numpy(STATES).to(dtype))
+
+
+@for_dtypes
+def test_data_start_at_a_multiple_of_8(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], 'little')
+    assert length % 8 == 0
+    assert len(content) == 8 + length + dtype.itemsize * STATES.size
+
+
+@for_dtypes
+def test_chunks_come_back_text_by_text(path, dtype):
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
+    found = list(state_chunks(open_states(path, 'tiny', 'abc'), OFFSETS))
+    assert [(c.text, c.first, len(c.states)) for c in found] == [
+        (0, 0, 3), (1, 0, 0), (2, 0, 5), (3, 0, 2)
+    ]  # yapf: disable
+    together = np.concatenate([chunk.states for chunk in found])
+    assert together.dtype == np.float32
+    np.testing.assert_allclose(together, STATES, rtol=DTYPES[dtype])
+
+
+@for_dtypes
+def test_views_are_written_as_they_read(tmp_path, dtype):
+    part = StateChunk(0, 0, np.asfortranarray(STATES)[::2])
+    write_states(tmp_path / 'f', [part], np.array([0, 5]), 'tiny', 'abc',
+                 dtype)
+    assert torch.equal(
+        open_states(tmp_path / 'f', 'tiny', 'abc'),
+        torch.from_numpy(STATES[::2].copy()).to(dtype))
+
+
+@pytest.mark.skipif('not __import__("pathlib").Path("/proc").is_dir()')
+def test_opening_reads_next_to_nothing(tmp_path):
+    wide = np.ones((64, 1 << 16), np.float32)
+    parts = (StateChunk(0, 64 * i, wide) for i in range(8))
+    path = tmp_path / 'f'
+    write_states(path, parts, np.array([0, 512]), 'tiny', 'abc')
+
+    def resident():
+        with open('/proc/self/statm') as file:
+            return int(file.read().split()[1]) * 4096
+
+    before = resident()
+    states = open_states(path, 'tiny', 'abc')
+    assert resident() - before < path.stat().st_size / 4
+    assert float(states[::100].float().mean()) == 1
+
+
+@pytest.mark.parametrize('model, fingerprint, message', [
+    ('other', 'abc', "expected model 'other', found 'tiny'"),
+    ('tiny', 'abd', "expected fingerprint 'abd', found 'abc'"),
+])
+def test_foreign_states_are_refused(path, model, fingerprint, message):
+    with pytest.raises(InputError, match=message):
+        open_states(path, model, fingerprint)
+
+
+@pytest.mark.parametrize('kept', [0, 4, 60, -1])
+def test_truncated_file_is_refused(path, kept):
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(InputError, match='hidden states'):
+        open_states(path, 'tiny', 'abc')
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match='nowhere'):
+        open_states(tmp_path / 'nowhere', 'tiny', 'abc')
+
+
+@pytest.mark.parametrize('metadata', [
+    None, {FORMAT: 'no JSON'}, {FORMAT: '[1]'}, {'other': '{}'}
+])  # yapf: disable
+def test_other_safetensors_file_is_refused(tmp_path, metadata):
+    path = tmp_path / 'f'
+    save_file({'states': torch.zeros(2, 2)}, path, metadata)
+    with pytest.raises(InputError, match='another safetensors file'):
+        open_states(path, 'tiny', 'abc')
+
+
+@pytest.mark.parametrize('version, name, states, message', [
+    (2, 'states', torch.zeros(2, 2).bfloat16(), 'format_version 1'),
+    (1, 'states', torch.zeros(2, 2).double(), 'bfloat16 or float32'),
+    (1, 'states', torch.zeros(2, 2).half(), 'found torch.float16'),
+    (1, 'states', torch.zeros(4).bfloat16(), r'\(T, H\)'),
+    (1, 'other', torch.zeros(2, 2).bfloat16(), 'states'),
+])
+def test_unexpected_content_is_refused(tmp_path, version, name, states,
+                                       message):
+    key = {'format_version': version, 'model': 'tiny', 'fingerprint': 'abc'}
+    save_file({name: states}, tmp_path / 'f', {FORMAT: json.dumps(key)})
+    with pytest.raises(InputError, match=message):
+        open_states(tmp_path / 'f', 'tiny', 'abc')
+
+
+@pytest.mark.parametrize('parts, text', [
+    ([], 0),
+    (PARTS[1:], 2),
+    (PARTS[:-1], 3),
+    (PARTS + [(2, 1, 1)], 2),
+    (PARTS[2:] + [(2, 0, 6)], 2),
+])
+def test_chunks_that_do_not_cover_the_tokens_once(tmp_path, parts, text):
+    with pytest.raises(InputError, match=f'hidden states of text {text}'):
+        write_states(tmp_path / 'f', chunks(parts), OFFSETS, 'tiny', 'abc')
+    assert not list(tmp_path.iterdir())
+
+
+def test_failure_keeps_the_old_file(path):
+
+    def failing():
+        yield from chunks(PARTS[:2])
+        raise RuntimeError('out of memory')
+
+    before = path.read_bytes()
+    with pytest.raises(RuntimeError, match='out of memory'):
+        write_states(path, failing(), OFFSETS, 'tiny', 'other')
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]

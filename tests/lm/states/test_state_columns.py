@@ -1,0 +1,138 @@
+"""Phi as columns that are never held at once."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csc_array
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import LossTable
+from csv_plugin.lm.states import state_columns
+from csv_plugin.lm.states.state_columns import StateColumns
+
+T, H, M, N_CHARS = 23, 5, 4, 50
+RNG = np.random.default_rng(0)
+STATES = torch.from_numpy(RNG.normal(3, 2, (T, H)))
+LOSSES = RNG.uniform(.5, 3, (M, T))
+LOSSES[1, 2] = LOSSES[3, T - 1] = np.nan
+TABLE = LossTable(tuple('klmn'), ('a', 'b'), LOSSES, np.array([0, 9, T]),
+                  np.array([20, 30]), np.array([20, 30]), 'f')  # yapf: disable
+SCORED = ~np.isnan(LOSSES).any(axis=0)
+#: Some of them unscored.
+PART = np.arange(T) % 3 == 2
+
+
+@pytest.fixture(params=[1, 4, T - 2, 4096])
+def block(request, monkeypatch):
+    """Blocks of one token, of some, of exactly all that count, of more."""
+    monkeypatch.setattr(state_columns, '_BLOCK', request.param)
+
+
+def dense_matrix(states, part):
+    """`(T, 1 + H)`: what a nat of a token adds to each column."""
+    weighted = SCORED & part
+    matrix = np.zeros((T, 1 + H))
+    matrix[weighted, 0] = 1
+    some = states.double().numpy()[weighted]
+    matrix[weighted, 1:] = (some - some.mean(axis=0)) / some.std(axis=0)
+    return matrix / N_CHARS
+
+
+@pytest.mark.parametrize('dtype', [
+    torch.float64, torch.float32, torch.bfloat16
+])  # yapf: disable
+@pytest.mark.parametrize('part', [None, PART])
+def test_features_are_losses_times_standardised_states(block, part, dtype):
+    states = STATES.to(dtype)
+    columns = StateColumns.of(states, TABLE, part)
+    found = columns.features(TABLE)
+    matrix = dense_matrix(states, np.ones(T, bool) if part is None else part)
+    np.testing.assert_allclose(
+        found.values, np.where(SCORED, LOSSES, 0) @ matrix, atol=1e-12)
+    assert found.models == TABLE.models
+    assert found.units == columns.units == ('loss', 'h0', 'h1', 'h2', 'h3',
+                                            'h4')
+    assert found.uniform.tolist() == columns.uniform.tolist() == [
+        1, 0, 0, 0, 0, 0]  # yapf: disable
+    # All tokens that were scored count, weighted or not.
+    np.testing.assert_array_equal(found.scored, SCORED)
+    np.testing.assert_array_equal(columns.scored, SCORED)
+    assert states.dtype == dtype
+
+
+def test_the_first_column_is_the_loss_per_character():
+    found = StateColumns.of(STATES, TABLE).features(TABLE)
+    np.testing.assert_allclose(found.values @ found.uniform,
+                               LOSSES[:, SCORED].sum(axis=1) / N_CHARS)
+
+
+COLUMN = st.lists(
+    st.one_of(st.just(0.),
+              st.floats(-5, 5).map(lambda x: round(x, 3))),
+    min_size=1 + H,
+    max_size=1 + H)
+
+
+@pytest.mark.parametrize('size', [1, 4, T, 4096])
+@pytest.mark.parametrize('part', [None, PART])
+@settings(max_examples=40, deadline=None)
+@given(st.lists(COLUMN, max_size=4))
+def test_sums_of_columns_are_sums_of_tokens(size, part, chosen):
+    """Sparse coefficients, whole columns of zeros among them."""
+    coefficients = np.array(chosen).reshape(-1, 1 + H).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_columns, '_BLOCK', size)
+        columns = StateColumns.of(STATES, TABLE, part)
+        found = columns.combine(csc_array(coefficients))
+    matrix = dense_matrix(STATES, np.ones(T, bool) if part is None else part)
+    assert isinstance(found, csc_array)
+    assert found.shape == (T, len(chosen))
+    np.testing.assert_allclose(
+        found.toarray(), matrix @ coefficients, atol=1e-12)
+    # As a predictor will use it: the same scores from fewer columns.
+    np.testing.assert_allclose(
+        np.where(SCORED, LOSSES, 0) @ found.toarray(),
+        columns.features(TABLE).values @ coefficients,
+        atol=1e-12)
+
+
+def test_zeros_of_unused_columns_are_not_stored():
+    coefficients = np.zeros((1 + H, 3))
+    coefficients[0, 1] = 1
+    found = StateColumns.of(STATES, TABLE,
+                            PART).combine(csc_array(coefficients))
+    assert np.diff(found.indptr).tolist() == [0, (PART & SCORED).sum(), 0]
+
+
+def test_models_to_predict_are_counted_on_the_tokens_of_the_training():
+    """Whatever else they scored, and with the scale of the training."""
+    columns = StateColumns.of(STATES, TABLE)
+    other = replace(TABLE, losses=np.where(np.isnan(LOSSES), 7., LOSSES))
+    np.testing.assert_allclose(
+        columns.features(other).values,
+        columns.features(TABLE).values)
+    fewer = np.where(np.arange(T) == 0, np.nan, LOSSES)
+    with pytest.raises(InputError, match='1 of them unscored'):
+        columns.features(replace(TABLE, losses=fewer))
+
+
+def test_states_may_come_from_a_file_and_are_not_changed():
+    frozen = STATES.clone()
+    StateColumns.of(STATES, TABLE).features(TABLE)
+    assert torch.equal(STATES, frozen)
+
+
+def test_a_state_for_every_token_is_needed():
+    with pytest.raises(InputError, match=f'{T}, one a token, found {T - 1}'):
+        StateColumns.of(STATES[1:], TABLE)
+
+
+def test_states_that_do_not_differ_are_columns_of_zeros():
+    states = STATES.clone()
+    states[:, 2] = .3
+    values = StateColumns.of(states, TABLE).features(TABLE).values
+    np.testing.assert_allclose(values[:, 3], 0, atol=1e-9)
+    assert np.isfinite(values).all()

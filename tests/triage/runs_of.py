@@ -1,0 +1,20 @@
+"""Pretraining runs whose exponents follow a known law."""
+import numpy as np
+
+from csv_plugin.triage.trajectories import RunTrajectory
+
+SHARES = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0])
+
+
+def law(share, limit=2.0, drop=1.5, rate=0.5):
+    """Exponents along a power law in the share of the budget."""
+    return limit - drop * np.asarray(share)**-rate
+
+
+def make_run(name='run', *columns, shares=SHARES, budget=200.0, losses=None):
+    """A run with one column of exponents for every benchmark."""
+    columns = columns or (law(shares), )
+    return RunTrajectory(
+        name, tuple(f'{name}@{share:g}' for share in shares), shares * budget,
+        budget, np.stack(columns, axis=1),
+        2 * shares**-0.1 if losses is None else np.asarray(losses))

@@ -1,0 +1,64 @@
+"""Dumps are found wherever they lie, and half-written ones change later."""
+import os
+
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.triage.dump_places import find_dumps
+from tests.runs import TEXTS, model_losses, write_losses
+from tests.triage.pretraining import write_checkpoint, write_runs
+
+FINGERPRINT = TEXTS.fingerprint
+
+
+def test_folders_files_and_patterns(tmp_path):
+    folder = write_runs(tmp_path / 'in', {'a': 1.0, 'b': 1.0}, 2)
+    (folder / '.hidden.parquet').touch()
+    (folder / 'notes.txt').touch()
+    names = ['a@10', 'a@20', 'b@10', 'b@20']
+    assert list(find_dumps([folder])) == names
+    assert list(find_dumps([folder / 'b@*.parquet'])) == names[2:]
+    assert list(find_dumps([folder / 'b@20.parquet',
+                            folder / 'a*'])) == ['a@10', 'a@20', 'b@20']
+    # One file in two patterns is one file.
+    assert list(find_dumps([folder, folder / '*.parquet'])) == names
+    assert list(find_dumps([str(tmp_path / 'i*')])) == names
+    dump = find_dumps([folder])['b@10'].read(FINGERPRINT)
+    assert dump.info.model == 'b@10'
+
+
+def test_work_directories(tmp_path):
+    write_losses(tmp_path, 'a@10', model_losses(1.0))
+    write_losses(tmp_path, 'a@20', model_losses(1.0)[:2], part='_0')
+    write_losses(tmp_path, 'a@20', model_losses(1.0)[2:], part='_1')
+    found = find_dumps([tmp_path])
+    assert list(found) == ['a@10', 'a@20']
+    assert len(found['a@20'].read(FINGERPRINT).texts) == 5
+    assert [name for name, *_ in found['a@20'].stamp(FINGERPRINT)] == [
+        f'salience_texts-{FINGERPRINT[:12]}_{part}.parquet' for part in (0, 1)
+    ]
+    assert not found['a@20'].stamp('0' * 64)
+
+
+@pytest.mark.parametrize('place', ['none', 'no*', 'none/*.parquet'])
+def test_nothing_there(tmp_path, place):
+    with pytest.raises(InputError, match='nothing of that name'):
+        find_dumps([tmp_path / place])
+
+
+def test_two_of_one_name(tmp_path):
+    for name in ('one', 'two'):
+        write_runs(tmp_path / name, {'a': 1.0}, 1)
+    with pytest.raises(InputError, match="'a@10'.*one/.*two/"):
+        find_dumps([tmp_path / 'one', tmp_path / 'two'])
+
+
+def test_stamps_change_with_the_file(tmp_path):
+    path = write_checkpoint(tmp_path, 'a@10', 1.0)
+    dump = find_dumps([path])['a@10']
+    before = dump.stamp(FINGERPRINT)
+    assert before == dump.stamp(FINGERPRINT)
+    os.utime(path, ns=(1, 1))
+    assert dump.stamp(FINGERPRINT) != before
+    path.unlink()
+    assert dump.stamp(FINGERPRINT) == ()

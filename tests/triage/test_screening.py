@@ -1,0 +1,101 @@
+"""Broken checkpoints are named, sound ones are not."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.triage.screening import screen
+from tests.triage.runs_of import SHARES, law, make_run
+
+N_RUNS = 4
+
+
+def sound(seed=0):
+    """Runs with noise on all that is looked at."""
+    rng = np.random.default_rng(seed)
+    return [
+        make_run(
+            f'run-{i}',
+            *(law(SHARES) + 0.2 * rng.normal(size=7) for _ in range(3)),
+            losses=2 * SHARES**-0.1 * np.exp(0.01 * rng.normal(size=7)))
+        for i in range(N_RUNS)
+    ]
+
+
+def broken(place, loss=1.0, score=0.0, run=1):
+    runs = sound()
+    losses, scores = runs[run].mean_loss.copy(), runs[run].exponents.copy()
+    losses[place] *= loss
+    scores[place] += score
+    runs[run] = replace(runs[run], mean_loss=losses, exponents=scores)
+    return runs
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_sound_runs(seed):
+    assert screen(sound(seed)) == []
+
+
+@pytest.mark.parametrize('place', range(7))
+@pytest.mark.parametrize('loss', [1.7, 0.6])
+def test_broken_loss(place, loss):
+    [found] = screen(broken(place, loss=loss))
+    assert found.checkpoint == f'run-1@{SHARES[place]:g}'
+    assert found.run == 'run-1'
+    # At an end only the nearest neighbour is known.
+    assert found.loss_ratio == pytest.approx(loss, rel=0.15)
+    assert np.sign(found.loss_deviations) == np.sign(loss - 1)
+    assert found.checkpoint in str(found) and '%' in str(found)
+
+
+@pytest.mark.parametrize('place', [0, 3, 6])
+def test_broken_scores(place):
+    [found] = screen(broken(place, score=-6.0))
+    assert found.checkpoint == f'run-1@{SHARES[place]:g}'
+    assert found.score_deviations < -4
+    assert abs(found.loss_deviations) < 6
+
+
+def test_a_capability_that_emerges_is_none():
+    runs = broken(3)
+    scores = runs[1].exponents.copy()
+    scores[4:, 0] += 5
+    runs[1] = replace(runs[1], exponents=scores)
+    assert screen(runs) == []
+
+
+def test_two_of_one_run():
+    runs = broken(1, loss=1.8)
+    losses = runs[1].mean_loss.copy()
+    losses[5] *= 0.5
+    runs[1] = replace(runs[1], mean_loss=losses)
+    assert [one.checkpoint
+            for one in screen(runs)] == ['run-1@0.2', 'run-1@0.8']
+
+
+def test_a_copy():
+    runs = broken(4)
+    losses, scores = runs[1].mean_loss.copy(), runs[1].exponents.copy()
+    losses[4], scores[4] = losses[3], scores[3]
+    runs[1] = replace(runs[1], mean_loss=losses, exponents=scores)
+    [found] = screen(runs)
+    assert (found.checkpoint, found.same_as) == ('run-1@0.65', 'run-1@0.5')
+    assert 'same losses as run-1@0.5' in str(found)
+
+
+def test_too_few_to_judge():
+    assert screen([run.first(3) for run in broken(1, loss=3)]) == []
+    [found] = screen([run.first(4) for run in broken(1, loss=3)])
+    assert found.checkpoint == 'run-1@0.2'
+
+
+def test_the_history_says_what_is_usual():
+    [young] = [run for run in broken(2, loss=1.15) if run.run == 'run-1']
+    [found] = screen([young], sound(3))
+    assert found.checkpoint == 'run-1@0.35'
+    rng = np.random.default_rng(0)
+    rough = [
+        replace(run, mean_loss=run.mean_loss * np.exp(rng.normal(size=7) / 5))
+        for run in sound(3)
+    ]
+    assert screen([young], rough) == []
