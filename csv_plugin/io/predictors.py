@@ -6,7 +6,7 @@ is needed. docs/formats.md describes the layout.
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -19,10 +19,9 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SalienceModel
+from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.io.files import atomic_path
-from csv_plugin.io.json_fields import check_fields
-from csv_plugin.io.token_arrays import SHAPES, pack_tokens, unpack_tokens
+from csv_plugin.io.files import atomic_path, check_fields
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 1
@@ -59,6 +58,16 @@ _SHAPES = {
     'error_variance': '2',
     'backtest': 'b',
 }
+#: Axes of the arrays of tokens: texts, tokens, units, entries of the matrix.
+_TOKEN_SHAPES = {
+    'tokens.per_text': 'S',
+    'tokens.n_bytes': 'S',
+    'tokens.starts': 'T',
+    'tokens.ends': 'T',
+    'matrix.per_column': 'K',
+    'matrix.token': 'E',
+    'matrix.value': 'E',
+}
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
@@ -78,7 +87,7 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         arrays['scored'] = predictor.scored
     texts = []
     if predictor.targets is not None and predictor.matrix is not None:
-        arrays.update(pack_tokens(predictor.targets, predictor.matrix))
+        arrays.update(_pack_tokens(predictor.targets, predictor.matrix))
         texts = list(zip(predictor.targets.text_ids, predictor.targets.hashes))
     for index, known in enumerate(predictor.benchmarks):
         for name, array in _arrays(known).items():
@@ -138,13 +147,57 @@ def _tokens(
     lengths['S'] = len(texts)
     part = {
         name: _array(where, arrays, name, letters, lengths)
-        for name, letters in SHAPES.items()
+        for name, letters in _TOKEN_SHAPES.items()
     }
     try:
-        return unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
+        return _unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
     except (InputError, ValueError) as error:
         raise InputError(where, 'tokens that lie in their texts',
                          f'others ({error})', _REMEDY) from error
+
+
+def _pack_tokens(targets: TargetTokens,
+                 matrix: csc_array) -> dict[str, NDArray]:
+    """Target tokens and the matrix of `TokenColumns`, by name."""
+    spans = targets.spans
+    return {
+        'tokens.per_text': np.array([len(tokens) for tokens in spans]),
+        'tokens.n_bytes': np.array([tokens.n_bytes for tokens in spans]),
+        'tokens.starts': np.concatenate([t.starts for t in spans]),
+        'tokens.ends': np.concatenate([t.ends for t in spans]),
+        'matrix.per_column': np.diff(matrix.indptr),
+        'matrix.token': matrix.indices,
+        'matrix.value': matrix.data,
+    }
+
+
+def _unpack_tokens(part: Mapping[str, NDArray], texts: Sequence[Sequence[str]],
+                   fingerprint: str,
+                   n_columns: int) -> tuple[TargetTokens, csc_array]:
+    """What `_pack_tokens` packed.
+
+    Args:
+        part (Mapping): The arrays by name, in the shapes of `_TOKEN_SHAPES`.
+        texts (Sequence): Id and SHA-256 of each of S texts.
+        fingerprint (str): Of the validation set.
+        n_columns (int): K.
+
+    Raises:
+        InputError: If the tokens do not lie in their texts.
+        ValueError: If the parts do not fit each other.
+    """
+    ends = np.cumsum(part['tokens.per_text'])[:-1]
+    spans = tuple(
+        TokenSpans(*tokens) for tokens in zip(
+            np.split(part['tokens.starts'], ends),
+            np.split(part['tokens.ends'], ends), (
+                int(n) for n in part['tokens.n_bytes'])))
+    pointers = np.append(0, np.cumsum(part['matrix.per_column']))
+    matrix = csc_array((part['matrix.value'], part['matrix.token'], pointers),
+                       shape=(len(part['tokens.starts']), n_columns))
+    matrix.check_format()
+    ids, hashes = zip(*texts)
+    return TargetTokens(ids, hashes, spans, fingerprint), matrix
 
 
 def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:

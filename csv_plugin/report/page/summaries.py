@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import read_bytes
-from csv_plugin.io.json_fields import check_fields
+from csv_plugin.io.files import check_fields, read_bytes
 from csv_plugin.report.leaderboards import Leaderboard, notes
 
 #: Files of leaderboards, in the order of their time.
