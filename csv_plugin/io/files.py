@@ -9,8 +9,11 @@ from typing import Any
 
 from csv_plugin.core.conventions import InputError
 
+#: A path as functions of this package take it.
+FilePath = str | os.PathLike[str]
 
-def check_target(path: str | os.PathLike[str]) -> None:
+
+def check_target(path: FilePath) -> None:
     """Before a long computation: can a file be written there?
 
     Raises:
@@ -29,7 +32,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(path: FilePath) -> Iterator[Path]:
     """Write to a temporary file that becomes `path` when all went well.
 
     The temporary file lies in the same folder, so that the renaming is one
@@ -38,7 +41,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     at `path` stays as it was.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
 
     Yields:
         Path: Where to write instead; nothing exists there yet.
@@ -58,7 +61,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: FilePath) -> bytes:
     """All of a file.
 
     Raises:

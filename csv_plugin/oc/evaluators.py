@@ -13,10 +13,11 @@ from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.shards import check_texts
+from csv_plugin.io.shards import check_texts, merge_dumps
 from csv_plugin.oc.datasets import texts_of
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
+from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.tables import FilePath
 
 _SUFFIX = '.parquet'

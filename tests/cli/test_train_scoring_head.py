@@ -14,12 +14,13 @@ from transformers import PreTrainedTokenizerFast
 
 from csv_plugin.cli import train_scoring_head
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.splits import paper_split
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
                                       read_collection)
-from csv_plugin.io.dumps import TokenLossDump, read_dump, write_dump
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.paper import paper_scores
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr

@@ -4,12 +4,13 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import building, world
 from csv_plugin.demo.recipes import MODELS
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one'), ))

@@ -3,9 +3,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))

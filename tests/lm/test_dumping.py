@@ -5,8 +5,8 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_features
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import (load_loss_table, merge_dumps, read_dump,
-                                 write_dump)
+from csv_plugin.io.dumps import load_loss_table, read_dump, write_dump
+from csv_plugin.io.shards import merge_dumps
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.lm import models

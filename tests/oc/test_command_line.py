@@ -6,7 +6,8 @@ from pathlib import Path
 
 from csv_plugin.core.baselines import mean_token_loss
 from csv_plugin.core.losses import LossTable
-from csv_plugin.io.dumps import merge_dumps, read_dump
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.shards import merge_dumps
 from tests.oc import tiny
 
 CONFIG = '''

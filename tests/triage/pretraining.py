@@ -2,7 +2,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.io.dumps import write_dump
 from tests.runs import TEXTS, model_losses
 
 STEPS = (10, 20, 35, 50, 65, 80, 100)

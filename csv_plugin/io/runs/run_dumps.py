@@ -12,8 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import atomic_path
+from csv_plugin.io.shards import merge_dumps
 
 _NAME = 'salience_texts-'
 _PART = re.compile(rf'({_NAME}[0-9a-f]+)(?:_(\d+))?')

@@ -140,5 +140,5 @@ def test_unreadable_dump(tmp_path):
 def test_parts_that_contradict_each_other(tmp_path):
     write_losses(tmp_path, 'm', LOSSES, part='_0')
     write_losses(tmp_path, 'm', model_losses(0.9), part='_1')
-    with pytest.raises(InputError, match='different ones on'):
+    with pytest.raises(InputError, match='different losses on'):
         read_run_dump(tmp_path, 'm', FINGERPRINT)
