@@ -10,7 +10,8 @@ from csv_plugin.demo import corpus, world
 from csv_plugin.demo.recipes import CONTEXT, SERIES, TrainingRecipe
 from csv_plugin.demo.zoo_tokenizers import train_tokenizer
 from csv_plugin.demo.zoo_training import make_tokenizer
-from csv_plugin.lm.tokens.tokenization import tokenize, tokenize_all
+from csv_plugin.lm.tokens.tokenization import tokenize_all
+from tests.lm.tokens.tokenizers import tokenize
 
 torch.set_num_threads(1)
 HOSTILE = [
