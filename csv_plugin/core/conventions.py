@@ -1,5 +1,9 @@
-"""The one exception for input that cannot be used."""
-from collections.abc import Iterable
+"""What every room shares: the error for bad input, and how work is shown."""
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+#: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
+Progress = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 class InputError(ValueError):

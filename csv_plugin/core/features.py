@@ -4,17 +4,109 @@ A column may be a token, a text, a group of tokens or a direction of a
 scoring LM's hidden states; the solvers in `salience` take any of them.
 """
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Optional
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """K feature columns: what they are made of, and of which texts.
+
+    Args:
+        units (tuple[str, ...]): K names, unique.
+        uniform (NDArray): The coefficients that give the all-token loss, not
+            all 0, shape `(K,)`. A column's *weight* is its coefficient
+            divided by its `uniform`, so uniform salience is 1 everywhere.
+        fingerprint (str): Of the texts that the losses belong to; see
+            `texts.fingerprint`.
+        scored (Optional[NDArray]): Tokens that the columns count, bool,
+            `(T,)`; None where they were not made from tokens.
+
+    Raises:
+        InputError: A name occurs twice, a coefficient is not finite, or
+            there is not one per unit.
+    """
+    units: tuple[str, ...]
+    uniform: NDArray[np.float64]
+    fingerprint: str
+    scored: Optional[NDArray[np.bool_]] = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.units), )
+        if (self.uniform.shape != shape or not self.uniform.any()
+                or not np.isfinite(self.uniform).all()):
+            raise InputError(
+                'feature columns',
+                f'finite uniform coefficients of shape {shape}, not all 0',
+                f'{self.uniform} of shape {self.uniform.shape}',
+                'Give one coefficient per unit.')
+        check_unique('units of feature columns', self.units)
+
+    def __repr__(self) -> str:
+        counted = '' if self.scored is None else (
+            f' of {np.count_nonzero(self.scored)} scored tokens')
+        return (f'Columns({len(self.units)} columns{counted}, texts '
+                f'{self.fingerprint[:12]})')
+
+    def counts_as(self, columns: 'Columns') -> bool:
+        """Whether both count the same tokens."""
+        if self.scored is None or columns.scored is None:
+            return self.scored is columns.scored
+        return np.array_equal(self.scored, columns.scored)
+
+    def check_texts(self, fingerprint: str) -> None:
+        """Refuse losses that are on other texts.
+
+        Args:
+            fingerprint (str): Of the texts that the losses are on.
+
+        Raises:
+            InputError: It is not that of the columns.
+        """
+        if fingerprint != self.fingerprint:
+            raise InputError(
+                'predictor',
+                f'losses on the validation set {self.fingerprint}',
+                f'the validation set {fingerprint}',
+                'Collect losses on the texts of the training, or train anew.')
+
+    def check_same(self, trained: 'Columns') -> None:
+        """Refuse columns that are not those of a training.
+
+        Raises:
+            InputError: The texts, the units or the tokens that are counted
+                are not the same.
+        """
+        trained.check_texts(self.fingerprint)
+        if self.units != trained.units:
+            theirs, ours = next(
+                pair for pair in zip_longest(self.units, trained.units)
+                if pair[0] != pair[1])
+            raise InputError(
+                'predictor', f'the {len(trained.units)} feature columns of '
+                'the training, in their order', f'{len(self.units)} columns, '
+                f'{theirs!r} in the place of {ours!r}',
+                'Build the features as they were built for the training.')
+        if not self.counts_as(trained):
+            raise InputError(
+                'predictor', 'features of the tokens that the training '
+                f'counted, {_count(trained.scored)}',
+                f'{_count(self.scored)}, or other tokens',
+                'Build the features with scored=predictor.columns.scored.')
+
+
+def _count(scored: Optional[NDArray]) -> str:
+    return 'none' if scored is None else str(np.count_nonzero(scored))
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,50 +114,40 @@ class FeatureTable:
     """Feature columns of M models; a capability score is `values @ c`.
 
     Args:
-        models (tuple[str, ...]): M names.
-        units (tuple[str, ...]): K column names.
-        values (NDArray): Shape `(M, K)`, nats per character or any unit.
-        uniform (NDArray): Shape `(K,)`, not all 0: the coefficients that
-            give the all-token loss. A column's *weight* is its coefficient
-            divided by its `uniform`, so uniform salience is 1 everywhere.
-        scored (Optional[NDArray]): Tokens that were counted, bool, `(T,)`;
-            None where the columns were not made from tokens.
+        models (tuple[str, ...]): M names, unique.
+        columns (Columns): What the K columns are.
+        values (NDArray): Nats per character or any unit, `(M, K)`.
 
     Raises:
-        InputError: On shapes that differ, doubled names, values that are
-            not finite.
+        InputError: The shape does not fit, a name occurs twice, or a value
+            is not finite.
     """
     models: tuple[str, ...]
-    units: tuple[str, ...]
-    values: NDArray
-    uniform: NDArray
-    scored: Optional[NDArray] = None
+    columns: Columns
+    values: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        expected = (len(self.models), len(self.units))
+        expected = (len(self.models), len(self.columns.units))
         if self.values.shape != expected:
             raise InputError('features', f'values of shape {expected}',
                              str(self.values.shape),
                              'Give one row per model, one column per unit.')
-        if (self.uniform.shape != expected[1:] or not self.uniform.any()
-                or not np.isfinite(self.uniform).all()):
-            raise InputError(
-                'features',
-                f'finite uniform of shape {expected[1:]}, not all 0',
-                f'{self.uniform} of shape {self.uniform.shape}',
-                'Give one coefficient per unit.')
-        for kind, names in (('models', self.models), ('units', self.units)):
-            if len(set(names)) < len(names):
-                twice = next(n for n in names if names.count(n) > 1)
-                raise InputError('features', f'{kind} named once',
-                                 f'{twice!r} twice', 'Rename or drop one.')
+        check_unique('models of features', self.models)
         bad = np.argwhere(~np.isfinite(self.values))
         if len(bad):
             m, k = bad[0]
             raise InputError(
                 'features', 'finite values',
                 f'{self.values[m, k]} for model {self.models[m]!r}, unit '
-                f'{self.units[k]!r}', 'Leave that model or unit out.')
+                f'{self.columns.units[k]!r}', 'Leave that model or unit out.')
+
+    def __repr__(self) -> str:
+        return f'FeatureTable({len(self.models)} models, {self.columns})'
+
+    @property
+    def mean_loss(self) -> NDArray[np.float64]:
+        """The all-token loss of each model: all weights 1. `(M,)`."""
+        return self.values @ self.columns.uniform
 
     def select(self, models: Sequence[str]) -> 'FeatureTable':
         """The same columns for some models, in their order.
@@ -79,10 +161,40 @@ class FeatureTable:
             raise InputError('features', 'features of every model',
                              f'none of {missing[0]!r}',
                              'Collect its losses or leave it out.')
-        return replace(
-            self,
-            models=tuple(models),
-            values=self.values[[row[m] for m in models]])
+        return FeatureTable(
+            tuple(models), self.columns,
+            self.values[[row[model] for model in models]])
+
+    @classmethod
+    def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
+        """One table of the models of several, of the same columns.
+
+        Raises:
+            InputError: The columns of two tables differ, or a model is in
+                two of them.
+        """
+        columns = tables[0].columns
+        for table in tables[1:]:
+            table.columns.check_same(columns)
+        return cls(
+            tuple(model for table in tables for model in table.models),
+            columns, np.concatenate([table.values for table in tables]))
+
+    def to_frame(self) -> Any:
+        """A pandas table; pandas must be installed.
+
+        Returns:
+            pandas.DataFrame: A row per model, a column per unit.
+        """
+        import pandas
+        return pandas.DataFrame(self.values, self.models, self.columns.units)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Values by model and unit."""
+        return {
+            model: dict(zip(self.columns.units, row.tolist()))
+            for model, row in zip(self.models, self.values)
+        }
 
 
 def counted_losses(
@@ -128,41 +240,40 @@ class TokenColumns:
     """Feature columns as sums of token losses: `losses @ matrix`.
 
     Args:
-        units (tuple[str, ...]): K column names.
+        columns (Columns): What the K columns are.
         matrix (csc_array): What a nat of a token adds to each column.
             Shape `(T, K)`.
-        uniform (NDArray): As in `FeatureTable`, `(K,)`.
-        scored (NDArray): Tokens that count, bool, `(T,)`.
 
     Raises:
-        InputError: On shapes that differ.
+        InputError: The matrix has another shape, or it is not known which
+            tokens count.
     """
-    units: tuple[str, ...]
+    columns: Columns
     matrix: csc_array
-    uniform: NDArray
-    scored: NDArray
 
     def __post_init__(self) -> None:
-        expected = (len(self.scored), len(self.units))
-        if self.matrix.shape != expected or \
-                self.uniform.shape != expected[1:]:
+        scored = self.columns.scored
+        n_tokens = None if scored is None else len(scored)
+        expected = (n_tokens, len(self.columns.units))
+        if self.matrix.shape != expected:
             raise InputError(
-                'columns of token losses', f'a matrix of shape {expected} and '
-                f'uniform of shape {expected[1:]}',
-                f'{self.matrix.shape} and {self.uniform.shape}',
-                'Give one row per token, one column per unit.')
+                'columns of token losses', f'a matrix of shape {expected}',
+                str(self.matrix.shape), 'Give one row per token, one column '
+                'per unit, and say which tokens count.')
 
     def features(self, table: LossTable) -> FeatureTable:
         """The columns of M models.
 
-        Scored: the tokens of `scored`, all of which every model must have.
+        Scored: the tokens of `columns.scored`, all of which every model
+        must have.
 
         Raises:
-            InputError: As in `counted_losses`.
+            InputError: The losses are on other texts, or as in
+                `counted_losses`.
         """
-        losses, counted = counted_losses(table, self.scored)
-        return FeatureTable(table.models, self.units, losses @ self.matrix,
-                            self.uniform, counted)
+        self.columns.check_texts(table.fingerprint)
+        losses, _ = counted_losses(table, self.columns.scored)
+        return FeatureTable(table.models, self.columns, losses @ self.matrix)
 
     def combine(self, coefficients: csc_array) -> csc_array:
         """Weighted sums of the columns, `(K, n)` to `(T, n)`."""
@@ -197,9 +308,10 @@ def group_columns(table: LossTable,
     _, counted = counted_losses(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
     counts = np.bincount(member)
-    return TokenColumns(
-        tuple(str(n) for n in names), _indicator(counted, member, 1 / counts),
-        counts / table.n_chars.sum(), counted)
+    columns = Columns(
+        tuple(str(name) for name in names), counts / table.n_chars.sum(),
+        table.fingerprint, counted)
+    return TokenColumns(columns, _indicator(counted, member, 1 / counts))
 
 
 def text_columns(table: LossTable,
@@ -229,10 +341,10 @@ def text_columns(table: LossTable,
     kept, member = np.unique(
         table.text_of_token()[weighted], return_inverse=True)
     n_chars = table.n_chars[kept]
-    return TokenColumns(
+    columns = Columns(
         tuple(table.text_ids[text] for text in kept),
-        _indicator(weighted, member, 1 / n_chars),
-        n_chars / table.n_chars.sum(), counted)
+        n_chars / table.n_chars.sum(), table.fingerprint, counted)
+    return TokenColumns(columns, _indicator(weighted, member, 1 / n_chars))
 
 
 def _indicator(counted: NDArray, member: NDArray,

@@ -9,11 +9,10 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceFit, Solver, Task,
                                       fold_masks)
 from csv_plugin.core.scaling_law import PROBLEMS
@@ -26,7 +25,6 @@ def fit_predictor(features: FeatureTable,
                   accuracies: AccuracyTable,
                   families: Sequence[str],
                   solver: Solver,
-                  fingerprint: str,
                   seed: int = 0,
                   progress: Progress = iter,
                   watch: Optional[Watch] = None) -> Predictor:
@@ -41,7 +39,6 @@ def fit_predictor(features: FeatureTable,
             without a score on a benchmark are left out of it.
         families (Sequence[str]): Family of each model of `accuracies`.
         solver (Solver): One of `salience.SOLVERS` or your own.
-        fingerprint (str): Of the validation set the losses belong to.
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress.
         watch (Optional[Watch]): Is told of every fit.
@@ -56,7 +53,7 @@ def fit_predictor(features: FeatureTable,
     groups = np.asarray(families)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
-        known = tuple(
+        benchmarks = tuple(
             _fit_one(features, accuracies, benchmark, groups, solver, seed,
                      watch) for benchmark in progress(accuracies.benchmarks))
     versions = {
@@ -64,8 +61,7 @@ def fit_predictor(features: FeatureTable,
         'numpy': np.__version__,
         'scipy': scipy.__version__
     }
-    return Predictor(features.units, features.uniform, fingerprint, known,
-                     versions, features.scored)
+    return Predictor(features.columns, benchmarks, versions)
 
 
 def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
@@ -75,8 +71,8 @@ def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
     accuracy = accuracies.values[:, index]
     rows = np.flatnonzero(~np.isnan(accuracy))
     chance = float(accuracies.chance[index])
-    task = Task(features.values[rows], features.uniform, accuracy[rows],
-                chance, families[rows])
+    task = Task(features.values[rows], features.columns.uniform,
+                accuracy[rows], chance, families[rows])
     notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
                   for problem in task.problems)
     used: Solver = Constant() if notes else solver

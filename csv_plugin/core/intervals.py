@@ -35,7 +35,7 @@ class Intervals:
             `n_models` times the repeats of the cross-validation.
         fold (NDArray): Which fold model made each error, `(N,)` integers.
         variance (NDArray): Of an error: the constant part, and the part per
-            squared slope (`SalienceModel.slope`). Shape `(2,)`.
+            squared slope (`SalienceModel.slopes`). Shape `(2,)`.
         backtest (NDArray): Absolute errors of the back-test, in standard
             deviations. Shape `(n_b,)`.
         score_low (float): Lowest capability score fitted on, infinite if
@@ -50,6 +50,11 @@ class Intervals:
     backtest: NDArray
     score_low: float
     score_high: float
+
+    def __repr__(self) -> str:
+        return (f'Intervals({len(self.errors)} held-out errors of '
+                f'{self.n_models} models, {len(self.backtest)} of the '
+                'back-test)')
 
     def extrapolated(self, score: NDArray) -> NDArray:
         """Whether scores `(M,)` lie outside those fitted on."""
@@ -81,13 +86,13 @@ class Intervals:
                              'Give 0.9 for 90 % intervals.')
         by_fold = self.folds.predict(values)[self.fold]
         error = self.errors[:, None] * _deviation(
-            self.variance, self.folds.slope(values))[self.fold]
+            self.variance, self.folds.slopes(values))[self.fold]
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
         predicted = model.predict(values)
         half = _upper_quantile(self.backtest[:, None], level, len(
-            self.backtest)) * _deviation(self.variance, model.slope(values))
-        half = np.where(self.extrapolated(model.score(values)), half, 0)
+            self.backtest)) * _deviation(self.variance, model.slopes(values))
+        half = np.where(self.extrapolated(model.scores(values)), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -134,9 +139,9 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
     fold, held_out = np.nonzero(~fit.masks)
     predicted = fit.folds.predict(task.values)[fold, held_out]
     errors = np.abs(predicted - task.accuracy[held_out])
-    slope = fit.folds.slope(task.values)[fold, held_out]
+    slope = fit.folds.slopes(task.values)[fold, held_out]
     variance = _fit_variance(errors, slope)
-    score = fit.model.score(task.values)
+    score = fit.model.scores(task.values)
     return Intervals(fit.folds, len(task.accuracy),
                      errors / _deviation(variance, slope), fold, variance,
                      _backtest(task, solver, seed, variance),
@@ -148,11 +153,11 @@ def _backtest(task: Task, solver: Solver, seed: int,
               variance: NDArray) -> NDArray:
     """Standardised errors on the better models of a fit on the worse."""
     worse = worse_models(task.values @ task.uniform)
-    part = task.take(worse)
+    part = task.select(worse)
     if part.problems:
         return np.zeros(0)
     model = solver.fit(part, fold_masks(part.families, seed)).model
-    return standardised_errors(model, task.take(~worse), variance)
+    return standardised_errors(model, task.select(~worse), variance)
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
@@ -173,4 +178,4 @@ def standardised_errors(model: SalienceModel, task: Task,
         variance (NDArray): As in `Intervals`.
     """
     errors = np.abs(model.predict(task.values) - task.accuracy)
-    return errors / _deviation(variance, model.slope(task.values))
+    return errors / _deviation(variance, model.slopes(task.values))

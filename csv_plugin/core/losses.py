@@ -3,7 +3,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,6 +94,10 @@ class TokenLosses:
     def _keep(self, field: str, where: str, array: NDArray) -> None:
         _check_shape(where, array, (len(self.spans), ))
         object.__setattr__(self, field, array)
+
+    def __repr__(self) -> str:
+        return (f'TokenLosses({self.text_id!r}, {self.n_scored} of '
+                f'{len(self.spans)} tokens scored)')
 
     @property
     def n_bytes(self) -> int:
@@ -195,6 +199,38 @@ class LossTable:
     def scored(self) -> NDArray[np.bool_]:
         """Tokens that every model scored in full. Shape `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
+
+    def __repr__(self) -> str:
+        return (f'LossTable({len(self.models)} models x '
+                f'{self.losses.shape[1]} tokens of {len(self.text_ids)} '
+                f'texts {self.fingerprint[:12]})')
+
+    def to_dict(self) -> dict[str, dict[str, list[Optional[float]]]]:
+        """Nats by model and text, None for unscored tokens."""
+        return {
+            model: {
+                text_id: [None if np.isnan(loss) else loss for loss in part]
+                for text_id, part in zip(self.text_ids, (
+                    losses.tolist()
+                    for losses in np.split(row, self.token_offsets[1:-1])))
+            }
+            for model, row in zip(self.models, self.losses)
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas table; pandas must be installed.
+
+        Returns:
+            pandas.DataFrame: A row per text and token, a column per model,
+            in nats; NaN where a token was not scored.
+        """
+        import pandas
+        texts = self.text_of_token()
+        token = np.arange(len(texts)) - self.token_offsets[texts]
+        ids = np.array(self.text_ids, dtype=object)[texts]
+        index = pandas.MultiIndex.from_arrays([ids, token],
+                                              names=['text_id', 'token'])
+        return pandas.DataFrame(self.losses.T, index, list(self.models))
 
     def text_of_token(self) -> NDArray[np.int64]:
         """Index of each token's text, 0..S-1. Shape `(T,)`."""

@@ -107,6 +107,9 @@ class TokenSpans:
         return cls(start + width * rank // count,
                    start + width * (rank + 1) // count, int(bounds[-1]))
 
+    def __repr__(self) -> str:
+        return f'TokenSpans({len(self)} tokens of {self.n_bytes} bytes)'
+
     def __len__(self) -> int:
         return len(self.starts)
 

@@ -2,6 +2,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.losses import LossTable, TokenLosses
 from csv_plugin.core.spans import TokenSpans
@@ -42,10 +44,30 @@ class TargetTokens:
         return cls(texts.ids, tuple(text.sha256 for text in texts),
                    tuple(spans), texts.fingerprint)
 
+    def __repr__(self) -> str:
+        return (f'TargetTokens({self.n_tokens} tokens of '
+                f'{len(self.text_ids)} texts {self.fingerprint[:12]})')
+
     @property
     def n_tokens(self) -> int:
         """T, the tokens of all texts."""
         return sum(len(spans) for spans in self.spans)
+
+    def check_table(self, table: LossTable) -> None:
+        """Refuse losses that are on other tokens.
+
+        Args:
+            table (LossTable): Losses on the same texts.
+
+        Raises:
+            InputError: Its texts do not have as many tokens as here.
+        """
+        counts = [len(spans) for spans in self.spans]
+        if np.diff(table.token_offsets).tolist() != counts:
+            raise InputError(
+                'losses', f'the {self.n_tokens} tokens of the training',
+                f'{table.losses.shape[1]} tokens, or other ones',
+                'Map the losses onto the tokens of the training.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
         """Losses of M models on these tokens (Algorithm 1).

@@ -140,6 +140,9 @@ class TextSet:
             self, 'fingerprint',
             fingerprint((text.text_id, text.text) for text in texts))
 
+    def __repr__(self) -> str:
+        return f'TextSet({len(self)} texts {self.fingerprint[:12]})'
+
     @property
     def ids(self) -> tuple[str, ...]:
         """Names of the texts. Length S."""

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import (TokenLossDump, merge_dumps, read_dump,
-                                 write_dump)
+from csv_plugin.io.dumps import read_dumps, write_dump
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
                                   read_benchmarks, read_models, write_csv)
 from csv_plugin.io.text_sets import read_texts, write_texts
@@ -25,21 +23,26 @@ SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Losses and scores of M models on one validation set.
+    """Losses and accuracies of M models on one validation set.
 
     Args:
-        texts (TextSet): The S texts.
-        losses (Mapping[str, tuple[TokenLosses, ...]]): By model, texts in
-            the order of the set.
+        losses (ModelLosses): By model, and the S texts.
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
         side (tuple[str, ...]): Benchmarks that means leave out.
     """
-    texts: TextSet
-    losses: Mapping[str, tuple[TokenLosses, ...]]
+    losses: ModelLosses
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
     side: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f'Collection({self.losses}, {self.accuracies})'
+
+    @property
+    def texts(self) -> TextSet:
+        """The validation set."""
+        return self.losses.texts
 
     @property
     def families(self) -> dict[str, str]:
@@ -104,19 +107,9 @@ class Collection:
         return self.models_in(
             *(splits or sorted(present - {'', 'test'}) or ('train', )))
 
-    def on(self, texts: TextSet) -> 'Collection':
+    def select_texts(self, texts: TextSet) -> 'Collection':
         """The same models on some of the texts."""
-        chosen = set(texts.ids)
-        losses = {
-            model: tuple(text for text in all_texts if text.text_id in chosen)
-            for model, all_texts in self.losses.items()
-        }
-        return replace(self, texts=texts, losses=losses)
-
-    def losses_of(self,
-                  models: Sequence[str]) -> dict[str, tuple[TokenLosses, ...]]:
-        """Losses of some models, in their order."""
-        return {model: self.losses[model] for model in models}
+        return replace(self, losses=self.losses.select_texts(texts))
 
 
 def read_collection(folder: str | os.PathLike[str],
@@ -146,14 +139,12 @@ def read_collection(folder: str | os.PathLike[str],
                 str(root / SCORES), f'models of {root / MODELS}', repr(model),
                 'Add it there or remove it here.')
         values[row[model]] = accuracies
-    losses = {
-        model: merge_dumps([read_dump(root / f'{model}.parquet')], texts).texts
-        for model in progress(list(info))
-    }
+    losses = read_dumps({model: root / f'{model}.parquet'
+                         for model in info}, texts, progress)
     known = read_benchmarks(root / BENCHMARKS)
     side = tuple(name for name in scored.benchmarks if not known[name].main)
     return Collection(
-        texts, losses,
+        losses,
         AccuracyTable(
             tuple(info), scored.benchmarks, values, scored.chance,
             scored.n_items), info, side)

@@ -10,9 +10,10 @@ fields of `DumpInfo`.
 """
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import LossTable, TokenLosses
+from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
-                                          TokenLossDump)
+                                          ModelLosses, TokenLossDump)
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath, atomic_path, read_bytes
@@ -100,31 +101,34 @@ def read_dump(path: FilePath) -> TokenLossDump:
         return TokenLossDump(info, texts)
 
 
-def load_loss_table(paths: Mapping[str, FilePath],
-                    target: Sequence[TokenSpans], texts: TextSet) -> LossTable:
-    """Read dumps of many models and map their losses to common tokens.
-
-    Scored are the target tokens all of whose bytes the model scored.
+def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
+               texts: TextSet,
+               progress: Progress = iter) -> ModelLosses:
+    """Read the dumps of many models on one validation set.
 
     Args:
-        paths (Mapping): File of each of M models, by the model's name.
-        target (Sequence[TokenSpans]): The common tokens of each of the S
-            texts.
+        paths (Mapping | Iterable): File of each of M models, by the name to
+            call it, or files that are named after their models.
         texts (TextSet): The validation set; every dump holds all of it.
+        progress (Progress): Wraps the models.
 
     Returns:
-        LossTable: Models in the order of the mapping, texts in the order
-        of the validation set, losses in nats.
+        ModelLosses: Models in the order of the paths, texts in the order of
+        the validation set, losses in nats.
 
     Raises:
-        InputError: There is no model, a dump cannot be read, or a dump or
-            the target tokens do not belong to these texts.
+        InputError: Two files have one name, a dump cannot be read, or it
+            does not belong to these texts.
     """
-    losses = {
-        model: merge_dumps([read_dump(path)], texts).texts
-        for model, path in paths.items()
+    if not isinstance(paths, Mapping):
+        files = [Path(path) for path in paths]
+        check_unique('names of dumps', [file.stem for file in files])
+        paths = {file.stem: file for file in files}
+    dumps = {
+        model: merge_dumps([read_dump(paths[model])], texts)
+        for model in progress(list(paths))
     }
-    return LossTable.from_models(losses, target, texts.ids, texts.fingerprint)
+    return ModelLosses(texts, dumps)
 
 
 def _to_table(texts: Sequence[TokenLosses]) -> pa.Table:

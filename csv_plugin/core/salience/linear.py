@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.regression import Regressions
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            floor_candidates, held_out_mse)
+from csv_plugin.core.scaling_law import Regressions
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))

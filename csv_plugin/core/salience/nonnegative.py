@@ -14,12 +14,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.regression import fit_line
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
-from csv_plugin.core.scaling_law import scaling_law
+from csv_plugin.core.scaling_law import fit_curve
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
@@ -55,9 +54,9 @@ class NonNegative:
             notes=fit_notes(uniform.model, masks, gained=False))
         if not len(masks):
             return fallback
-        floor = uniform.model.floor
+        floor = uniform.model.curve.floor
         rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
-        paths = [self._path(task.take(row), float(floor)) for row in rows]
+        paths = [self._path(task.select(row), float(floor)) for row in rows]
         candidates = [SalienceModel.stack(models) for models in zip(*paths)]
         errors = [
             held_out_mse(models[:-1].predict(task.values), task.accuracy,
@@ -114,15 +113,12 @@ class _Problem:
         """Value and gradient in theta, shape `(K,)`."""
         weights = np.logaddexp(0, theta)
         score = self.score(weights)
-        _, (alpha, beta) = fit_line(score, self.task.accuracy, self.floor)
-        p = expit(alpha * (score - beta))
-        residual = scaling_law(score, alpha, beta,
-                               self.floor) - self.task.accuracy
+        curve, _ = fit_curve(score, self.task.accuracy, self.floor)
+        residual = curve.accuracies(score) - self.task.accuracy
         value = (
             np.mean(residual**2) / self.scale + penalty * np.mean(
                 (weights - 1)**2))
-        by_score = residual * (p - p**2) * alpha * (1 -
-                                                    self.floor) / self.scale
+        by_score = residual * curve.slopes(score) * curve.alpha / self.scale
         by_weight = (
             by_score @ self.columns / len(score) + penalty *
             (weights - 1) / len(weights))
@@ -131,9 +127,9 @@ class _Problem:
     def model(self, theta: NDArray) -> SalienceModel:
         """The salience model with weights softplus(theta)."""
         weights = np.logaddexp(0, theta)
-        _, (alpha, beta) = fit_line(
+        curve, _ = fit_curve(
             self.score(weights), self.task.accuracy, self.floor)
-        gradient = alpha * weights * self.task.uniform / self.spread
-        offset = -alpha * (self.centre / self.spread + beta)
+        gradient = curve.alpha * weights * self.task.uniform / self.spread
+        offset = -curve.alpha * (self.centre / self.spread + curve.beta)
         return SalienceModel.from_linear(gradient, offset, self.floor,
                                          self.task.uniform)
