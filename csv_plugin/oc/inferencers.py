@@ -106,7 +106,7 @@ class TokenLossInferencer(BaseInferencer):
 
     def _score(self, texts: TextSet, part: Sequence[Text],
                path: Path) -> TokenLossDump:
-        """Score chunk by chunk, with chunks of an interrupted run read."""
+        """Score chunk by chunk, but read what an interrupted run scored."""
         info = get_token_loss(self.model, texts, (), **self.settings).info
         journal = self._journal(path, info)
         n_chunks = -(-len(part) // CHUNK)

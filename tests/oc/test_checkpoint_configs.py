@@ -62,7 +62,7 @@ def test_clear_errors(tmp_path, folders, expected):
 def test_the_shipped_config():
     config = after_dump(CONFIG)
     assert [model.abbr for model in config.models
-            ] == sorted(abbr(*one) for one in HELD_OUT)
+            ] == sorted(abbr(*checkpoint) for checkpoint in HELD_OUT)
     for model in config.models:
         assert Path(model.path).is_relative_to(shipped.ZOO)
         assert Path(model.tokenizer_path, 'tokenizer.json').is_file()
@@ -72,7 +72,7 @@ def test_the_shipped_config():
 
 
 def test_a_run_without_benchmarks():
-    """One of the models: losses, predictions, and no real score."""
+    """Of one of the models: losses, predictions, and no real accuracy."""
     Path('one.py').write_text(
         CONFIG.read_text('utf-8').replace("in 'abcd'", "in 'b'").replace(
             'realpath(__file__)', repr(str(CONFIG))) +

@@ -1,4 +1,4 @@
-"""The host's own command: losses in the table, next to an exam's scores."""
+"""The command `opencompass` shows losses next to an exam's accuracies."""
 import re
 import subprocess
 import sys
@@ -94,5 +94,5 @@ def test_losses_beside_scores(model_folder, tmp_path):
     assert rows[name, 'all_token_loss'] == [f'{bare:.2f}'] * 2
     assert rows[name, 'n_texts'] == ['42.00'] * 2
     for key in (('exam', 'accuracy'), ('exam-label_loss', 'label_loss')):
-        one, other = map(float, rows[key])
-        assert one == other > 0
+        of_bare, of_wrapped = map(float, rows[key])
+        assert of_bare == of_wrapped > 0

@@ -27,7 +27,7 @@ def entry(tmp_path):
 
 @pytest.fixture
 def scored(monkeypatch):
-    """Ids of the texts that are scored, one list a call."""
+    """Ids of the texts that are scored, one list per call."""
     calls = []
     score = inferencers.get_token_loss
 
@@ -156,9 +156,8 @@ def stop_after(n_chunks, monkeypatch):
 
 
 @pytest.mark.parametrize('change', ['text', 'dtype', 'entropy', None])
-def test_what_was_scored_otherwise_is_scored_again(change, model_folder, entry,
-                                                   tmp_path, scored,
-                                                   monkeypatch):
+def test_texts_scored_with_other_settings_are_scored_again(
+        change, model_folder, entry, tmp_path, scored, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(1, patch)
         with pytest.raises(KeyboardInterrupt):
