@@ -8,7 +8,7 @@ from csv_plugin.core.salience import Task
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A benchmark whose accuracies follow Eq. 2 exactly, but for noise."""
+    """A benchmark whose accuracies follow a curve exactly, but for noise."""
     task: Task
     score: np.ndarray
     truth: np.ndarray
@@ -16,7 +16,7 @@ class World:
     def split(self, held_out):
         """Tasks without and with the models of some families only."""
         test = np.isin(self.task.families, held_out)
-        return self.task.take(~test), self.task.take(test)
+        return self.task.select(~test), self.task.select(test)
 
 
 def make_world(n=24,
