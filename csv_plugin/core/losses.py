@@ -2,7 +2,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import numpy as np
@@ -194,6 +194,20 @@ class LossTable:
             tuple(losses_by_model), tuple(text_ids),
             _map_models(losses_by_model, target), offsets, np.array(n_chars),
             np.array(n_bytes), fingerprint)
+
+    def select(self, models: Sequence[str]) -> 'LossTable':
+        """The given models, in the given order.
+
+        Raises:
+            InputError: The table lacks a model, or it is given twice.
+        """
+        missing = [model for model in models if model not in self.models]
+        if missing:
+            raise InputError('losses', 'losses of every model',
+                             f'none of {missing[0]!r}',
+                             'Collect its losses or leave it out.')
+        rows = [self.models.index(model) for model in models]
+        return replace(self, models=tuple(models), losses=self.losses[rows])
 
     @property
     def scored(self) -> NDArray[np.bool_]:

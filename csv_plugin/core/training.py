@@ -1,7 +1,6 @@
 """From losses and known accuracies to predictors that travel alone."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Optional
 
 import numpy as np
@@ -13,11 +12,11 @@ from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
 from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Auto, Constant, Solver, Uniform
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import TextSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +24,16 @@ class Training:
     """What the predictors of all methods are fitted to.
 
     Args:
-        losses (ModelLosses): Of the models to fit to.
-        accuracies (AccuracyTable): Of the same models in the same order.
+        losses (LossTable): Of the models to fit to, on the target tokens.
+        texts (TextSet): The validation set.
+        accuracies (AccuracyTable): Of the same models and perhaps others.
         families (Mapping[str, str]): Family of each of them, and perhaps of
             other models.
         targets (TargetTokens): Tokens that get the weights.
         seed (int): Of the cross-validation folds.
     """
-    losses: ModelLosses
+    losses: LossTable
+    texts: TextSet
     accuracies: AccuracyTable
     families: Mapping[str, str]
     targets: TargetTokens
@@ -41,14 +42,6 @@ class Training:
     def __repr__(self) -> str:
         return f'Training({self.losses}, {self.accuracies})'
 
-    @cached_property
-    def table(self) -> LossTable:
-        """Losses of the models on the target tokens, `(M, T)`."""
-        return self.targets.table({
-            model: dump.texts
-            for model, dump in self.losses.items()
-        })
-
     def fit(self,
             blocks: Sequence[Block],
             progress: Progress = iter,
@@ -56,7 +49,7 @@ class Training:
         """Let `Auto` choose among blocks of feature columns.
 
         Args:
-            blocks (Sequence[Block]): Made of `table`.
+            blocks (Sequence[Block]): Made of the losses.
             progress (Progress): Wraps the benchmarks.
             watch (Optional[Watch]): As in `fit_predictor`.
 
@@ -92,8 +85,7 @@ class Training:
         None if no benchmark is left.
         """
         source = group_columns(
-            self.table,
-            answer_groups(self.losses.texts.texts, self.targets.spans))
+            self.losses, answer_groups(self.texts.texts, self.targets.spans))
         units = source.columns.units
         parts = [
             self._of_tokens(
@@ -110,7 +102,7 @@ class Training:
             parts[0], benchmarks=tuple(part.benchmarks[0] for part in parts))
 
     def _one_column(self) -> TokenColumns:
-        return group_columns(self.table,
+        return group_columns(self.losses,
                              ['all tokens'] * self.targets.n_tokens)
 
     def _of_tokens(self,
@@ -126,8 +118,9 @@ class Training:
              progress: Progress = iter,
              watch: Optional[Watch] = None,
              accuracies: Optional[AccuracyTable] = None) -> Predictor:
-        known = self.accuracies if accuracies is None else accuracies
-        families = [self.families[model] for model in self.losses]
+        accuracies = self.accuracies if accuracies is None else accuracies
+        models = self.losses.models
         return fit_predictor(
-            source.features(self.table), known.select(tuple(self.losses)),
-            families, solver, self.seed, progress, watch)
+            source.features(self.losses), accuracies.select(models),
+            [self.families[model] for model in models], solver, self.seed,
+            progress, watch)

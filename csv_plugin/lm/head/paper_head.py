@@ -10,21 +10,20 @@ from scipy.sparse import csc_array
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, TokenColumns
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import (learn_intervals, standardised_errors,
                                        worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
                                       Task, fold_masks)
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.scaling_law import diagnose
+from csv_plugin.core.training import Training
 from csv_plugin.lm.head.algorithm2 import (HeadSettings, TrainedHeads,
                                            train_heads)
-from csv_plugin.lm.salience_training import Training
 from csv_plugin.lm.states.state_columns import StateColumns
 
 #: What predictors call the solver.
@@ -45,6 +44,7 @@ class PaperHead:
 
 
 def train_paper_head(training: Training,
+                     states: Tensor,
                      validation: Sequence[str],
                      settings: HeadSettings = HeadSettings(),
                      progress: Progress = iter) -> PaperHead:
@@ -57,28 +57,25 @@ def train_paper_head(training: Training,
     is predicted by its mean accuracy.
 
     Args:
-        training (Training): Its models are train and validation models, and
-            it has the states of a scoring LM.
+        training (Training): Its models are train and validation models.
+        states (Tensor): Hidden states of a scoring LM at the target tokens,
+            `(T, H)`.
         validation (Sequence[str]): Models that choose the step; the others
             are fitted to.
         settings (HeadSettings): How to train.
         progress (Progress): Wraps the steps of each repetition.
 
     Raises:
-        InputError: If there are no states, nothing can be learned from any
-            benchmark, or as in `train_heads`.
+        InputError: Nothing can be learned from any benchmark, or as in
+            `train_heads`.
     """
-    if training.states is None:
-        raise InputError("the paper's head", 'hidden states of a scoring LM',
-                         'none', 'Give the training its states.')
-    table = training.table
-    scale = StateColumns.of(training.states, table).scale
-    states = training.states.to(torch.float32, copy=True)
+    table = training.losses
+    scale = StateColumns.of(states, table).scale
+    states = states.to(torch.float32, copy=True)
     states.sub_(torch.from_numpy(scale.mean).float()).div_(
         torch.from_numpy(scale.spread).float())
-    known = training.collection.accuracies.select(training.models)
-    families = np.array(
-        [training.collection.families[m] for m in known.models])
+    known = training.accuracies.select(table.models)
+    families = np.array([training.families[model] for model in known.models])
     # All models, those of the back-test, and each fold's.
     masks = np.vstack([
         np.ones((1, len(families)), dtype=bool),
@@ -93,16 +90,15 @@ def train_paper_head(training: Training,
     if not heads[0]:
         raise InputError("the paper's head", 'a benchmark to learn from',
                          'none', 'Use the exact method, which says why.')
-    columns = _columns(table, states, heads)
-    features = columns.features(table)
+    source = _columns(table, states, heads)
+    features = source.features(table)
     baseline = fit_predictor(features, known, list(families), Constant(),
-                             table.fingerprint, training.seed)
+                             training.seed)
     benchmarks = tuple(
         _with_head(one, heads, features, known.column(one.benchmark), families,
                    masks, settings) for one in baseline.benchmarks)
     predictor = replace(baseline, benchmarks=benchmarks)
-    return PaperHead(
-        predictor.with_tokens(training.targets, columns), heads[0])
+    return PaperHead(predictor.with_tokens(training.targets, source), heads[0])
 
 
 def _mean_loss(table: LossTable) -> NDArray:
@@ -124,7 +120,7 @@ def _train(states: Tensor, table: LossTable, known: AccuracyTable,
     if not learnable:
         return None
     models = np.array(known.models, dtype=object)
-    return train_heads(states, table, known.select_benchmarks(learnable),
+    return train_heads(states, table, known.select(benchmarks=learnable),
                        list(models[train]), list(models[validation]),
                        settings, progress)  # yapf: disable
 
@@ -139,8 +135,10 @@ def _columns(table: LossTable, states: Tensor,
             units += [_unit(name, i) for name in trained.benchmarks]
     matrix = np.hstack(parts) / table.n_chars.sum()
     matrix[~table.scored] = 0
-    uniform = np.append(1., np.zeros(len(units) - 1))
-    return TokenColumns(tuple(units), csc_array(matrix), uniform, table.scored)
+    columns = Columns(
+        tuple(units), np.append(1., np.zeros(len(units) - 1)),
+        table.fingerprint, table.scored)
+    return TokenColumns(columns, csc_array(matrix))
 
 
 def _unit(benchmark: str, repetition: int) -> str:
@@ -156,11 +154,11 @@ def _with_head(known: BenchmarkPredictor,
     if whole is None or name not in whole.benchmarks:
         return known
     rows = ~np.isnan(accuracy)
-    task = Task(features.values[rows], features.uniform, accuracy[rows],
-                known.chance, families[rows])
+    task = Task(features.values[rows], features.columns.uniform,
+                accuracy[rows], known.chance, families[rows])
     masks = masks[:, rows]
     models = [
-        _model(name, i, trained, features.units, task.take(mask))
+        _model(name, i, trained, features.columns.units, task.select(mask))
         for i, (trained, mask) in enumerate(zip(heads, masks))
     ]
     # Folds of families that all have a score, or none of which has one, say
@@ -174,7 +172,7 @@ def _with_head(known: BenchmarkPredictor,
                       _notes(whole, name, settings))
     # What the back-test is made of was trained without the better models.
     intervals = learn_intervals(task, fit, Constant(), seed=0)
-    better = task.take(~masks[1])
+    better = task.select(~masks[1])
     trained = heads[1] is not None and name in heads[1].benchmarks
     backtest = standardised_errors(models[1], better, intervals.variance) \
         if trained else np.zeros(0)
@@ -206,6 +204,4 @@ def _model(name: str, repetition: int, heads: Optional[TrainedHeads],
                                              bool)).model
     b = heads.benchmarks.index(name)
     column = units.index(_unit(name, repetition))
-    return SalienceModel(
-        np.eye(len(units))[column], heads.alpha[b], heads.beta[b],
-        heads.floor[b])
+    return SalienceModel(np.eye(len(units))[column], heads.curve[b])

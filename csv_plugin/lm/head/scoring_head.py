@@ -92,7 +92,7 @@ class ScoringHead:
         head.bias.fill_(ACTIVATIONS[activation].of_one)
         return head
 
-    def take(self, benchmarks: NDArray[np.int64]) -> 'ScoringHead':
+    def select(self, benchmarks: NDArray[np.int64]) -> 'ScoringHead':
         """Copies of the heads of some benchmarks, by index."""
         index = torch.as_tensor(benchmarks, device=self.theta.device)
         return ScoringHead(self.theta[:, index], self.bias[index],

@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
 from csv_plugin.lm.states.hidden_states import StateChunk, hidden_states

@@ -1,0 +1,71 @@
+"""The scoring LM: the causal LM whose tokens and states carry the weights."""
+import os
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import TextSet
+from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.tokens.tokenization import tokenize_all
+
+
+def load_scoring_lm(path: str | os.PathLike[str],
+                    tokenizer: Optional[str | os.PathLike[str]] = None,
+                    trust_remote_code: bool = False) -> tuple[Any, Any]:
+    """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
+
+    Args:
+        path (str | os.PathLike[str]): Folder, or name on the hub.
+        tokenizer (Optional): The same of the tokenizer, if it is elsewhere.
+        trust_remote_code (bool): Run code that comes with the model.
+
+    Raises:
+        InputError: If there is no such model, or it cannot be loaded.
+    """
+    try:
+        made = AutoTokenizer.from_pretrained(
+            tokenizer or path, trust_remote_code=trust_remote_code)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            path, trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, ImportError, SafetensorError) as error:
+        raise InputError(f'scoring LM {os.fspath(path)!r}',
+                         'a causal LM and its tokenizer',
+                         ' '.join(str(error).split())[:200],
+                         'Name its folder, or a model of the hub.') from error
+    if torch.cuda.is_available():
+        return model.to('cuda', torch.bfloat16), made
+    return model.float(), made
+
+
+def target_tokens(tokenizer: Any, texts: TextSet) -> TargetTokens:
+    """A validation set in the tokens of a scoring LM.
+
+    Raises:
+        InputError: If a text cannot be reproduced from its tokens.
+    """
+    return TargetTokens.of(
+        texts,
+        [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
+
+
+def token_states(model: Any,
+                 tokenizer: Any,
+                 texts: TextSet,
+                 progress: Progress = iter) -> Tensor:
+    """Final hidden states of a scoring LM at all tokens, in memory.
+
+    Args and errors as in `hidden_states`.
+
+    Returns:
+        Tensor: float32, shape `(T, H)`, tokens of all texts in order.
+    """
+    chunks = list(
+        hidden_states(model, tokenizer, texts.texts, progress=progress))
+    chunks.sort(key=lambda chunk: (chunk.text, chunk.first))
+    return torch.from_numpy(np.concatenate([chunk.states for chunk in chunks]))
