@@ -45,17 +45,18 @@ def test_what_was_run_again_counts(tmp_path):
         evaluate(tmp_path / '20260102', everything[:2], 1., 75.)
     ]
     building.write_collection(tmp_path / 'c', runs, TEXTS, SIZES)
-    found = read_collection(tmp_path / 'c')
+    collection = read_collection(tmp_path / 'c')
     names = tuple(building.abbr(*which) for which in everything)
-    assert tuple(found.losses) == names
-    assert [found.losses[name][0].losses[0] for name in names[:3]] == [1, 1, 2]
-    np.testing.assert_array_equal(found.accuracies.values[:3, 0],
+    assert tuple(collection.losses) == names
+    assert [collection.losses[name].texts[0].losses[0]
+            for name in names[:3]] == [1, 1, 2]
+    np.testing.assert_array_equal(collection.accuracies.values[:3, 0],
                                   [.75, .75, .25])
-    assert found.info[names[0]].params_b == pytest.approx(5e-5)
+    assert collection.info[names[0]].params_b == pytest.approx(5e-5)
 
 
 def test_a_checkpoint_that_was_not_run_is_named(tmp_path):
     run = evaluate(tmp_path / '20260101', building.checkpoints()[1:], 2., 25.)
     first = building.abbr(*building.checkpoints()[0])
-    with pytest.raises(InputError, match=f'one with predictions/{first}'):
+    with pytest.raises(InputError, match=f'a run with predictions/{first}'):
         building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
