@@ -1,7 +1,6 @@
-"""What language models contribute: token losses and hidden states.
+"""Token losses and hidden states of language models, and what needs them.
 
 `tokens` places the tokens of any tokenizer in a text, `engines` runs a
-language model on the texts, `dumping` makes a token-loss dump of it,
-`states` holds the hidden states of a scoring LM and `head` the training of
-the paper on them.
+language model on texts, `states` holds the hidden states of the scoring LM,
+and `head` learns salience weights from them as the paper does.
 """
