@@ -67,6 +67,11 @@ class LossMap:
         target_offsets (NDArray): The same for target tokens.
         conserves (NDArray): Texts that cannot lose loss: they have bytes,
             and target tokens tile them. Shape `(S,)`, bool.
+
+    >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
+    >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)
+    >>> LossMap.between(source, target)([1.0, 4.0]).losses
+    array([3., 2.])
     """
     operator: csr_array
     source_widths: NDArray[np.int64]
@@ -164,30 +169,6 @@ class LossMap:
             raise RuntimeError(
                 f'mapping changed the loss of text {broken[0][-1]} by '
                 f'{change[tuple(broken[0])]:g} nats; this is a bug')
-
-
-def map_losses(losses: ArrayLike, source: TokenSpans,
-               target: TokenSpans) -> MappedLosses:
-    """Algorithm 1 for one text and one model; see `LossMap`.
-
-    Args:
-        losses (ArrayLike): Nats, NaN for unscored tokens. Shape
-            `(n_source,)`.
-        source (TokenSpans): Tokens of `losses`.
-        target (TokenSpans): Tokens to map onto.
-
-    Returns:
-        MappedLosses: Losses of shape `(n_target,)`.
-
-    Raises:
-        InputError: The spans are of different texts, the shape is wrong or
-            a loss is infinite.
-
-    >>> map_losses([1.0, 4.0], TokenSpans([0, 1], [1, 3], 3),
-    ...            TokenSpans([0, 2], [2, 3], 3)).losses
-    array([3., 2.])
-    """
-    return LossMap.between(source, target)(losses)
 
 
 def loss_array(where: str, losses: ArrayLike) -> NDArray[np.float64]:

@@ -59,4 +59,4 @@ def test_a_learned_floor_alone_is_no_reason_to_leave_the_mean_loss():
     task = replace(task, accuracy=0.1 + 0.9 * task.accuracy, chance=0.25)
     found = Auto().fit(task, masks_of(task))
     assert found.solver == 'uniform'
-    assert found.model.floor == pytest.approx(0.1)
+    assert found.model.curve.floor == pytest.approx(0.1)

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from csv_plugin.core.salience import Ridge, Uniform, fold_masks
-from csv_plugin.core.scaling_law import fit_sigmoid
+from csv_plugin.core.scaling_law import fit_curve
 from tests.core.worlds import contradictory_task, make_world, mse, phi_task
 
 HELD_OUT = ['family 0', 'family 1']
@@ -73,7 +73,7 @@ def test_no_gain_falls_back_to_the_mean_loss():
 def test_a_gain_beside_the_contradiction_would_be_seen():
     """The fall-back above is not for want of a signal in the columns."""
     task = contradictory_task()
-    one_lesson = task.take(task.families == 'a')
+    one_lesson = task.select(task.families == 'a')
     families = np.where(np.arange(12) % 2 == 0, 'a', 'b')
     both = type(task)(one_lesson.values, task.uniform, one_lesson.accuracy,
                       0.0, families)
@@ -107,8 +107,8 @@ def test_penalty_and_floor_minimise_the_held_out_error():
     assert best.cv_mse == pytest.approx(min(alone), 1e-4)
     assert best.cv_mse < fit(Ridge(penalties, learn_floor=False), task,
                              1).cv_mse
-    assert best.model.floor == pytest.approx(0.1, abs=0.051)
-    assert (best.folds.floor == best.model.floor).all()
+    assert best.model.curve.floor == pytest.approx(0.1, abs=0.051)
+    assert (best.folds.curve.floor == best.model.curve.floor).all()
 
 
 @pytest.mark.parametrize('phi', [False, True])
@@ -129,10 +129,10 @@ def test_ridge_minimises_its_objective(phi):
         distance = np.sum((gradient - share * task.uniform)**2) * unit**2
         return mse(fitted, task.accuracy) + penalty * distance
 
-    gradient = found.model.alpha * found.model.coefficients
+    gradient = found.model.curve.alpha * found.model.coefficients
     offset = (
         gradient @ task.values.mean(axis=0) -
-        found.model.alpha * found.model.beta)
+        found.model.curve.alpha * found.model.curve.beta)
     expected = minimize(
         objective, np.zeros(task.values.shape[1] + 1), tol=1e-12)
     assert objective(np.append(gradient,
@@ -144,11 +144,14 @@ def test_uniform_is_the_least_squares_fit_to_the_mean_loss(seed):
     task = make_world(noise=0.05, seed=seed).task
     found = fit(Uniform(), task)
     score = task.values @ task.uniform
-    curve = fit_sigmoid(score, task.accuracy, task.chance).curve
+    curve, _ = fit_curve(score, task.accuracy, task.chance)
     np.testing.assert_allclose(found.model.coefficients, task.uniform, 1e-12)
     np.testing.assert_allclose(
-        found.model.predict(task.values), curve(score), rtol=0, atol=1e-3)
-    assert found.model.floor == task.chance
+        found.model.predict(task.values),
+        curve.accuracies(score),
+        rtol=0,
+        atol=1e-3)
+    assert found.model.curve.floor == task.chance
     assert (found.solver, found.penalty) == ('uniform', np.inf)
 
 
@@ -156,6 +159,6 @@ def test_uniform_learns_a_floor_only_when_asked_to():
     task = make_world(n=60, n_families=6, floor=0.05, noise=0.01).task
     fixed = fit(Uniform(), task)
     learned = fit(Uniform(learn_floor=True), task)
-    assert fixed.model.floor == 0.25
-    assert learned.model.floor == pytest.approx(0.05)
+    assert fixed.model.curve.floor == 0.25
+    assert learned.model.curve.floor == pytest.approx(0.05)
     assert learned.cv_mse < fixed.cv_mse / 3

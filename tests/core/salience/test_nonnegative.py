@@ -128,9 +128,9 @@ def test_the_floor_is_that_of_the_mean_loss():
     task = make_world(n=40, salience=(5, 2, 0), floor=0.05, noise=0.01).task
     found = fit(SOLVER, task)
     assert found.penalty < np.inf
-    floor = fit(Uniform(learn_floor=True), task).model.floor
-    assert found.model.floor == floor < task.chance
-    assert (found.folds.floor == floor).all()
+    floor = fit(Uniform(learn_floor=True), task).model.curve.floor
+    assert found.model.curve.floor == floor < task.chance
+    assert (found.folds.curve.floor == floor).all()
 
 
 def test_folds_without_a_slope_predict_their_mean():
@@ -140,11 +140,11 @@ def test_folds_without_a_slope_predict_their_mean():
     solver = NonNegative(penalties=(0.1, ))
     masks = np.stack([~first, first])
     folds = [model.predict(task.values) for model in
-             map(lambda row: next(solver._path(alike.take(row), 0.2)),
+             map(lambda row: next(solver._path(alike.select(row), 0.2)),
                  masks)]  # yapf: disable
     np.testing.assert_allclose(folds[0], 0.8)
     assert np.ptp(folds[1]) > 0.1
-    paths = list(SOLVER._path(alike.take(masks[0]), 0.2))
+    paths = list(SOLVER._path(alike.select(masks[0]), 0.2))
     assert len(paths) == len(SOLVER.penalties)
 
 

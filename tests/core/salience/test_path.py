@@ -33,10 +33,15 @@ def test_the_chosen_model_is_on_the_path(name):
     assert path.penalties[0] == np.inf
     assert (np.diff(path.penalties) < 0).all()
     chosen, = np.flatnonzero(path.penalties == fit.penalty)
-    for part in ('coefficients', 'alpha', 'beta', 'floor'):
+    models, n_steps = path.models, len(path.penalties)
+    np.testing.assert_array_equal(models[chosen].coefficients,
+                                  fit.model.coefficients)
+    assert len(models.coefficients) == n_steps
+    for part in ('alpha', 'beta', 'floor'):
         np.testing.assert_array_equal(
-            getattr(path.models[chosen], part), getattr(fit.model, part))
-        assert len(getattr(path.models, part)) == len(path.penalties)
+            getattr(models[chosen].curve, part),
+            getattr(fit.model.curve, part))
+        assert len(getattr(models.curve, part)) == n_steps
     assert path.held_out_mse.shape == path.penalties.shape
     assert path.held_out_mse[chosen] == fit.cv_mse == path.held_out_mse.min()
 

@@ -38,7 +38,7 @@ def test_shapes_and_names(solver):
     n_folds = len(masks_of(PLANTED.task))
     assert found.solver == solver.name
     assert found.model.coefficients.shape == (4, )
-    assert found.model.alpha.shape == found.model.floor.shape == ()
+    assert found.model.curve.alpha.shape == found.model.curve.floor.shape == ()
     assert found.folds.coefficients.shape == (n_folds, 4)
     assert found.folds.predict(PLANTED.task.values).shape == (n_folds, 28)
     np.testing.assert_array_equal(found.masks, masks_of(PLANTED.task))
@@ -49,7 +49,7 @@ def test_same_folds_same_answer(solver):
     one, other = fit(solver, PLANTED.task), fit(solver, PLANTED.task)
     np.testing.assert_array_equal(one.model.coefficients,
                                   other.model.coefficients)
-    np.testing.assert_array_equal(one.folds.beta, other.folds.beta)
+    np.testing.assert_array_equal(one.folds.curve.beta, other.folds.curve.beta)
     assert one.cv_mse == other.cv_mse
 
 
@@ -110,7 +110,7 @@ def test_the_order_of_the_models_does_not_matter(solver):
     order = np.random.default_rng(0).permutation(len(task.accuracy))
     masks = masks_of(task)
     found = solver.fit(task, masks)
-    permuted = solver.fit(task.take(order), masks[:, order])
+    permuted = solver.fit(task.select(order), masks[:, order])
     np.testing.assert_allclose(
         permuted.model.predict(task.values[order]),
         found.model.predict(task.values)[order],
@@ -136,7 +136,7 @@ def test_the_order_of_the_columns_does_not_matter(solver):
 @for_learners
 def test_accuracy_falls_with_the_score(solver):
     found = fit(solver, PLANTED.task)
-    assert found.model.alpha < 0
+    assert found.model.curve.alpha < 0
     assert PROBLEMS['slope_sign'] not in found.notes
 
 
@@ -144,7 +144,7 @@ def test_accuracy_falls_with_the_score(solver):
 def test_reversed_data_have_a_positive_slope_and_a_note(solver):
     task = make_world(alpha=2.0, noise=0.02).task
     found = fit(solver, task)
-    assert found.model.alpha > 0
+    assert found.model.curve.alpha > 0
     assert PROBLEMS['slope_sign'] in found.notes
 
 
@@ -214,7 +214,8 @@ def test_edges_give_finite_answers_without_a_warning(solver, name):
         predicted = model.predict(task.values)
         assert ((0 <= predicted) & (predicted <= 1)).all()
         assert np.isfinite(model.coefficients).all()
-        assert np.isfinite(model.alpha).all() and np.isfinite(model.beta).all()
+        assert np.isfinite(model.curve.alpha).all() and np.isfinite(
+            model.curve.beta).all()
     assert np.isfinite(found.cv_mse)
     mean = np.mean((task.accuracy - task.accuracy.mean())**2)
     fitted = np.mean((found.model.predict(task.values) - task.accuracy)**2)
@@ -247,9 +248,9 @@ def test_constant_is_the_mean_of_the_models_fitted_on():
 
 def test_constant_takes_tasks_with_problems():
     task = PLANTED.task
-    nobody = fit(Constant(), task.take(np.zeros(0, dtype=int)))
+    nobody = fit(Constant(), task.select(np.zeros(0, dtype=int)))
     np.testing.assert_allclose(nobody.model.predict(task.values), 0.25)
     assert np.isnan(nobody.cv_mse)
-    one = fit(Constant(), task.take(np.array([3])))
+    one = fit(Constant(), task.select(np.array([3])))
     np.testing.assert_allclose(
         one.model.predict(task.values), task.accuracy[3])
