@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text
-from csv_plugin.io.dumps import load_loss_table, read_dump, write_dump
+from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
 from tests.core.loss_dumps import (INFO, LOSSES, NAN, SPANS, TEXTS,
                                    assert_same, bare, dump, dumps, row, whole)
 
@@ -312,13 +313,19 @@ def test_other_columns_and_row_groups_are_read(path):
     assert_same(read_dump(path), read_dump(path.with_name('b')))
 
 
-def test_loss_table_of_dumps(tmp_path):
-    paths = {'x': tmp_path / 'x.parquet', 'y': tmp_path / 'y.parquet'}
+def test_dumps_of_many_models(tmp_path):
+    paths = {'x': tmp_path / 'a.parquet', 'y': tmp_path / 'b.parquet'}
     write_dump(paths['x'], whole())
     chars = bare(
         'en', spans=TokenSpans(range(5), range(1, 6), 5), losses=[0.5] * 5)
     write_dump(paths['y'], dump(bare('empty'), chars, bare('zh')))
-    table = load_loss_table(paths, SPANS, TEXTS)
+    losses = read_dumps(paths, TEXTS)
+    assert (list(losses), losses.texts) == (['x', 'y'], TEXTS)
+    assert_same(losses['x'], whole())
+    assert [text.text_id for text in losses['y'].texts] == list(TEXTS.ids)
+    table = TargetTokens.of(TEXTS, SPANS).table(
+        {model: losses[model].texts
+         for model in losses})
     assert (table.models, table.text_ids) == (('x', 'y'), TEXTS.ids)
     assert table.fingerprint == TEXTS.fingerprint
     np.testing.assert_array_equal(table.losses,
@@ -327,4 +334,18 @@ def test_loss_table_of_dumps(tmp_path):
     write_dump(paths['y'], whole(fingerprint='0' * 64))
     with pytest.raises(
             InputError, match=f'{TEXTS.fingerprint}, .* {"0" * 64}'):
-        load_loss_table(paths, SPANS, TEXTS)
+        read_dumps(paths, TEXTS)
+
+
+def test_dumps_of_files_that_are_named_after_their_models(tmp_path):
+    paths = [tmp_path / 'm@2.parquet', tmp_path / 'm@1.parquet']
+    for path in paths:
+        write_dump(path, whole())
+    wrapped = []
+    losses = read_dumps(iter(paths), TEXTS, lambda models: wrapped.extend(
+        models) or models)  # yapf: disable
+    assert list(losses) == wrapped == ['m@2', 'm@1']
+    (tmp_path / 'more').mkdir()
+    paths.append(tmp_path / 'more' / 'm@1.parquet')
+    with pytest.raises(InputError, match="every name once, found 'm@1' twice"):
+        read_dumps(paths, TEXTS)

@@ -132,7 +132,7 @@ def test_a_bad_model_and_bad_predictors_leave_the_rest(model_folder, tmp_path):
     'content, message',
     [
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "a", "text": "y"}\n',
-         ", line 2: expected an id that is not on an earlier line, found"),
+         ", line 2: expected a text_id that no earlier line has, found"),
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "b", "text": "\xff"}\n',
          ', line 2: expected a JSON object in UTF-8, found .*0xff'),
         (b'{"text_id": "a", "text": ""}\n',

@@ -19,10 +19,10 @@ from opencompass.registry import RUNNERS
 from transformers import AutoModelForCausalLM
 
 from csv_plugin.io.known_benchmarks import known_benchmarks
-from csv_plugin.io.paper import paper_models, paper_scores
+from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.runs.run_scores import read_run_scores
+from csv_plugin.io.runs.run_scores import read_run_accuracies
 from tests.lm.models import make
 from tests.oc import tiny
 from tests.runs import TEXTS, train
@@ -124,7 +124,8 @@ def paper(folder):
 def test_models_are_those_of_table_2_with_scores(paper) -> None:
     models = paper_models()
     abbrs = [model['abbr'] for model in paper.models]
-    assert sorted(abbrs) == sorted(set(models) & set(paper_scores().models))
+    evaluated = paper_accuracies().models
+    assert sorted(abbrs) == sorted(set(models) & set(evaluated))
     for model in paper.models:
         chat = any(word in model['abbr'].lower()
                    for word in ('chat', 'instruct', '-it'))
@@ -189,7 +190,7 @@ def test_other_models_keep_their_default_attention(paper) -> None:
 
 def test_the_hosts_scores_of_base_models_are_the_papers(paper) -> None:
     """By the variants that its descriptions of the benchmarks name."""
-    scores = paper_scores()
+    scores = paper_accuracies()
     paper_scores_of = {
         name.lower().removesuffix('-hf').replace('meta-', '').replace(
             '_', '.'):
@@ -392,7 +393,7 @@ def test_the_papers_run(paper, tmp_path) -> None:
     # Both variants of a benchmark share a row.
     names = [(row[0], row[2]) for row in table]
     assert len(set(names)) == len(names)
-    scores = read_run_scores(
+    scores = read_run_accuracies(
         folder, ['bbh', 'gsm8k', 'hellaswag', 'mmlu', 'ceval-law'])
     assert list(scores) == table[0][4:]
     for model, model_scores in scores.items():
@@ -414,5 +415,5 @@ def test_the_papers_run(paper, tmp_path) -> None:
 def test_a_run_on_public_benchmarks(tmp_path) -> None:
     folder = run('eval_csv_real', SMALL_REAL, SHARED, tmp_path)
     check_predictions(table_of(folder), 'mmlu')
-    scores = read_run_scores(folder, ['mmlu', 'bbh-navigate', 'gsm8k'])
+    scores = read_run_accuracies(folder, ['mmlu', 'bbh-navigate', 'gsm8k'])
     assert set(scores['Qwen2-0.5B']) == {'mmlu', 'bbh-navigate', 'gsm8k'}

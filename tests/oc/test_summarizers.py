@@ -317,7 +317,7 @@ def test_other_validation_set(run, tmp_path):
     assert table[2][4:] == ['-'] * 4
     [reason, _] = notes(board)
     assert (f'expected a dump of {dataset_abbr(OTHER_TEXTS.fingerprint)}, '
-            f'found those of {dataset_abbr(TEXTS.fingerprint)}.') in reason
+            f'found dumps of {dataset_abbr(TEXTS.fingerprint)}.') in reason
 
 
 @pytest.mark.parametrize('content', [None, b'', b'half'])

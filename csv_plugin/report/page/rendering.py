@@ -1,7 +1,6 @@
 """The page as HTML: one file that loads nothing from elsewhere."""
 import base64
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any, Optional, Union
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import FilePath, atomic_path
 from csv_plugin.report.outliers import Outlier
 from csv_plugin.report.page.characters import visible
 from csv_plugin.report.page.drawings import Picture
@@ -75,7 +74,7 @@ def render(page: Page) -> str:
         fitted_on=fitted_on)
 
 
-def write_page(path: str | os.PathLike[str], page: Page) -> None:
+def write_page(path: FilePath, page: Page) -> None:
     """Write the page; the file appears whole or not at all.
 
     Raises:

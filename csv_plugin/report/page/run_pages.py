@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, Progress, check_unique
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.progress import Progress
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_scores import read_run_scores
-from csv_plugin.io.tables import read_models, read_scores
+from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import Real
 from csv_plugin.report.outliers import outliers
@@ -22,7 +22,6 @@ from csv_plugin.report.page.tables import predicted_table, real_table
 from csv_plugin.report.run_predictions import (RunPredictions, compare,
                                                predict_run)
 
-FilePath = str | os.PathLike[str]
 #: Percent by model and benchmark; what is not known is missing.
 _Scores = dict[str, dict[str, float]]
 _HOST_SUMMARY = 'summary_*.csv'
@@ -143,7 +142,7 @@ def _models(work_dir: FilePath) -> list[str]:
 
 
 def _table_scores(path: FilePath) -> _Scores:
-    table = read_scores(path)
+    table = read_accuracy_columns(path)
     return {
         model: {
             name: 100 * float(value)
@@ -175,7 +174,7 @@ def _run_scores(
         if not host or _time(host) <= _time(path):
             lacking = [b for b in benchmarks if b not in board.benchmarks]
     if lacking and (host or not path):
-        for model, row in read_run_scores(work_dir, lacking).items():
+        for model, row in read_run_accuracies(work_dir, lacking).items():
             folders.setdefault(model, model)
             known.setdefault(model, {}).update({
                 name: 100 * score

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import check_fields, read_bytes
+from csv_plugin.io.files import FilePath, check_fields, read_bytes
 from csv_plugin.report.leaderboards import Leaderboard, notes
 
 #: Files of leaderboards, in the order of their time.
@@ -134,17 +134,17 @@ def _cell(board: Leaderboard, label: str, model: str, benchmark: str) -> Cell:
                 found.extrapolated, found.in_sample, missing)
 
 
-def newest(work_dir: str | os.PathLike[str], pattern: str) -> Optional[Path]:
+def newest(work_dir: FilePath, pattern: str) -> Optional[Path]:
     """The newest file of this kind in a run's summaries, None if none."""
     found = sorted(Path(work_dir, 'summary').glob(pattern))
     return found[-1] if found else None
 
 
-def read_summary(path: str | os.PathLike[str]) -> Summary:
+def read_summary(path: FilePath) -> Summary:
     """Read the JSON file of a leaderboard.
 
     Args:
-        path (str | os.PathLike[str]): What `write_leaderboard` wrote.
+        path (FilePath): What `write_leaderboard` wrote.
 
     Raises:
         InputError: If it cannot be read or is no such file.
