@@ -67,7 +67,6 @@ def run(args, command):
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     common = dict(
         solver=SOLVERS[args.solver],
-        fingerprint=tables.fingerprint,
         seed=args.seed,
         progress=partial(tqdm, desc='fit'))
     if args.leave_family_out:

@@ -19,17 +19,19 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
                                       refuse)
+from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.study import Study
+from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collecting import collect, named_benchmarks
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.feature_blocks import load_scoring_lm, target_tokens
 from csv_plugin.lm.head.algorithm2 import OPTIMISERS, HeadSettings
-from csv_plugin.lm.salience_training import Training
+from csv_plugin.lm.methods import METHODS, check_validation
+from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
 from csv_plugin.lm.states.kept_states import kept_states
-from csv_plugin.report import training_curves
-from csv_plugin.report.training_files import TrainingOutcome
+from csv_plugin.report.training_files import AFTER, BEFORE, TrainingOutcome
 
 
 def parse_args(argv):
@@ -64,20 +66,42 @@ def run(args, command):
     collection = collected(args)
     models = collection.models_to_fit(args.fit)
     print(*collection.coverage(models), sep='\n')
+    validation = [
+        model for model in models
+        if collection.info[model].split == 'validation'
+    ]
     if settings:  # An error now, not later.
-        training_curves.validation_models(collection, models)
+        check_validation(validation, models)
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
                          collection.texts, partial(tqdm, desc='hidden states'))
-    training = Training(collection, targets, models, states, args.seed)
-    predictor, curve = training_curves.train_with_curve(
-        training, settings, partial(tqdm, desc='fit'))
+    losses = targets.table({
+        name: dump.texts
+        for name, dump in collection.losses.items()
+    })
+    training = Training(
+        losses.select(models), collection.texts, collection.accuracies,
+        collection.families, targets, args.seed)
+    train = METHODS['paper' if settings else 'auto']
+    trained = train(training, states, validation, settings,
+                    partial(tqdm, desc='fit'))
     name = 'paper' if settings else 'salience'
-    predictors = {name: predictor} | training.baselines()
-    outcome = TrainingOutcome(predictors, collection, curve)
+    predictors = {name: trained.predictor} | training.baselines()
+    accuracies, families = collection.accuracies, collection.families
+    points = [(step, capability_points(part, losses, accuracies, families))
+              for step, part in ((BEFORE, predictors['uniform']),
+                                 (AFTER, trained.predictor))]
+    outcome = TrainingOutcome(
+        Study.of(predictors, losses, accuracies), points, {
+            m: known.split
+            for m, known in collection.info.items()
+        }, [
+            benchmark for benchmark in accuracies.benchmarks
+            if benchmark not in collection.side
+        ], trained.curve)
     print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
 
 

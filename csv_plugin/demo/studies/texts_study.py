@@ -10,11 +10,9 @@ from random import Random
 from tabulate import tabulate
 
 from csv_plugin.core import metrics
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import (answer_groups, group_features,
-                                      text_features)
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import answer_groups, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.targets import TargetTokens
@@ -143,20 +141,23 @@ def texts_study(study: ZooStudy,
 def _errors(study: ZooStudy, texts: tuple[Text, ...],
             method: str) -> dict[str, float]:
     """Geometric means of the exams' MSE by kind of test models."""
-    columns, solver = METHODS[method]
+    name, solver = METHODS[method]
     part = TextSet(texts)
     spans = dict(zip(study.targets.text_ids, study.targets.spans))
     targets = TargetTokens.of(part, [spans[text.text_id] for text in texts])
-    collection = study.collection.on(part)
-    losses = targets.table(collection.losses)
-    features = text_features(losses) if columns == 'texts' else group_features(
+    collection = study.collection.select_texts(part)
+    losses = targets.table({
+        model: dump.texts
+        for model, dump in collection.losses.items()
+    })
+    source = text_columns(losses) if name == 'texts' else group_columns(
         losses, answer_groups(texts, targets.spans))
+    features = source.features(losses)
     fitted = collection.models_in(TRAIN, VALIDATION)
     predictor = fit_predictor(
         features.select(fitted), collection.accuracies.select(fitted),
-        [collection.families[model] for model in fitted], solver,
-        part.fingerprint)
-    predicted = predictor.predict(features, part.fingerprint).values
+        [collection.families[model] for model in fitted], solver)
+    predicted = predictor.predict(features).values[:, :, 0]
     real = collection.accuracies.values
     return {
         kind: geometric_mean(

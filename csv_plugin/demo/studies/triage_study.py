@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
+from csv_plugin.core.conventions import Progress
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.demo.building import abbr
 from csv_plugin.demo.recipes import CHECKPOINTS, MODELS
