@@ -6,7 +6,6 @@ import pytest
 import torch
 from scipy.sparse import csc_array
 
-from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
@@ -64,9 +63,7 @@ def test_columns_are_those_of_phi(world):
     assert columns.scored.tolist() == table.scored.tolist()
     np.testing.assert_allclose(
         features.values @ columns.uniform,
-        capability_score(
-            np.where(table.scored, table.losses, 0), np.ones(len(states)),
-            table.n_chars.sum()))
+        table.losses[:, table.scored].sum(axis=1) / table.n_chars.sum())
     phi, scale = accumulate_phi(hidden_states(model, made, TEXTS.texts), table)
     ours = StateScale.of(states.double().numpy()[table.scored])
     # phi_ours = (phi * spread + mean loss * (mean - our mean)) / our spread
