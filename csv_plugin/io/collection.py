@@ -1,6 +1,5 @@
 """What a predictor is trained on: dumps, scores and texts in one place."""
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import read_dumps, write_dump
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
                                   read_benchmarks, read_models, write_csv)
 from csv_plugin.io.text_sets import read_texts, write_texts
@@ -112,8 +112,7 @@ class Collection:
         return replace(self, losses=self.losses.select_texts(texts))
 
 
-def read_collection(folder: str | os.PathLike[str],
-                    progress: Progress = iter) -> Collection:
+def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     """Read a folder with a dump `<model>.parquet` of every model.
 
     Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
@@ -121,7 +120,7 @@ def read_collection(folder: str | os.PathLike[str],
     of scores were run on no benchmark.
 
     Args:
-        folder (str | os.PathLike[str]): Where they are.
+        folder (FilePath): Where they are.
         progress (Progress): Wraps the dumps.
 
     Raises:
@@ -150,7 +149,7 @@ def read_collection(folder: str | os.PathLike[str],
             scored.n_items), info, side)
 
 
-def write_collection(folder: str | os.PathLike[str], texts: TextSet,
+def write_collection(folder: FilePath, texts: TextSet,
                      dumps: Mapping[str,
                                     TokenLossDump], info: Mapping[str,
                                                                   ModelInfo],
@@ -159,7 +158,7 @@ def write_collection(folder: str | os.PathLike[str], texts: TextSet,
     """Write what `read_collection` reads.
 
     Args:
-        folder (str | os.PathLike[str]): To create; files of the same name
+        folder (FilePath): To create; files of the same name
             are replaced.
         texts (TextSet): The validation set.
         dumps (Mapping[str, TokenLossDump]): By model.

@@ -9,8 +9,9 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.texts import fingerprint
-from csv_plugin.io.tables import (FilePath, ModelInfo, read_accuracies,
-                                  read_benchmarks, read_losses, read_models)
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.tables import (ModelInfo, read_accuracies, read_benchmarks,
+                                  read_losses, read_models)
 
 
 @dataclass(frozen=True, eq=False)

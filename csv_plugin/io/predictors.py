@@ -23,7 +23,7 @@ from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.io.files import atomic_path, check_fields
+from csv_plugin.io.files import FilePath, atomic_path, check_fields
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 1
@@ -74,12 +74,12 @@ _TOKEN_SHAPES = {
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
 
-def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
+def save_predictor(predictor: Predictor, path: FilePath) -> None:
     """Write a predictor; the file appears whole or not at all.
 
     Args:
         predictor (Predictor): What `fit_predictor` returned.
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
 
     Raises:
         InputError: If the folder does not exist.
@@ -112,7 +112,7 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         temporary.write_bytes(save(contiguous, metadata={FORMAT: text}))
 
 
-def load_predictor(path: str | os.PathLike[str]) -> Predictor:
+def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
 
     Raises:
