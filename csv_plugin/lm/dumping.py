@@ -9,7 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import Progress
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.model_losses import (DumpInfo, ModelLosses, TokenLossDump)
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
 from csv_plugin.lm.engines.token_losses import token_losses
@@ -89,3 +89,31 @@ def dump_losses(model: PreTrainedModel,
         progress=progress)
     return TokenLossDump(
         dump_info(model, tokenizer, texts, name, context), tuple(losses))
+
+
+def score(model: PreTrainedModel,
+          tokenizer: PreTrainedTokenizerBase,
+          texts: TextSet,
+          name: Optional[str] = None,
+          progress: Progress = iter) -> ModelLosses:
+    """Token losses of a causal LM on a validation set.
+
+    Scored: every token of every text, behind one prefix token; see
+    `token_losses`.
+
+    Args:
+        model (PreTrainedModel): A causal LM of `transformers`.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+        texts (TextSet): The validation set.
+        name (Optional[str]): Name of the model, its path by default.
+        progress (Progress): Wraps the batches.
+
+    Returns:
+        ModelLosses: Of this model alone, in nats; `|` joins those of
+        several models.
+
+    Raises:
+        InputError: As in `token_losses`.
+    """
+    dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
+    return ModelLosses(texts, {dump.info.model: dump})
