@@ -355,19 +355,6 @@ def _indicator(counted: NDArray, member: NDArray,
                      shape=shape)
 
 
-def text_features(table: LossTable,
-                  scored: Optional[NDArray] = None) -> FeatureTable:
-    """Values of `text_columns`, shape `(M, S)`, nats per character."""
-    return text_columns(table, scored).features(table)
-
-
-def group_features(table: LossTable,
-                   groups: Sequence[str],
-                   scored: Optional[NDArray] = None) -> FeatureTable:
-    """Values of `group_columns`, shape `(M, groups)`, nats per token."""
-    return group_columns(table, groups, scored).features(table)
-
-
 def answer_mask(texts: Iterable[Text],
                 spans: Sequence[TokenSpans]) -> NDArray[np.bool_]:
     """Tokens that touch the answer of their text, for the label-token loss.
