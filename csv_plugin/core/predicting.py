@@ -26,6 +26,20 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
         return Missing(' '.join(str(error).split()))
 
 
+def predictable_benchmarks(
+        predictors: Mapping[str, Union[Predictor,
+                                       Missing]]) -> tuple[str, ...]:
+    """Benchmarks that at least one of the predictors knows, each once.
+
+    Args:
+        predictors (Mapping): As in `collect_features`.
+    """
+    return tuple(
+        dict.fromkeys(name for predictor in predictors.values()
+                      if isinstance(predictor, Predictor)
+                      for name in predictor.names))
+
+
 def collect_features(
     predictors: Mapping[str, Union[Predictor, Missing]],
     models: Sequence[str],

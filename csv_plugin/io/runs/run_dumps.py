@@ -71,6 +71,24 @@ def _write(note: Path, reason: str) -> None:
         temporary.write_text(' '.join(reason.split()), 'utf-8')
 
 
+def run_models(work_dir: FilePath) -> list[str]:
+    """Abbreviations of the models with predictions in a run, sorted.
+
+    Args:
+        work_dir (FilePath): Folder of the run.
+
+    Raises:
+        InputError: The run has no predictions.
+    """
+    folder = Path(work_dir, 'predictions')
+    models = sorted(path.name for path in folder.glob('*') if path.is_dir())
+    if not models:
+        raise InputError(
+            str(work_dir), 'a run with predictions/<model>', 'none',
+            'Give the time-stamped folder of a run.')
+    return models
+
+
 def read_run_dump(work_dir: FilePath, model: str,
                   fingerprint: str) -> TokenLossDump:
     """Read the losses of one model on one validation set from a run.

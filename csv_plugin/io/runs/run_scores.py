@@ -3,13 +3,30 @@ import csv
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 
+#: Leaderboards and OpenCompass's summaries; the name ends with the time.
+LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
+
 #: Mode of the rows with predicted accuracies.
 _PREDICTED = 'losses'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
+
+
+def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
+    """The newest file of one kind in the summaries of a run.
+
+    Args:
+        work_dir (FilePath): Time-stamped folder of the run.
+        pattern (str): Names of these files, such as `SUMMARY`.
+
+    Returns:
+        Optional[Path]: None if there is no such file.
+    """
+    return max(Path(work_dir, 'summary').glob(pattern), default=None)
 
 
 def read_run_accuracies(
@@ -35,12 +52,11 @@ def read_run_accuracies(
         InputError: The run has no summary, the summary has other columns,
             or an accuracy is not in percent.
     """
-    summaries = sorted(Path(work_dir, 'summary').glob('summary_*.csv'))
-    if not summaries:
+    path = newest_summary(work_dir, SUMMARY)
+    if path is None:
         raise InputError(
             str(work_dir), 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
-    path = summaries[-1]
     with path.open(encoding='utf-8', newline='') as file:
         header, *rows = [row for row in csv.reader(file) if row] or [[]]
     if header[:4] != _COLUMNS:
