@@ -1,4 +1,4 @@
-"""The methods that learn a predictor, by name, and the way to call them.
+"""The methods that learn a predictor, by name, and `fit`, which calls them.
 
 torch is loaded only where a scoring LM takes part.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A predictor, and the errors on the way to it.
+    """A predictor, and its errors in the course of the training.
 
     Args:
         predictor (Predictor): What was learned.
@@ -122,7 +122,7 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
     if not 0 < len(validation) < len(models):
         raise InputError("the paper's head", 'train and validation models',
                          f'{len(validation)} of {len(models)} for validation',
-                         'Fit to both splits.')
+                         'Fit to train and validation models.')
 
 
 def fit(losses: Union[ModelLosses, FeatureTable],
@@ -138,7 +138,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     Args:
         losses (Union[ModelLosses, FeatureTable]): Of the models to fit to,
             and perhaps of others: token losses, such as `read_dumps` gives,
-            or a table with one loss per unit.
+            or a table with one loss per unit, such as a group of texts.
         accuracies (AccuracyTable): Of the models to fit to, fractions.
         families (Mapping[str, str]): Family of each of them; models of one
             family are never separated by cross-validation.
@@ -183,8 +183,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     return train(training, states, validation, progress=progress).predictor
 
 
-def _named(kind: str, name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise InputError(kind, f'one of {", ".join(sorted(known))}',
+def _named(kind: str, name: str, choices: Mapping[str, Any]) -> Any:
+    if name not in choices:
+        raise InputError(kind, f'one of {", ".join(sorted(choices))}',
                          repr(name), 'Choose one of these.')
-    return known[name]
+    return choices[name]

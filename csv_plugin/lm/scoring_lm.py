@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
+                          PreTrainedTokenizerBase)
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.targets import TargetTokens
@@ -15,21 +16,24 @@ from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
-def load_scoring_lm(path: str | os.PathLike[str],
-                    tokenizer: Optional[str | os.PathLike[str]] = None,
-                    trust_remote_code: bool = False) -> tuple[Any, Any]:
+def load_scoring_lm(
+    path: str | os.PathLike[str],
+    tokenizer: Optional[str | os.PathLike[str]] = None,
+    trust_remote_code: bool = False
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
 
     Args:
         path (str | os.PathLike[str]): Folder, or name on the hub.
-        tokenizer (Optional): The same of the tokenizer, if it is elsewhere.
+        tokenizer (Optional[str | os.PathLike[str]]): Folder or name of the
+            tokenizer, if it is not that of the model.
         trust_remote_code (bool): Run code that comes with the model.
 
     Raises:
         InputError: If there is no such model, or it cannot be loaded.
     """
     try:
-        made = AutoTokenizer.from_pretrained(
+        loaded_tokenizer = AutoTokenizer.from_pretrained(
             tokenizer or path, trust_remote_code=trust_remote_code)
         model: Any = AutoModelForCausalLM.from_pretrained(
             path, trust_remote_code=trust_remote_code)
@@ -39,11 +43,12 @@ def load_scoring_lm(path: str | os.PathLike[str],
                          ' '.join(str(error).split())[:200],
                          'Name its folder, or a model of the hub.') from error
     if torch.cuda.is_available():
-        return model.to('cuda', torch.bfloat16), made
-    return model.float(), made
+        return model.to('cuda', torch.bfloat16), loaded_tokenizer
+    return model.float(), loaded_tokenizer
 
 
-def target_tokens(tokenizer: Any, texts: TextSet) -> TargetTokens:
+def target_tokens(tokenizer: PreTrainedTokenizerBase,
+                  texts: TextSet) -> TargetTokens:
     """A validation set in the tokens of a scoring LM.
 
     Raises:
@@ -54,8 +59,8 @@ def target_tokens(tokenizer: Any, texts: TextSet) -> TargetTokens:
         [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
 
 
-def token_states(model: Any,
-                 tokenizer: Any,
+def token_states(model: PreTrainedModel,
+                 tokenizer: PreTrainedTokenizerBase,
                  texts: TextSet,
                  progress: Progress = iter) -> Tensor:
     """Final hidden states of a scoring LM at all tokens, in memory.

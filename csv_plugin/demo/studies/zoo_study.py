@@ -1,4 +1,4 @@
-"""How well each method predicts models of the zoo that it has not seen."""
+"""How well each method predicts zoo models that it was not fitted to."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,8 +27,8 @@ from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
                                       token_states)
 from csv_plugin.lm.states.state_columns import StateScale
 
-#: Of SGD at 1e-3 (the paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2
-#: and 1e-1, this one predicts the validation models best.
+#: These settings predict the validation models best, of SGD at 1e-3 (the
+#: paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2 and 1e-1.
 HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE = 'all-token loss'
@@ -39,7 +39,7 @@ class ZooStudy:
     """The zoo's losses in the tokens of the scoring LM.
 
     Args:
-        collection (Collection): Losses and scores of the zoo's models.
+        collection (Collection): Losses and accuracies of the zoo's models.
         targets (TargetTokens): Tokens of its texts.
         states (Tensor): Hidden states of the scoring LM at them, `(T, H)`.
     """
@@ -61,9 +61,9 @@ class ZooStudy:
             InputError: As in `read_collection` and `hidden_states`.
         """
         zoo = read_collection(collection)
-        model, made = load_scoring_lm(scoring_lm, tokenizer)
-        return cls(zoo, target_tokens(made, zoo.texts),
-                   token_states(model, made, zoo.texts))
+        loaded = load_scoring_lm(scoring_lm, tokenizer)
+        return cls(zoo, target_tokens(loaded[1], zoo.texts),
+                   token_states(*loaded, zoo.texts))
 
     def sampled(self, share: float, seed: int) -> 'ZooStudy':
         """The study on a random share of the texts of each source."""
@@ -77,12 +77,14 @@ class ZooStudy:
             for text in rng.sample(texts, round(share * len(texts)))
         }
         kept = [text_id in chosen for text_id in self.targets.text_ids]
-        texts = TextSet(
-            tuple(t for t in self.collection.texts if t.text_id in chosen))
-        spans = [s for s, keep in zip(self.targets.spans, kept) if keep]
-        tokens = np.repeat(kept, [len(s) for s in self.targets.spans])
+        part = TextSet(
+            tuple(text for text in self.collection.texts
+                  if text.text_id in chosen))
+        all_spans = self.targets.spans
+        spans = [spans for spans, keep in zip(all_spans, kept) if keep]
+        tokens = np.repeat(kept, [len(spans) for spans in all_spans])
         return ZooStudy(
-            self.collection.select_texts(texts), TargetTokens.of(texts, spans),
+            self.collection.select_texts(part), TargetTokens.of(part, spans),
             self.states[torch.from_numpy(tokens)])
 
     @cached_property
@@ -132,7 +134,8 @@ class ZooStudy:
         """Accuracies that a solver predicts for all models, `(M, B)`."""
         fitted = self.collection.models_in(TRAIN, VALIDATION)
         accuracies = self.collection.accuracies
-        families = np.array([self.collection.families[m] for m in fitted])
+        family_of = self.collection.families
+        families = np.array([family_of[model] for model in fitted])
         masks = fold_masks(families, seed=0)
         predicted = np.empty(accuracies.values.shape)
         for b, chance in enumerate(accuracies.chance):
@@ -145,13 +148,18 @@ class ZooStudy:
         return predicted
 
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
-        """Masks `(M,)`: 'unseen series' are of series without a fitted model,
-        'larger sizes' the other test models."""
+        """Two kinds of test models, masks of shape `(M,)`.
+
+        Returns:
+            dict[str, NDArray]: 'unseen series', models of series without a
+            fitted model; and 'larger sizes', all other test models.
+        """
         info = self.collection.info
         fitted = self.collection.models_in(TRAIN, VALIDATION)
         families = {info[model].family for model in fitted}
-        unseen = np.array([info[m].family not in families for m in info])
-        test = np.array([info[m].split == TEST for m in info])
+        unseen = np.array(
+            [row.family not in families for row in info.values()])
+        test = np.array([row.split == TEST for row in info.values()])
         return {'unseen series': unseen & test, 'larger sizes': test & ~unseen}
 
     def errors(self) -> dict[str, dict[str, NDArray]]:
@@ -171,7 +179,7 @@ class ZooStudy:
         }
 
     def _label_token_loss(self) -> NDArray:
-        """Each exam from the answers of the texts of its own kind."""
+        """Accuracies predicted from the answers of each exam's own texts."""
         groups = group_columns(
             self.table,
             answer_groups(self.collection.texts.texts, self.targets.spans))
@@ -184,6 +192,7 @@ class ZooStudy:
                         axis=1)
 
     def _head(self) -> NDArray:
+        """Accuracies that the paper's head predicts, `(M, B)`."""
         raw = self.states.double().numpy()
         # Standardised, so that one learning rate serves all directions.
         states = torch.from_numpy(StateScale.of(raw).apply(raw))
@@ -194,7 +203,7 @@ class ZooStudy:
 
 
 def _only(source: TokenColumns, unit: str) -> TokenColumns:
-    """One column, whose own uniform salience it is."""
+    """One of the columns, whose coefficient 1 is uniform salience."""
     k = source.columns.units.index(unit)
     columns = replace(source.columns, units=(unit, ), uniform=np.ones(1))
     return TokenColumns(columns, source.matrix[:, [k]])

@@ -23,7 +23,7 @@ from csv_plugin.core.scaling_law import Curve
 from csv_plugin.lm.head.head_objective import Evaluation, HeadObjective
 from csv_plugin.lm.head.scoring_head import ScoringHead
 
-#: By the names that settings use.
+#: Optimisers by the names that settings use.
 OPTIMISERS: dict[str, Any] = {
     'adam': torch.optim.Adam,
     'sgd': torch.optim.SGD,
@@ -37,11 +37,11 @@ class HeadSettings:
     Args:
         activation (str): A key of `scoring_head.ACTIVATIONS`.
         optimiser (str): 'sgd', as in the paper, or 'adam'; full batches.
-        learning_rate (float): The paper's is 1e-3. In 300 steps SGD hardly
-            moves with it (simulated, states of unit variance: validation
-            error x 0.95, against x 0.1 at 1e-1); for Adam, 1e-3 to 3e-3
-            served there (x 0.05), and wider states or larger ones need
-            less.
+        learning_rate (float): The paper's is 1e-3. In a simulation with
+            states of unit variance, 300 steps of SGD multiplied the
+            validation error by 0.95 at 1e-3 and by 0.1 at 1e-1, those of
+            Adam by 0.05 at 1e-3 to 3e-3. Wider or larger states need
+            smaller rates.
         n_steps (int): Most gradient steps.
         patience (int): Steps without a better validation error after which
             a benchmark stops.
@@ -137,10 +137,10 @@ def train_heads(states: Tensor,
                 progress: Progress = iter) -> TrainedHeads:
     """Algorithm 2 for all benchmarks at once; nothing in it is random.
 
-    Each benchmark keeps its parameters with the lowest validation error and
-    is what it would be if it were trained alone. Scored: the tokens that
-    every model of the table scored. Models without a score on a benchmark
-    are left out of it.
+    Each benchmark keeps the parameters with its lowest validation error;
+    the result is the same as if it were trained alone. Scored: the tokens
+    that every model of the table scored. A benchmark leaves out the models
+    without an accuracy on it.
 
     Args:
         states (Tensor): Hidden states of the scoring LM at the tokens of
@@ -156,8 +156,8 @@ def train_heads(states: Tensor,
 
     Raises:
         InputError: If a model is unknown, there is not one state per token,
-            or a benchmark has no validation score or nothing to learn from
-            (see `sigmoid.PROBLEMS`).
+            or a benchmark has no accuracy of a validation model or nothing
+            to learn from (see `scaling_law.PROBLEMS`).
     """
     whole = HeadObjective.of(states, table, accuracies, train, validation)
     head = ScoringHead.uniform(states.shape[1], len(whole.floor),

@@ -88,18 +88,18 @@ class HeadObjective:
                             float(self.floor[benchmark]))
         reasons = [PROBLEMS[problem] for problem in problems]
         if not np.any(scored & self.validation):
-            reasons.append('no validation model with a score')
+            reasons.append('no validation model with an accuracy')
         if reasons:
             raise InputError(f'benchmark {name!r}', 'accuracies to learn from',
                              ', '.join(reasons), 'Leave it out.')
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Where a benchmark was run, shape `(M, B)`."""
+        """Which models were run on which benchmark, shape `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
     def select(self, benchmarks: NDArray[np.int64]) -> 'HeadObjective':
-        """The objectives of the benchmarks at some indices."""
+        """The objectives of the benchmarks with the given indices."""
         return replace(
             self,
             accuracy=self.accuracy[:, benchmarks],
@@ -111,7 +111,8 @@ class HeadObjective:
 
         Args:
             head (ScoringHead): Of the same benchmarks.
-            lines (Optional[NDArray]): `Evaluation.lines` of a head nearby.
+            lines (Optional[NDArray]): `Evaluation.lines` of similar heads,
+                where the fit of Eq. 4 starts.
         """
         z = head.preactivations(self.states)
         scores = weighted_losses(self.losses, head.activate(z))
@@ -130,7 +131,7 @@ class HeadObjective:
         """Gradient of the sum of squares over the train models.
 
         Args:
-            evaluation (Evaluation): Where it is taken.
+            evaluation (Evaluation): The heads at which it is taken.
 
         Returns:
             tuple[Tensor, Tensor]: In theta and in the bias, `(H, B)` and

@@ -5,10 +5,11 @@ the salience weights.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import Text
@@ -34,8 +35,8 @@ class StateChunk:
     states: NDArray[np.float32]
 
 
-def hidden_states(model: Any,
-                  tokenizer: Any,
+def hidden_states(model: PreTrainedModel,
+                  tokenizer: PreTrainedTokenizerBase,
                   texts: Sequence[Text],
                   context: Optional[int] = None,
                   progress: Progress = iter) -> Iterator[StateChunk]:
@@ -46,15 +47,16 @@ def hidden_states(model: Any,
     into windows as in `token_losses`.
 
     Args:
-        model (Any): A `transformers` causal LM.
-        tokenizer (Any): Its tokenizer.
+        model (PreTrainedModel): A causal LM.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (Sequence[Text]): What to read.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
 
     Yields:
-        StateChunk: Every token in one chunk, the longest texts first.
+        StateChunk: Chunks that hold every token once, the longest texts
+        first.
 
     Raises:
         InputError: If a text cannot be reproduced from its tokens, a state
@@ -87,7 +89,7 @@ def hidden_states(model: Any,
             yield chunk
 
 
-def _check_width(model: Any, width: int) -> None:
+def _check_width(model: PreTrainedModel, width: int) -> None:
     """Refuse wrappers whose inner model is the whole one, head included."""
     expected = getattr(model.get_output_embeddings(), 'in_features', width)
     if width != expected:
@@ -96,7 +98,8 @@ def _check_width(model: Any, width: int) -> None:
                          str(width), 'Merge adapters into the model first.')
 
 
-def _check_finite(model: Any, text: Text, chunk: StateChunk) -> None:
+def _check_finite(model: PreTrainedModel, text: Text,
+                  chunk: StateChunk) -> None:
     finite = np.isfinite(chunk.states).all(axis=1)
     if not finite.all():
         raise InputError(

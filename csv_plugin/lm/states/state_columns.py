@@ -81,7 +81,8 @@ class StateColumns:
             states (Tensor): At all tokens, shape `(T, H)`.
             table (LossTable): Losses of M models on those tokens.
             part (Optional[NDArray]): Tokens that get a weight, bool,
-                `(T,)`; the others get none. By default all that count.
+                `(T,)`; the other tokens get none. By default all that
+                count.
 
         Raises:
             InputError: If there is not one state per token, or as in
@@ -122,14 +123,14 @@ class StateColumns:
         dense = coefficients[:, used].toarray()
         weights = np.zeros((len(self.tokens), len(used)))
         weights += dense[0]
-        done = 0
+        first = 0
         for tokens, block in _blocks(self.states, self.tokens):
-            weights[done:done +
-                    len(tokens)] += self.scale.apply(block) @ dense[1:]
-            done += len(tokens)
-        rows = np.tile(self.tokens, len(used))
-        columns = np.repeat(used, len(self.tokens))
-        return csc_array((weights.T.ravel() / self.n_chars, (rows, columns)),
+            rows = slice(first, first + len(tokens))
+            weights[rows] += self.scale.apply(block) @ dense[1:]
+            first = rows.stop
+        places = (np.tile(self.tokens,
+                          len(used)), np.repeat(used, len(self.tokens)))
+        return csc_array((weights.T.ravel() / self.n_chars, places),
                          shape=(len(self.states), coefficients.shape[1]))
 
 
