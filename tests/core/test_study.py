@@ -8,6 +8,7 @@ from scipy import stats
 import csv_plugin.core.study as module
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import (Constant, Ridge, SalienceFit,
                                       SalienceModel, Uniform)
 from csv_plugin.core.splits import grouped_folds
@@ -20,12 +21,12 @@ PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
 
 def split(tables: Tables, n_fit: int, solver=Ridge(), **more) -> Study:
     return split_study(tables.features, tables.accuracies, tables.families,
-                       tables.models[:n_fit], solver, 'texts', **more)
+                       tables.models[:n_fit], solver, **more)
 
 
 def leave_out(tables: Tables, solver=Ridge(), **more) -> Study:
     return leave_families_out(tables.features, tables.accuracies,
-                              tables.families, solver, 'texts', **more)
+                              tables.families, solver, **more)
 
 
 @pytest.fixture(scope='module')
@@ -43,9 +44,14 @@ def left_out(tables) -> Study:
     return leave_out(tables, n_folds=3)
 
 
-def assert_same(left, right, parts=PARTS) -> None:
+def of(study: Study, method: str) -> Predictions:
+    """The predictions of one of the methods."""
+    return study.predictions.select(methods=[method])
+
+
+def assert_same(left: Predictions, right: Predictions) -> None:
     assert (left.models, left.benchmarks) == (right.models, right.benchmarks)
-    for part in parts:
+    for part in PARTS:
         np.testing.assert_array_equal(
             getattr(left, part), getattr(right, part))
 
@@ -53,47 +59,48 @@ def assert_same(left, right, parts=PARTS) -> None:
 @pytest.mark.parametrize('method', ['ridge', 'uniform', 'constant'])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""
-    table = study.predictions[method]
+    table = of(study, method)
     for b, benchmark in enumerate(tables.accuracies.benchmarks):
-        pairs = [(tables.accuracies.values[m, b], table.values[m, b],
-                  table.low[m, b], table.high[m, b]) for m in range(10, 18)
+        pairs = [(tables.accuracies.values[m, b], table.values[m, b, 0],
+                  table.low[m, b, 0], table.high[m, b, 0])
+                 for m in range(10, 18)
                  if not np.isnan(tables.accuracies.values[m, b])]
-        found = study.errors(method)[benchmark]
-        assert found.n_models == len(pairs)
+        errors = study.errors(method)[benchmark]
+        assert errors.n_models == len(pairs)
         if not pairs:
             assert benchmark in ('pair', 'none')
-            measures = [value for value in vars(found).values() if value]
+            measures = [value for value in vars(errors).values() if value]
             assert len(measures) == 7 and np.isnan(measures).all()
             continue
         real, value, low, high = np.array(pairs).T
-        assert found.mse == pytest.approx(np.mean((real - value)**2))
-        assert found.mae == pytest.approx(np.mean(abs(real - value)))
-        assert found.width == pytest.approx(np.mean(high - low))
-        assert found.coverage == np.mean((low <= real) & (real <= high))
+        assert errors.mse == pytest.approx(np.mean((real - value)**2))
+        assert errors.mae == pytest.approx(np.mean(abs(real - value)))
+        assert errors.width == pytest.approx(np.mean(high - low))
+        assert errors.coverage == np.mean((low <= real) & (real <= high))
         n_items = tables.accuracies.n_items[b]
         noise = np.mean(real * (1 - real)) / n_items if n_items else np.nan
-        assert found.noise == pytest.approx(noise, nan_ok=True)
+        assert errors.noise == pytest.approx(noise, nan_ok=True)
         right = [((real[i] - real[j]) * (value[i] - value[j]) > 0) + 0.5 *
                  (value[i] == value[j]) for i in range(len(real))
                  for j in range(i) if real[i] != real[j]]
-        assert found.pairwise == pytest.approx(
+        assert errors.pairwise == pytest.approx(
             np.mean(right) if right else np.nan, nan_ok=True)
         if np.ptp(real) and np.ptp(value):
             rank = stats.spearmanr(real, value).statistic
-            assert found.spearman == pytest.approx(rank)
+            assert errors.spearman == pytest.approx(rank)
         else:
-            assert np.isnan(found.spearman)
+            assert np.isnan(errors.spearman)
 
 
 def test_in_sample_scores_never_count(tables, study):
     """Whatever the fitted models' predictions and scores are."""
-    table = study.predictions['ridge']
+    table = of(study, 'ridge')
     assert table.in_sample[:10, :4].all() and not table.in_sample[10:].any()
     spoiled = {
         part: np.where(table.in_sample, 1e6, getattr(table, part))
         for part in ('values', 'low', 'high')
     }
-    other = replace(study, predictions={'ridge': replace(table, **spoiled)})
+    other = replace(study, predictions=replace(table, **spoiled))
     assert repr(other.errors('ridge')) == repr(study.errors('ridge'))
 
 
@@ -104,31 +111,32 @@ def test_a_fitted_model_without_a_score_counts(tables):
     holes = replace(tables.accuracies, values=values)
     sparse = split(replace(tables, accuracies=holes), 10)
     assert sparse.errors('ridge')['easy'].n_models == 8
-    later = replace(sparse, observed=tables.accuracies)
+    later = replace(
+        sparse, predictions=sparse.predictions.with_real(tables.accuracies))
     assert later.errors('ridge')['easy'].n_models == 9
     assert later.errors('ridge')['hard'].n_models == 8
 
 
 def test_nothing_left_to_predict(tables):
     everyone = split(tables, 18)
-    for method in everyone.predictions:
+    for method in everyone.predictions.methods:
         for errors in everyone.errors(method).values():
             assert errors.n_models == 0 and np.isnan(errors.mse)
 
 
 def test_methods(study, left_out):
-    for one in (study, left_out):
-        assert list(one.predictions) == ['ridge', 'uniform', 'constant']
+    for either in (study, left_out):
+        assert either.predictions.methods == ('ridge', 'uniform', 'constant')
 
 
 def test_all_models_and_scores_are_there(tables, study, left_out):
-    for one in (study, left_out):
-        for table in one.predictions.values():
-            assert table.models == tables.models
-            assert table.benchmarks == tables.accuracies.benchmarks
-        assert one.observed.models == tables.models
-        np.testing.assert_array_equal(one.observed.values,
+    for either in (study, left_out):
+        assert either.predictions.models == tables.models
+        assert either.predictions.benchmarks == tables.accuracies.benchmarks
+        np.testing.assert_array_equal(either.predictions.real,
                                       tables.accuracies.values)
+        np.testing.assert_array_equal(either.n_items,
+                                      tables.accuracies.n_items)
 
 
 def test_the_study_is_what_the_predictors_say(tables, study):
@@ -136,33 +144,34 @@ def test_the_study_is_what_the_predictors_say(tables, study):
     for solver in (Ridge(), Uniform(), Constant()):
         predictor = fit_predictor(tables.features,
                                   tables.accuracies.select(models),
-                                  tables.groups[:10], solver, 'texts')
-        expected = predictor.predict(tables.features, 'texts')
-        assert_same(study.predictions[solver.name], expected)
-    assert {known.solver
-            for known in study.predictor.benchmarks} == {'ridge', 'constant'}
+                                  tables.groups[:10], solver)
+        expected = predictor.predict(tables.features)
+        assert_same(of(study, solver.name), expected)
+    assert {part.solver
+            for part in study.predictor.benchmarks} == {'ridge', 'constant'}
 
 
 def test_baselines_are_far_behind(study, left_out):
     """On accuracies that follow half of the units."""
-    for one in (study, left_out):
-        mse = {method: one.errors(method)['easy'].mse
-               for method in one.predictions}  # yapf: disable
+    for either in (study, left_out):
+        mse = {method: either.errors(method)['easy'].mse
+               for method in either.predictions.methods}  # yapf: disable
         assert mse['ridge'] < mse['uniform'] < 0.5 * mse['constant']
 
 
 def test_the_constant_baseline(tables, study):
     easy = tables.accuracies.column('easy')
-    np.testing.assert_allclose(study.predictions['constant'].values[:, 0],
-                               easy[:10].mean())
+    np.testing.assert_allclose(
+        of(study, 'constant').values[:, 0], easy[:10].mean())
 
 
 def test_order_of_the_accuracies_does_not_matter(tables, study):
     order = tables.models[::-1]
     shuffled = replace(tables, accuracies=tables.accuracies.select(order))
     again = split(shuffled, 10)
-    assert_same(again.predictions['ridge'], study.predictions['ridge'])
-    assert again.observed.models == tables.models
+    assert_same(again.predictions, study.predictions)
+    np.testing.assert_array_equal(again.predictions.real,
+                                  study.predictions.real)
     assert repr(again.errors('ridge')) == repr(study.errors('ridge'))
 
 
@@ -185,10 +194,10 @@ class Spy:
 def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
     spy = Spy()
     study = leave_out(tables.only('easy', 'hard'), spy, n_folds=n_folds)
-    table = study.predictions['spy']
+    table = of(study, 'spy')
     used = set()
     for m, model in enumerate(tables.models):
-        for value in table.values[m]:
+        for value in table.values[m, :, 0]:
             task = spy.tasks[round(1000 * value)]
             used.add(round(1000 * value))
             assert tables.families[model] not in task.families
@@ -202,8 +211,8 @@ def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
 def test_folds_fit_on_all_other_families(tables):
     spy = Spy()
     study = leave_out(tables.only('easy'), spy, n_folds=50)
-    for m, model in enumerate(tables.models):
-        value = study.predictions['spy'].values[m, 0]
+    for model in tables.models:
+        value = study.predictions.at(model, 'easy', 'spy').value
         families = spy.tasks[round(1000 * value)].families
         others = set(tables.families.values()) - {tables.families[model]}
         assert set(families) == others
@@ -213,10 +222,8 @@ def test_baselines_leave_families_out_too(tables, left_out):
     folds = grouped_folds(tables.groups, 3, 0)
     easy = tables.accuracies.column('easy')
     means = [easy[folds != fold].mean() for fold in folds]
-    np.testing.assert_allclose(left_out.predictions['constant'].values[:, 0],
-                               means)
-    for table in left_out.predictions.values():
-        assert not table.in_sample.any()
+    np.testing.assert_allclose(of(left_out, 'constant').values[:, 0, 0], means)
+    assert not left_out.predictions.in_sample.any()
 
 
 def test_left_out_models_all_count(left_out):
@@ -226,16 +233,14 @@ def test_left_out_models_all_count(left_out):
 
 
 def test_predictor_of_a_study(tables, study, left_out):
-    fitted = {known.fit_models
-              for known in study.predictor.benchmarks[:4]}  # yapf: disable
+    fitted = {part.fit_models for part in study.predictor.benchmarks[:4]}
     assert fitted == {tables.models[:10]}
-    fitted = {known.fit_models for known in left_out.predictor.benchmarks[:4]}
+    fitted = {part.fit_models for part in left_out.predictor.benchmarks[:4]}
     assert fitted == {tables.models}
     full = fit_predictor(tables.features, tables.accuracies, tables.groups,
-                         Ridge(), 'texts')
-    assert_same(left_out.predictor.predict(tables.features, 'texts'),
-                full.predict(tables.features, 'texts'))  # yapf: disable
-    assert left_out.predictor.fingerprint == 'texts'
+                         Ridge())
+    assert_same(left_out.predictor.predict(tables.features),
+                full.predict(tables.features))  # yapf: disable
 
 
 @pytest.mark.parametrize('run, n_fits', [
@@ -253,20 +258,21 @@ def test_a_baseline_is_not_fitted_twice(monkeypatch, tables, run, n_fits,
 
     monkeypatch.setattr(module, 'fit_predictor', count)
     study = run(tables.only('easy'), solver)
-    assert list(study.predictions)[0] == solver.name
-    assert sorted(study.predictions) == ['constant', 'uniform']
+    methods = study.predictions.methods
+    assert methods[0] == solver.name
+    assert sorted(methods) == ['constant', 'uniform']
     assert len(fits) == n_fits
 
 
 def test_same_seed_same_study(tables, left_out):
     again = leave_out(tables, n_folds=3)
-    assert_same(again.predictions['ridge'], left_out.predictions['ridge'])
+    assert_same(again.predictions, left_out.predictions)
 
 
 def test_the_seed_deals_the_families(tables, left_out):
     other = leave_out(tables, Constant(), n_folds=3, seed=1)
-    assert (other.predictions['constant'].values[:, 0]
-            != left_out.predictions['constant'].values[:, 0]).any()
+    assert (of(other, 'constant').values[:, 0]
+            != of(left_out, 'constant').values[:, 0]).any()
 
 
 def test_progress(tables):
@@ -309,7 +315,7 @@ def test_a_model_without_accuracies(tables, run):
 def test_an_unknown_model_to_fit_on(tables):
     with pytest.raises(InputError, match="found 'no'"):
         split_study(tables.features, tables.accuracies, tables.families,
-                    ['no'], Ridge(), 'texts')
+                    ['no'], Ridge())
 
 
 def test_a_single_family():
