@@ -47,9 +47,8 @@ class MappedLosses:
 class LossMap:
     """Algorithm 1 between two tokenizations, as a sparse operator.
 
-    Built once by `between` (one text) or `for_texts` (many), then called on
-    the losses of any number of models. The tokens of all texts stand in one
-    row, text after text.
+    Built once by `for_texts`, then called on the losses of any number of
+    models. The tokens of all texts stand in one row, text after text.
 
     A source token without bytes gives its whole loss to the target token
     that holds the byte it stands before, or the last byte at the end of the
@@ -70,7 +69,7 @@ class LossMap:
 
     >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
     >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)
-    >>> LossMap.between(source, target)([1.0, 4.0]).losses
+    >>> LossMap.for_texts([source], [target])([1.0, 4.0]).losses
     array([3., 2.])
     """
     operator: csr_array
@@ -79,19 +78,6 @@ class LossMap:
     source_offsets: NDArray[np.int64]
     target_offsets: NDArray[np.int64]
     conserves: NDArray[np.bool_]
-
-    @classmethod
-    def between(cls, source: TokenSpans, target: TokenSpans) -> 'LossMap':
-        """The map between two tokenizations of one text.
-
-        Args:
-            source (TokenSpans): Tokens whose losses are known.
-            target (TokenSpans): Tokens that receive them.
-
-        Raises:
-            InputError: The two are not spans of the same number of bytes.
-        """
-        return cls.for_texts([source], [target])
 
     @classmethod
     def for_texts(cls, sources: Sequence[TokenSpans],
