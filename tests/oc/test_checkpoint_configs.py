@@ -47,7 +47,7 @@ def test_models_of_a_config(tmp_path):
 
 
 @pytest.mark.parametrize('folders, expected', [
-    ([], 'none that matches'),
+    ([], 'a folder that matches, found none'),
     (['mix/checkpoint-final'], 'ends with the step'),
     (['mix/checkpoint-5', 'mix/checkpoint-05'], 'mix@5'),
 ])

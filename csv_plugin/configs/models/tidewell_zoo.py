@@ -1,6 +1,6 @@
-"""Small language models that were trained on the writings of one world.
+"""Small language models that were trained on the documents of Tidewell.
 
-`held_out_models` ship with the package: no predictor was fitted to them.
+`held_out_models` ship with the package; no predictor was fitted to them.
 `zoo_models(folder)` lists all checkpoints that tools/train_demo_zoo.py wrote.
 """
 from os.path import abspath, dirname, join
@@ -17,7 +17,8 @@ def zoo_model(zoo, series, size, percent):
         type=HuggingFaceBaseModel,
         path=join(abspath(zoo), series, size, str(percent)),
         tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
-        # Weights are stored in fp16; a CPU is faster and exacter in fp32.
+        # Weights are stored in fp16, but fp32 is faster and more exact on a
+        # CPU.
         model_kwargs=dict(torch_dtype='torch.float'),
         max_seq_len=512,
         batch_size=240,
