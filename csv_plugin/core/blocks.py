@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, group_columns, text_columns)
 from csv_plugin.core.losses import LossTable
@@ -52,6 +52,8 @@ class Block:
     source: LossColumns
     solvers: tuple[Solver, ...]
 
+    __repr__ = short_repr
+
     @property
     def units(self) -> tuple[str, ...]:
         """Names of the block's columns."""
@@ -66,6 +68,8 @@ class JoinedColumns:
         blocks (tuple[Block, ...]): One or more, of the same tokens.
     """
     blocks: tuple[Block, ...]
+
+    __repr__ = short_repr
 
     @property
     def columns(self) -> Columns:

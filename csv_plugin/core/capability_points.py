@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.scaling_law import Curve
 
@@ -41,6 +41,8 @@ class CapabilityPoints:
     curve: Curve
     chance: float
     unit: str
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         expected = len(self.models)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.predictions import PREDICTED, Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
@@ -30,6 +30,8 @@ class Coverage:
     covered: NDArray[np.float64]
     pooled: NDArray[np.float64]
     n_models: NDArray[np.int64]
+
+    __repr__ = short_repr
 
 
 def coverage_by_level(predictor: Predictor,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
@@ -250,6 +250,8 @@ class TokenColumns:
     """
     columns: Columns
     matrix: csc_array
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         scored = self.columns.scored

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.spans import TokenSpans
 
 _EPS = np.finfo(np.float64).eps
@@ -36,6 +36,8 @@ class MappedLosses:
     losses: NDArray[np.float64]
     scored_bytes: NDArray[np.int64]
     widths: NDArray[np.int64]
+
+    __repr__ = short_repr
 
     @property
     def fully_scored(self) -> NDArray[np.float64]:
@@ -78,6 +80,8 @@ class LossMap:
     source_offsets: NDArray[np.int64]
     target_offsets: NDArray[np.int64]
     conserves: NDArray[np.bool_]
+
+    __repr__ = short_repr
 
     @classmethod
     def for_texts(cls, sources: Sequence[TokenSpans],

@@ -91,6 +91,10 @@ class TokenLossDump:
         for text in texts:
             _check_fields(where, texts[0], text)
 
+    def __repr__(self) -> str:
+        return (f'TokenLossDump({self.info.model!r}, {len(self.texts)} texts '
+                f'of {self.info.fingerprint[:12]})')
+
 
 @dataclass(frozen=True, eq=False)
 class ModelLosses(Mapping[str, TokenLossDump]):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_unique, shortened
 
 #: What `Predictions.missing` calls the real accuracy; no method has the name.
 REAL = 'real'
@@ -104,9 +104,10 @@ class Predictions:
                     'Give one value per model, benchmark and method.')
 
     def __repr__(self) -> str:
+        methods = shortened(', '.join(self.methods), 100)
+        level = '' if np.isnan(self.level) else f'; {self.level:.0%} intervals'
         return (f'Predictions({len(self.models)} models x '
-                f'{len(self.benchmarks)} benchmarks by '
-                f'{", ".join(self.methods)}; {self.level:.0%} intervals)')
+                f'{len(self.benchmarks)} benchmarks by {methods}{level})')
 
     @classmethod
     def of_method(cls, models: Sequence[str], benchmarks: Sequence[str],

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
@@ -113,10 +113,12 @@ class Predictor:
                     'Use the tokens that the features were made of.')
 
     def __repr__(self) -> str:
-        names = ', '.join(self.names[:6])
-        if len(self.names) > 6:
-            names += ', ...'
-        fitted = {model for b in self.benchmarks for model in b.fit_models}
+        names = shortened(', '.join(self.names), 50)
+        fitted = {
+            model
+            for part in self.benchmarks
+            for model in part.fit_models
+        }
         return (f'Predictor({len(self.names)} benchmarks: {names};\n'
                 f'  fitted to {len(fitted)} models;\n'
                 f'  {self.columns})')

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from csv_plugin.core.conventions import short_repr
+
 #: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02
 
@@ -176,6 +178,8 @@ class Regressions:
     masks: NDArray
     floors: NDArray
     n_free: int
+
+    __repr__ = short_repr
 
     def start(self) -> NDArray:
         """Logit regression on the second column (the first is ones).

@@ -6,7 +6,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.salience import SalienceFit, Task
 
 
@@ -32,6 +32,8 @@ class TrainingCurve:
     train: NDArray
     validation: NDArray
     best: NDArray[np.int64]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         n, b = len(self.x), len(self.benchmarks)

@@ -5,6 +5,7 @@ from typing import Any, Optional, Protocol, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.scaling_law import PROBLEMS, Curve, diagnose
 from csv_plugin.core.splits import grouped_folds
 
@@ -147,6 +148,8 @@ class RegularisationPath:
     penalties: NDArray
     models: SalienceModel
     held_out_mse: NDArray
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)

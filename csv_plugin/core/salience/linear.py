@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            floor_candidates, held_out_mse)
@@ -33,6 +34,8 @@ class Basis:
     design: NDArray
     directions: NDArray
     centre: NDArray
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray) -> 'Basis':
@@ -82,6 +85,8 @@ class Ridge:
     penalties: tuple[float, ...] = PENALTIES
     learn_floor: bool = True
     name: str = 'ridge'
+
+    __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`."""

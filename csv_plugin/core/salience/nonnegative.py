@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            held_out_mse)
@@ -35,6 +35,8 @@ class NonNegative:
     """
     penalties: tuple[float, ...] = PENALTIES
     name: str = 'nonnegative'
+
+    __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`.
