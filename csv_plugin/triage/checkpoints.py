@@ -135,8 +135,8 @@ def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
     shared = sorted({*models} & {*history})
     if shared:
         raise InputError(f'checkpoint {shared[0]!r}',
-                         'a run to judge or an earlier one', 'it in both',
-                         'Leave it out of the history.')
+                         'it among the runs to judge or in the history',
+                         'it in both', 'Leave it out of the history.')
 
 
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:

@@ -131,8 +131,9 @@ class Forecaster:
         """
         if run.run in [past.run for past in self.history]:
             raise InputError(f'run {run.run!r}',
-                             'runs that are not in the history',
-                             'a run that is', 'Leave it out of one of both.')
+                             'a run that is not in the history',
+                             'it in the history too',
+                             'Leave it out of the history.')
         exponents = self._exponents(run.shares, run.exponents,
                                     range(len(self.history)))
         return Forecast(run.run, float(run.shares[-1]), exponents,

@@ -226,7 +226,7 @@ def forecast(predictor: Predictor,
             end.
 
     Returns:
-        Triage: All accuracies are fractions, intervals of the level `LEVEL`.
+        Triage: All accuracies are fractions, all intervals 90 % intervals.
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name tells no
@@ -237,10 +237,9 @@ def forecast(predictor: Predictor,
     """
     earlier = {} if history is None else history
     refuse_shared(losses, earlier)
-    return judge(predictor, predictor.features({
-        **losses,
-        **earlier
-    }), describe_checkpoints(losses, checkpoints),
+    features = predictor.features({**losses, **earlier})
+    return judge(predictor, features,
+                 describe_checkpoints(losses, checkpoints),
                  describe_checkpoints(earlier, checkpoints), budget)
 
 

@@ -71,12 +71,14 @@ class Ranking:
         return tuple(map(self._verdict, range(len(self.runs))))
 
     def _verdict(self, run: int) -> str:
-        others = np.delete(self.above[run], run)
-        if np.isnan(others).any() or not others.size:
-            return UNKNOWN if others.size else OPEN
-        if others.min() >= SURE:
+        above = np.delete(self.above[run], run)
+        if not above.size:
+            return OPEN
+        if np.isnan(above).any():
+            return UNKNOWN
+        if above.min() >= SURE:
             return AHEAD
-        return BEHIND if others.min() <= 1 - SURE else OPEN
+        return BEHIND if above.min() <= 1 - SURE else OPEN
 
 
 def expect(forecast: Forecast, predictor: Predictor,

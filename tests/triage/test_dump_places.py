@@ -1,4 +1,4 @@
-"""Dumps are found wherever they lie, and half-written ones change later."""
+"""Dumps in files, folders and patterns, and stamps that tell changes."""
 import os
 
 import pytest
