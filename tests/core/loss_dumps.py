@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from tests.core import strategies
@@ -57,6 +57,15 @@ def dump(*texts, **changes):
 def whole(**changes):
     """The dump of all texts."""
     return dump(*map(row, TEXTS.ids), **changes)
+
+
+def model_losses(texts, losses):
+    """Dumps of any texts, from a sequence of `TokenLosses` by model."""
+    return ModelLosses(
+        texts, {
+            model: dump(*rows, fingerprint=texts.fingerprint, model=model)
+            for model, rows in losses.items()
+        })
 
 
 def contents(text):
