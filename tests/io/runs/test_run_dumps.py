@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
-                                          reason_kept)
+                                          reason_kept, run_models)
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
 LOSSES = model_losses(0.5)
@@ -30,6 +30,15 @@ def test_path_of_a_dump(tmp_path):
 def test_any_model_name(tmp_path, model):
     write_losses(tmp_path, model, LOSSES)
     assert len(read_ids(tmp_path, model)) == 5
+
+
+def test_models_of_a_run(tmp_path):
+    with pytest.raises(InputError, match='predictions/<model>'):
+        run_models(tmp_path)
+    for model in ('b', 'a'):
+        write_losses(tmp_path, model, LOSSES)
+    (tmp_path / 'predictions' / 'file').write_text('')
+    assert run_models(tmp_path) == ['a', 'b']
 
 
 def test_parts_are_joined(tmp_path):

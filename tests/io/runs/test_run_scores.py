@@ -2,7 +2,8 @@
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
+                                           newest_summary, read_run_accuracies)
 
 HEADER = 'dataset,version,metric,mode,a,b\n'
 
@@ -37,6 +38,17 @@ def test_the_newest_summary_counts(tmp_path):
     summary(tmp_path, 'exam,1f,accuracy,gen,10,20', name='summary_1.csv')
     run = summary(tmp_path, 'exam,1f,accuracy,gen,30,40')
     assert read_run_accuracies(run, ['exam'])['a'] == {'exam': .3}
+
+
+def test_newest_file_of_each_kind(tmp_path):
+    assert newest_summary(tmp_path, LEADERBOARD) is None
+    summary(tmp_path)
+    for time in ('2002', '2010', '2003'):
+        name = f'leaderboard_{time}.json'
+        (tmp_path / 'summary' / name).write_text('')
+    assert newest_summary(tmp_path,
+                          LEADERBOARD).name == ('leaderboard_2010.json')
+    assert newest_summary(tmp_path, SUMMARY).name == 'summary_2.csv'
 
 
 @pytest.mark.parametrize('cell', ['good', '101', '-1', 'inf'])
