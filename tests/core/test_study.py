@@ -6,14 +6,17 @@ import pytest
 from scipy import stats
 
 import csv_plugin.core.study as module
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.salience import (Constant, Ridge, SalienceFit,
                                       SalienceModel, Uniform)
 from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
                                    split_study)
+from csv_plugin.core.targets import TargetTokens
+from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
@@ -323,6 +326,45 @@ def test_a_single_family():
     with pytest.raises(InputError, match='at least two families'):
         leave_out(tables)
     assert split(tables, 10).errors('ridge')['easy'].n_models == 5
+
+
+def test_dumps_are_mapped_once_for_all_predictors(monkeypatch):
+    dumps = {
+        model: dump(model, model_losses(skill))
+        for model, skill in {
+            **FITTED, 'new': 1.1
+        }.items()
+    }
+    predictors = {
+        'ridge': train(),
+        'uniform': train(solver=Uniform()),
+        'label': train(('easy', ))
+    }
+    observed = AccuracyTable(
+        tuple(dumps), ('easy', 'hard'), np.full((17, 2), 0.5), np.zeros(2),
+        np.array([10, 20]))
+    n_maps, table = [], TargetTokens.table
+    monkeypatch.setattr(
+        TargetTokens, 'table',
+        lambda targets, losses: n_maps.append(0) or table(targets, losses))
+    study = Study.of(predictors, dumps, observed)
+    assert len(n_maps) == 1
+    assert study.predictor is predictors['ridge']
+    assert study.n_items.tolist() == [10, 20]
+    for method, predictor in predictors.items():
+        for benchmark in predictor.names:
+            assert study.predictions.at('new', benchmark,
+                                        method) == predictor.predict(dumps).at(
+                                            'new', benchmark)
+    assert study.predictions.at('new', 'hard', 'label') == UNKNOWN_BENCHMARK
+    assert study.errors('label')['easy'].n_models == 1
+    assert study.errors('label')['hard'].n_models == 0
+
+
+def test_a_study_needs_the_accuracies_of_its_models(tables, study):
+    few = tables.accuracies.select(tables.models[1:])
+    with pytest.raises(InputError, match="found 'org/model-0'"):
+        Study.of({'ridge': study.predictor}, tables.features, few)
 
 
 @pytest.mark.parametrize('values, mean', [
