@@ -1,5 +1,4 @@
 """The curve, and its fit against certified values and scipy's solvers."""
-import math
 import warnings
 
 import numpy as np
@@ -10,11 +9,8 @@ from scipy.special import expit, logit
 from csv_plugin.core.scaling_law import (PROBLEMS, Curve, Regressions,
                                          accuracy_at, diagnose, fit_curve,
                                          slope_at)
+from tests.core.worlds import SCORES, accuracies
 
-SCORES = np.array([
-    0.71, 0.84, 0.95, 1.06, 1.10, 1.17, 1.21, 1.28, 1.33, 1.42, 1.55, 1.63,
-    1.80, 1.94
-])
 # alpha, beta and floor. In order: both signs, every chance level, steep and
 # flat, half-way points in and beside the range of scores.
 CERTIFIED = [
@@ -35,13 +31,6 @@ CERTIFIED = [
 ]
 #: Guesses of alpha and beta, all far off.
 STARTS = [(1.0, 1.0), (1.0, 0.0), (-1e3, 10.0)]
-
-
-def accuracies(alpha, beta, floor, scores=SCORES):
-    return np.array([
-        floor + (1 - floor) / (1 + math.exp(-alpha * (s - beta)))
-        for s in scores
-    ])
 
 
 def guess_of(start, scores):

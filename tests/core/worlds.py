@@ -1,9 +1,24 @@
 """Synthetic worlds: model families whose latent skill moves every loss."""
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from csv_plugin.core.salience import Task
+
+#: Capability scores of the certified curves.
+SCORES = np.array([
+    0.71, 0.84, 0.95, 1.06, 1.10, 1.17, 1.21, 1.28, 1.33, 1.42, 1.55, 1.63,
+    1.80, 1.94
+])
+
+
+def accuracies(alpha, beta, floor, scores=SCORES):
+    """Accuracies on a curve, model by model."""
+    return np.array([
+        floor + (1 - floor) / (1 + math.exp(-alpha * (s - beta)))
+        for s in scores
+    ])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.salience import Ridge, Uniform, fold_masks
+from csv_plugin.core.salience import Ridge, Task, Uniform, fold_masks
 from csv_plugin.core.scaling_law import fit_curve
-from tests.core.worlds import contradictory_task, make_world, mse, phi_task
+from tests.core.worlds import (SCORES, accuracies, contradictory_task,
+                               make_world, mse, phi_task)
 
 HELD_OUT = ['family 0', 'family 1']
 
@@ -153,6 +154,30 @@ def test_uniform_is_the_least_squares_fit_to_the_mean_loss(seed):
         atol=1e-3)
     assert found.model.curve.floor == task.chance
     assert (found.solver, found.penalty) == ('uniform', np.inf)
+
+
+@pytest.mark.parametrize('alpha, beta, floor, chance', [
+    (-6.0, 1.2, 0.1, 0.25),
+    (-6.0, 1.2, 0.0, 0.25),
+    (-6.0, 1.2, 0.3, 0.5),
+    (-6.0, 1.2, 0.5, 0.5),
+    (6.0, 1.2, 0.05, 0.25),
+    (6.0, 1.2, 0.4, 0.5),
+    (-25.0, 1.25, 0.2, 0.25),
+    (-1.5, 1.0, 0.2, 0.5),
+    (-4.0, 1.3, 0.25, 0.25),
+    (-4.0, 1.3, 0.0, 0.25),
+])
+def test_certified_parameters_and_floors_are_recovered(alpha, beta, floor,
+                                                       chance):
+    """From floors to choose from, the certified one among them."""
+    families = np.array([f'family {i % 4}' for i in range(len(SCORES))])
+    task = Task(SCORES[:, None], np.ones(1), accuracies(alpha, beta, floor),
+                chance, families)  # yapf: disable
+    curve = fit(Uniform(learn_floor=True), task).model.curve
+    assert curve.alpha == pytest.approx(alpha, rel=1e-6)
+    assert curve.beta == pytest.approx(beta, rel=0, abs=1e-6)
+    assert curve.floor == pytest.approx(floor, rel=0, abs=1e-6)
 
 
 def test_uniform_learns_a_floor_only_when_asked_to():
