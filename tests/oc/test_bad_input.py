@@ -88,6 +88,7 @@ def save_predictors(folder: Path) -> None:
     (folder / 'torn.safetensors').write_bytes(whole[:-100])
 
 
+@pytest.mark.slow
 def test_a_bad_model_and_bad_predictors_leave_the_others(
         model_folder, tmp_path):
     """Their reasons stand in the summary, one line each."""
