@@ -399,6 +399,7 @@ def test_options_are_checked(tool, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_to_the_same_predictor(tool, tmp_path, no_pictures):
     """Killed as soon as a first part of the hidden states is there."""
     whole = read_collection(shipped.COLLECTION)

@@ -114,6 +114,7 @@ def wait_for(check, process):
     raise AssertionError('waited in vain')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_watch(world, tmp_path, number):
     """Two looks, a half-written file, and a clean end."""

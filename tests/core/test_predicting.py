@@ -61,8 +61,8 @@ def test_predictions_are_those_of_the_dumps(run, predictor):
 def test_benchmarks_of_all_usable_predictors(predictor):
     assert predictable_benchmarks({
         'bad': Missing('broken'),
-        'one': train(('hard', )),
-        'two': predictor
+        'hard': train(('hard', )),
+        'both': predictor
     }) == ('hard', 'easy')
     assert predictable_benchmarks({'bad': Missing('broken')}) == ()
 
@@ -131,15 +131,15 @@ def test_predictor_without_tokens(run, predictor):
 
 
 def test_predictors_of_two_validation_sets(run, predictor):
-    predictors = {'here': predictor, 'there': train(texts=OTHER_TEXTS)}
+    predictors = {'p': predictor, 'other': train(texts=OTHER_TEXTS)}
     table = predicted(run, predictors)
-    assert table.at('new', 'easy', 'here').value > 0
-    reason = table.at('new', 'easy', 'there').reason
+    assert table.at('new', 'easy', 'p').value > 0
+    reason = table.at('new', 'easy', 'other').reason
     assert dataset_abbr(TEXTS.fingerprint) in reason
     assert dataset_abbr(OTHER_TEXTS.fingerprint) in reason
     write_losses(run, 'new', model_losses(1.1, OTHER_TEXTS), OTHER_TEXTS)
     table = predicted(run, predictors)
-    assert table.at('new', 'easy', 'there').value > 0
+    assert table.at('new', 'easy', 'other').value > 0
 
 
 def test_benchmarks_that_only_one_predictor_knows(run, predictor):

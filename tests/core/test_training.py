@@ -53,10 +53,10 @@ def test_it_is_auto_among_the_blocks(predictor):
 
 def test_the_seed_deals_the_families():
     """With more families than folds."""
-    families = {model: f'g{m}' for m, model in enumerate(MODELS)}
+    families = {model: f'g{m % 6}' for m, model in enumerate(MODELS)}
     errors = [
         replace(TRAINING, families=families,
-                seed=seed).fit(BLOCKS).benchmarks[0].cv_mse
+                seed=seed).fit(BLOCKS[1:]).benchmarks[0].cv_mse
         for seed in (0, 1, 0)
     ]
     assert errors[0] == errors[2] != errors[1]
@@ -79,16 +79,16 @@ def test_who_watches_sees_the_path():
 
 def test_who_waits_sees_the_benchmarks():
     seen = []
-    TRAINING.fit(BLOCKS, lambda names: seen.extend(names) or names)
+    TRAINING.fit(BLOCKS[1:], lambda names: seen.extend(names) or names)
     assert seen == ['sums']
 
 
-def test_it_sees_no_accuracy_of_other_models(predictor):
+def test_it_sees_no_accuracy_of_other_models():
     values = ACCURACIES.values.copy()
     values[len(FITTED):] = np.nan
     blind = replace(TRAINING, accuracies=replace(ACCURACIES, values=values))
     np.testing.assert_array_equal(
-        predicted(blind.fit(BLOCKS)), predicted(predictor))
+        predicted(blind.fit(BLOCKS[1:])), predicted(TRAINING.fit(BLOCKS[1:])))
 
 
 def test_it_finds_the_tokens_that_matter(predictor):

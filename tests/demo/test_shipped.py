@@ -98,6 +98,7 @@ def assert_same_predictions(predicted, expected):
             getattr(predicted, part), getattr(expected, part), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_tool_trains_the_same_predictor(collection, tmp_path):
     """The whole training again, which takes a minute."""
     assert train_scoring_head.main([
@@ -149,6 +150,7 @@ def accuracy(folder, tokenizer, kind):
     return np.mean(chosen == [item.label for item in items])
 
 
+@pytest.mark.slow
 def test_the_smallest_model_can_be_trained_again(tmp_path):
     """Rounding may tell two machines apart, and more so with every step."""
     zoo_training.use_one_core()

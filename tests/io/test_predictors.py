@@ -466,10 +466,10 @@ def test_dangers_are_noticed(source, expected):
     assert dangers(source) == expected
 
 
-@pytest.mark.parametrize('source', [
-    path.relative_to(ROOT).as_posix()
-    for folder in ('csv_plugin', 'tools', 'configs')
-    for path in sorted((ROOT / folder).rglob('*.py'))
-])
-def test_no_file_is_executed(source):
-    assert not dangers((ROOT / source).read_text('utf-8'))
+def test_no_file_is_executed():
+    sources = {
+        path.relative_to(ROOT).as_posix(): dangers(path.read_text('utf-8'))
+        for folder in ('csv_plugin', 'tools', 'configs')
+        for path in sorted((ROOT / folder).rglob('*.py'))
+    }
+    assert not {path: names for path, names in sources.items() if names}

@@ -9,6 +9,13 @@ ROOT = Path(__file__).resolve().parents[2]
 collect_ignore_glob = [] if importlib.util.find_spec('opencompass') else ['*']
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.host)
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -88,6 +88,7 @@ def save_predictors(folder: Path) -> None:
     (folder / 'torn.safetensors').write_bytes(whole[:-100])
 
 
+@pytest.mark.slow
 def test_a_bad_model_and_bad_predictors_leave_the_rest(model_folder, tmp_path):
     """The summary gives a reason for each of them, in one line."""
     shutil.copytree(model_folder, tmp_path / 'tiny')

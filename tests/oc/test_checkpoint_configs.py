@@ -71,6 +71,7 @@ def test_the_shipped_config():
     assert 'checkpoint_models' not in config
 
 
+@pytest.mark.slow
 def test_a_run_without_benchmarks():
     """Of one of the models: losses, predictions, and no real accuracy."""
     Path('one.py').write_text(

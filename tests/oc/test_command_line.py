@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from csv_plugin.core.baselines import mean_token_loss
 from csv_plugin.core.losses import LossTable
 from csv_plugin.io.dumps import read_dump
@@ -62,6 +64,7 @@ del bare, exam, label_loss, salience_texts
 '''
 
 
+@pytest.mark.slow
 def test_losses_beside_scores(model_folder, tmp_path):
     tiny.save_texts(tmp_path / 'texts.jsonl')
     (tmp_path / 'mine.py').write_text(

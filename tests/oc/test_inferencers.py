@@ -122,6 +122,7 @@ tiny.infer(Path('killed').resolve(),
 '''
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(model_folder, entry, tmp_path,
                                            scored, monkeypatch):
     monkeypatch.setattr(inferencers, 'CHUNK', 6)

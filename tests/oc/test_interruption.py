@@ -133,6 +133,7 @@ def kill_at(moment: str, work: Path, materials: Path, *options: str) -> None:
     assert process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_again_and_again(materials, tmp_path):
     whole = finish(tmp_path / 'whole', materials)
     assert b'predicted' in whole['summary_*.csv']

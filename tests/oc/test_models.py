@@ -137,6 +137,7 @@ def test_models_without_weights_are_refused(model):
         get_token_loss(model, tiny.TEXTS)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_host_is_replaced():
     """Registries before and after, compared where nothing is imported yet."""
     code = '''

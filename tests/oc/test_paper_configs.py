@@ -301,6 +301,7 @@ def opencompass(*arguments: str, data: Path = Path('data')) -> str:
     return process.stdout + process.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name, n_tasks', [('eval_csv_paper', 57),
                                            ('eval_csv_real', 4)])
 def test_dry_run(name, n_tasks) -> None:
@@ -380,6 +381,7 @@ def check_predictions(table: list[list[str]], group: str) -> None:
         assert rows[-1][4:] and all('±' in cell for cell in rows[-1][4:])
 
 
+@pytest.mark.slow
 def test_the_papers_run(paper, tmp_path) -> None:
     bbh = [
         dataset.name for dataset in paper.datasets
@@ -408,6 +410,7 @@ def test_the_papers_run(paper, tmp_path) -> None:
             sum(right) / 27, abs=.005)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all((SHARED / f'data/{name}').is_dir()
             for name in ('BBH', 'cmmlu', 'gsm8k', 'mmlu')),

@@ -379,6 +379,7 @@ def test_packaged_config(run):
     ]
 
 
+@pytest.mark.slow
 def test_command_line(run, predictors, tmp_path):
     """`-m viz -r latest` on a finished run, with a config of one's own."""
     work = tmp_path / 'work'

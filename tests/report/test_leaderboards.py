@@ -231,7 +231,7 @@ def test_compare():
 def test_files_of_predictors_are_named():
     predictors = {'predicted': train(), 'bad': Missing('broken')}
     paths = {'predicted': 'folder/p', 'bad': 'folder/b'}
-    # The reason of the unusable one stands in its cells.
+    # The reason why a predictor is unusable stands in its cells.
     assert predictor_remarks(predictors, paths) == ['predicted: folder/p']
 
 
@@ -344,19 +344,19 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize('real', ['not run', 'not run; failed'])
-@pytest.mark.parametrize('others', [None, 0.3])
-def test_joined_reasons_are_told_apart(tmp_path, real, others):
-    """Another predictor may tell which part is about the real accuracy."""
+@pytest.mark.parametrize('is_predicted', [True, False])
+def test_joined_reasons_are_told_apart(tmp_path, real, is_predicted):
+    """The row of another predictor may hold the first reason alone."""
     cells = some_cells(1)
     cells.real['m0', 'bench-0'] = Missing(real)
     cells.predicted['predicted', 'm0', 'bench-0'] = NO_DUMP
-    if others is None:
+    if not is_predicted:
         cells.predicted['all-token', 'm0', 'bench-0'] = Missing('unknown')
     board = cells.board()
     *_, path = write_leaderboard(tmp_path / 'leaderboard_1', board)
     read = read_leaderboard(path)
     assert list(read.rows()) == list(board.rows())
-    if others or ';' not in real:
+    if is_predicted or ';' not in real:
         assert_same(read, board)
 
 

@@ -231,6 +231,7 @@ def hostile_pictures():
     yield training_curve_picture(replace(some_curve(8), benchmarks=HOSTILE))
 
 
+@pytest.mark.slow
 def test_hostile_names(tmp_path):
     for i, figure in enumerate(hostile_pictures()):
         assert_readable(figure)

@@ -52,6 +52,7 @@ def test_a_finished_run_is_forecast_to_be_as_it_is(exponent, with_history):
 
 @given(st.floats(-3, 3), st.integers(1, 6))
 @settings(max_examples=20)
+@pytest.mark.slow
 def test_a_constant_moves_the_forecast_as_much(constant, n):
     forecaster = Forecaster(history(3))
     run = make_run('new', law(SHARES)).truncated(n)

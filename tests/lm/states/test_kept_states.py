@@ -193,6 +193,7 @@ def die_midway(path):
     keep(Path(path))
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_continued(path, calls):
     code = ('from tests.lm.states.test_kept_states import die_midway;'
             f'die_midway({str(path)!r})')
