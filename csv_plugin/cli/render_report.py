@@ -46,7 +46,7 @@ from csv_plugin.report.page.drawings import Picture, run_pictures
 from csv_plugin.report.page.rendering import Page, write_page
 from csv_plugin.report.page.sections import PredictorFile, heat_sections
 
-#: Fractions by model and benchmark, without those that are not known.
+#: Accuracies by model and benchmark, fractions; unknown values are absent.
 _Accuracies = dict[str, dict[str, float]]
 #: Feature columns by folder of the model.
 _Columns = Mapping[str, Union[FeatureTable, Missing]]
@@ -216,13 +216,14 @@ def _predicted_leaderboard(work_dir: FilePath,
 def _table_accuracies(path: FilePath) -> _Accuracies:
     table = read_accuracy_columns(path)
     return {
-        model: _known(table.columns, row)
+        model: _accuracies_of(table.columns, row)
         for model, row in zip(table.models, table.values)
     }
 
 
-def _known(benchmarks: Sequence[str], accuracies: NDArray) -> dict[str, float]:
-    """Accuracies of one model by benchmark, without NaN."""
+def _accuracies_of(benchmarks: Sequence[str],
+                   accuracies: NDArray) -> dict[str, float]:
+    """Accuracies of a model by benchmark, without NaN."""
     return {
         name: accuracy
         for name, accuracy in zip(benchmarks, accuracies.tolist())
@@ -248,7 +249,7 @@ def _run_accuracies(
         folders |= board.folders
         table = board.predictions
         real = {
-            model: _known(table.benchmarks, row)
+            model: _accuracies_of(table.benchmarks, row)
             for model, row in zip(table.models, table.real)
         }
         if not summary or _time(summary) <= _time(path):

@@ -38,8 +38,8 @@ class Leaderboard:
             are the labels of predictors.
         folders (Mapping[str, str]): By model, its name in the files of the
             run.
-        notes (tuple[str, ...]): What a reader must know: marks, why values
-            are missing, and remarks. One line each.
+        notes (tuple[str, ...]): The meaning of marks, the reasons for
+            missing values, and remarks. One line each.
     """
     predictions: Predictions
     folders: Mapping[str, str]
@@ -51,7 +51,7 @@ class Leaderboard:
     @classmethod
     def of(cls, predictions: Predictions, folders: Mapping[str, str],
            remarks: Sequence[str]) -> 'Leaderboard':
-        """A leaderboard that explains its marks and what is missing.
+        """A leaderboard that explains its marks and its missing values.
 
         Args:
             predictions (Predictions): As in the class.
@@ -271,7 +271,7 @@ def _alignment(columns: Sequence[object]) -> list[str]:
 
 
 def _legend(predictions: Predictions) -> list[str]:
-    """What marks and differences mean; nothing without a prediction."""
+    """The meaning of marks and differences; empty without a prediction."""
     if np.isnan(predictions.values).all():
         return []
     return [
@@ -319,7 +319,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     Args:
         stem (FilePath): Path of the files without `.txt`, `.md`, `.csv` and
             `.json`; they are replaced if they exist.
-        board (Leaderboard): What to write. CSV and JSON have its `rows`.
+        board (Leaderboard): The leaderboard. CSV and JSON have its `rows`.
             JSON also has the notes, and as `folders` the names of the
             models in the files of the run.
 
@@ -368,13 +368,13 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
     """Read the JSON file of a leaderboard.
 
     Args:
-        path (FilePath): What `write_leaderboard` wrote.
+        path (FilePath): A file that `write_leaderboard` wrote.
 
     Returns:
         Leaderboard: The level of the intervals is not in the file: NaN.
 
     Raises:
-        InputError: The file cannot be read or is not such a file.
+        InputError: The file cannot be read, or is not a leaderboard.
     """
     where = os.fspath(path)
     content = _read_content(where)

@@ -32,7 +32,7 @@ def write_predictions(path: FilePath, study: Study,
 
     Args:
         path (FilePath): The file to create or replace.
-        study (Study): What to write; columns are `PREDICTION_COLUMNS`,
+        study (Study): The study; columns are `PREDICTION_COLUMNS`,
             accuracies as fractions, flags as 0 and 1.
         splits (Mapping[str, str]): Split of each model.
     """
@@ -49,8 +49,8 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
     """Real and predicted accuracies side by side, as a Markdown table.
 
     Args:
-        study (Study): What to show: in percent, `predicted +- half-width`
-            with the marks `*` (fitted on) and `>` (extrapolated).
+        study (Study): Shown in percent, `predicted ± half-width` with the
+            marks `*` (fitted on) and `>` (extrapolated).
         models (Sequence[str]): One row each, in this order.
     """
     table = study.predictions.select(models)
@@ -77,7 +77,7 @@ def write_leaderboard(path: FilePath, study: Study,
 
     Args:
         path (FilePath): The file to create or replace.
-        study (Study): What to show.
+        study (Study): The study.
         models (Sequence[str]): One row each, in this order.
     """
     legend = explain_marks(study.predictions.level)
@@ -149,10 +149,10 @@ def write_report(path: FilePath, study: Study, main: Sequence[str], title: str,
 
     Args:
         path (FilePath): The file to create or replace.
-        study (Study): What to report.
+        study (Study): The study.
         main (Sequence[str]): Benchmarks of the means.
-        title (str): First line, what was predicted from what.
-        command (str): What reproduces the report.
+        title (str): First line, such as '2 models predicted from 16'.
+        command (str): The command that reproduces the report.
     """
     legend = _LEGEND.format(level=study.predictions.level, n_main=len(main))
     notes = [

@@ -53,7 +53,7 @@ class Picture:
 def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
                  coverage: Optional[Coverage],
                  outliers: Sequence[Outlier]) -> list[Picture]:
-    """Draw what one predictor says about the models of a run.
+    """Draw the predictions of one predictor for the models of a run.
 
     Args:
         points (Sequence[CapabilityPoints]): Models with losses and real
@@ -62,8 +62,8 @@ def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
             accuracies.
         coverage (Optional[Coverage]): Of its intervals; None if no model
             was held out, so that only the points can be drawn.
-        outliers (Sequence[Outlier]): What it does not explain, the farthest
-            first.
+        outliers (Sequence[Outlier]): Accuracies that it does not explain,
+            the farthest first.
     """
     pictures = [Picture(*_CAPABILITY, _svg(capability_picture(points)))]
     if coverage is not None:

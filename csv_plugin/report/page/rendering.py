@@ -27,17 +27,17 @@ _ABREAST = 5
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What the page shows.
+    """The contents of the page.
 
     Args:
         title (str): Its heading, such as the name of the run.
         board (Leaderboard): Real and predicted accuracies.
-        outliers (Sequence[Outlier]): What the main predictor does not
-            explain, the farthest first.
+        outliers (Sequence[Outlier]): Accuracies that the main predictor
+            does not explain, the farthest first.
         predictors (Sequence[PredictorFile]): The sources of the
             predictions; empty if only the leaderboard is known.
         heat_maps (Union[list[HeatSection], Missing]): By benchmark.
-        families (Mapping[str, str]): Family by model, of those known.
+        families (Mapping[str, str]): Family by model; models may be absent.
         pictures (Sequence[Picture]): Drawings, in order.
     """
     title: str

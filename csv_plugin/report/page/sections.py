@@ -38,13 +38,13 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class HeatSection:
-    """Some texts with the salience weights of one benchmark.
+    """Texts with the salience weights of one benchmark.
 
     Args:
         benchmark (str): Its name.
         full (float): Size of the weights that are shown in full colour.
         rising (bool): Whether the predicted accuracy rises with the
-            weighted loss, unlike what is usual.
+            weighted loss; usually it falls.
         maps (list[HeatMap]): The texts whose weights vary most.
     """
     benchmark: str

@@ -88,7 +88,7 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
 
     Args:
         by_benchmark (Mapping): Runs by benchmark.
-        measure (str): What trainings are measured by, 'tokens' or 'steps'.
+        measure (str): Unit of the trainings, 'tokens' or 'steps'.
 
     Raises:
         InputError: If there is no benchmark or no run.

@@ -19,7 +19,7 @@ BAND = 0.95
 def coverage_picture(coverage: Coverage) -> Figure:
     """Observed coverage against the level; first pooled, then by benchmark.
 
-    The band is what chance alone does to correct intervals (binomial). In
+    The band shows where chance alone leaves correct intervals (binomial). In
     the pooled panel it is that of one benchmark's number of models, as the
     errors of one model on several benchmarks go together.
     """

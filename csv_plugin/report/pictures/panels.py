@@ -17,7 +17,7 @@ from csv_plugin.report.pictures.style import plain
 
 #: Inches of one panel with its labels.
 PANEL = 2.2, 2.05
-#: Inches left and below for what all panels share.
+#: Inches left and below for the labels that all panels share.
 MARGIN = 0.5, 0.4
 #: Inches, so that the labels of the axes have room beside one panel.
 LEAST_WIDTH = 5.0

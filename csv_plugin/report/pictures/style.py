@@ -1,4 +1,4 @@
-"""How all pictures look, and how they are written.
+"""The style of all pictures, and their files.
 
 Colours are those of Okabe and Ito, which people with colour-blindness can
 tell apart; a marker repeats what a colour says, for prints in black and
@@ -33,8 +33,8 @@ MOST_NAMES = 15
 OTHERS = 'others'
 
 _MAIN_FONT = 'DejaVu Sans'
-#: Fonts for what the main font, which comes with matplotlib, cannot write;
-#: those that are installed are used.
+#: Fonts for characters that the main font, which comes with matplotlib,
+#: cannot write; those that are installed are used.
 _MORE_FONTS = ('Noto Sans CJK SC', 'Noto Sans SC', 'Source Han Sans SC',
                'WenQuanYi Zen Hei', 'WenQuanYi Micro Hei', 'PingFang SC',
                'Microsoft YaHei', 'SimHei', 'Arial Unicode MS')
@@ -155,7 +155,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     The file appears whole or not at all; equal pictures are equal bytes.
 
     Args:
-        figure (Figure): What to write.
+        figure (Figure): The picture.
         path (str | os.PathLike[str]): The file to create or replace.
 
     Raises:
