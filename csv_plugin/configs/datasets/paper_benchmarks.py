@@ -46,7 +46,7 @@ with read_base():
     from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
 
 
-def one_by_one(dataset):
+def one_by_one(dataset: dict) -> dict:
     """The entry of a benchmark by perplexity, with batches of one question."""
     infer_cfg = dataset['infer_cfg']
     inferencer = dict(infer_cfg['inferencer'], batch_size=1)

@@ -79,12 +79,12 @@ _stop_words = {
 }
 
 
-def base_model(path, num_gpus=1):
+def base_model(path: str, num_gpus: int = 1) -> dict:
     """Entry of a base model of these series on the hub."""
     return dict(type=HuggingFaceBaseModel, **model_of(path, num_gpus))
 
 
-def chat_model(path, num_gpus=1):
+def chat_model(path: str, num_gpus: int = 1) -> dict:
     """Entry of a chat model of these series on the hub."""
     return dict(
         type=HuggingFacewithChatTemplate,
@@ -92,7 +92,7 @@ def chat_model(path, num_gpus=1):
         **model_of(path, num_gpus))
 
 
-def model_of(path, num_gpus):
+def model_of(path: str, num_gpus: int) -> dict:
     """The part that the entries of base and chat models share."""
     own_code = path.startswith('internlm/')
     eager = path.startswith('google/gemma-2')
@@ -113,11 +113,12 @@ def model_of(path, num_gpus):
         run_cfg=dict(num_gpus=num_gpus))
 
 
-def value_of(table, path):
+def value_of(table: dict, path: str) -> object:
     """The value for the beginning that the path has, or None."""
-    for beginning, value in table.items():
-        if path.startswith(beginning):
-            return value
+    return next(
+        (value
+         for beginning, value in table.items() if path.startswith(beginning)),
+        None)
 
 
 base_models = [

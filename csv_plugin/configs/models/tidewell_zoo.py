@@ -10,7 +10,7 @@ from opencompass.models import HuggingFaceBaseModel
 _shipped = join(dirname(abspath(__file__)), '../../demo/zoo')
 
 
-def zoo_model(zoo, series, size, percent):
+def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
     """Entry of a checkpoint, named such as `a-l@50`."""
     return dict(
         abbr=f'{series}-{size}@{percent}',
@@ -25,7 +25,7 @@ def zoo_model(zoo, series, size, percent):
         run_cfg=dict(num_gpus=0))
 
 
-def zoo_models(zoo):
+def zoo_models(zoo: str) -> list[dict]:
     """Entries of the whole zoo: 4 series, 4 sizes, 7 checkpoints each."""
     return [
         zoo_model(zoo, series, size, percent) for series in 'abcd'
