@@ -114,10 +114,10 @@ class AccuracyTable:
             'n_items': (n_benchmarks, ),
         }
         for field, shape in shapes.items():
-            found = getattr(self, field).shape
-            if found != shape:
+            actual = getattr(self, field).shape
+            if actual != shape:
                 raise InputError(
-                    f'AccuracyTable.{field}', f'shape {shape}', str(found),
+                    f'AccuracyTable.{field}', f'shape {shape}', str(actual),
                     'Give one row per model and one column per benchmark.')
 
     def _check_values(self) -> None:

@@ -46,7 +46,7 @@ class Block:
     Args:
         name (str): Such as 'groups'.
         source (LossColumns): Makes the columns.
-        solvers (tuple[Solver, ...]): What may fit them.
+        solvers (tuple[Solver, ...]): Solvers that may fit them.
     """
     name: str
     source: LossColumns
@@ -62,7 +62,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class JoinedColumns:
-    """The columns of several blocks; those of the first make `uniform`.
+    """The columns of several blocks side by side.
+
+    Those of the first block give the all-token loss.
 
     Args:
         blocks (tuple[Block, ...]): One or more, of the same tokens.
@@ -177,8 +179,8 @@ def answers_by_source(table: LossTable, texts: TextSet,
 
 
 def answer_block(source: str, columns: LossColumns) -> Block:
-    """Columns of one source's answers alone.
+    """Columns of the answers of one source alone.
 
-    They are shrunk toward the source's label-token loss.
+    Their weights are shrunk toward the source's label-token loss.
     """
     return Block(f'answers of {source}', columns, (Ridge(), ))

@@ -19,17 +19,17 @@ class CapabilityPoints:
         benchmark (str): Its name.
         models (tuple[str, ...]): M names.
         families (tuple[str, ...]): Family of each.
-        scores (NDArray): Capability scores (Eq. 1), `(M,)`.
+        scores (NDArray): Capability scores, `(M,)`.
         accuracies (NDArray): Fractions, NaN where not run, `(M,)`.
         fitted (NDArray): Whether the accuracy was fitted on, `(M,)`.
         fitted_range (tuple[float, float]): Lowest and highest score of all
             models fitted on, not only of these; `(inf, -inf)` of none.
-        curve (Curve): Eq. 2.
+        curve (Curve): Of the benchmark.
         chance (float): Accuracy at random guessing, a fraction.
         unit (str): Of the scores.
 
     Raises:
-        InputError: On shapes that differ.
+        InputError: There is not one value of each kind per model.
     """
     benchmark: str
     models: tuple[str, ...]
@@ -47,11 +47,11 @@ class CapabilityPoints:
     def __post_init__(self) -> None:
         expected = len(self.models)
         for name in ('families', 'scores', 'accuracies', 'fitted'):
-            found = np.shape(getattr(self, name))
-            if found != (expected, ):
+            shape = np.shape(getattr(self, name))
+            if shape != (expected, ):
                 raise InputError(f'CapabilityPoints.{name}',
                                  f'one of each of {expected} models',
-                                 f'shape {found}', 'Give one per model.')
+                                 f'shape {shape}', 'Give one per model.')
 
     @property
     def drawn(self) -> NDArray[np.bool_]:

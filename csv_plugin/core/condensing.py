@@ -16,11 +16,11 @@ def condensed(predictor: Predictor, targets: TargetTokens,
               source: LossColumns) -> Predictor:
     """A predictor of token losses with no more columns than it needs.
 
-    A benchmark's capability scores (Eq. 1), that of the fit on all models
-    and those of F fold models, are sums over its columns. Columns of the
-    all-token loss are kept. Where a benchmark uses more than 1 + F others
-    (directions of hidden states), the scores themselves become columns.
-    Columns that nobody uses are dropped.
+    Each benchmark has 1 + F capability scores, of the fit on all models and
+    of its F fold models, and each is a weighted sum of the columns. Columns
+    of the all-token loss are kept. Where a benchmark uses more than 1 + F
+    further columns (directions of hidden states), its scores become columns
+    in their place. Columns that no benchmark uses are dropped.
 
     Args:
         predictor (Predictor): Fitted to features of these columns.
@@ -28,10 +28,10 @@ def condensed(predictor: Predictor, targets: TargetTokens,
         source (LossColumns): What the features were made by.
 
     Raises:
-        InputError: If they are not those of the training.
+        InputError: The columns or the tokens are not those of the training.
     """
     source.columns.check_same(predictor.columns)
-    scores = {b.benchmark: _scores(b) for b in predictor.benchmarks}
+    scores = {part.benchmark: _scores(part) for part in predictor.benchmarks}
     wide_columns = predictor.columns
     kept = wide_columns.uniform != 0
     wide = [
@@ -68,7 +68,7 @@ def _scores(part: BenchmarkPredictor) -> NDArray:
 
 def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
               width: int) -> BenchmarkPredictor:
-    """On the new columns: the kept ones, or its own scores from `place`."""
+    """The part on the new columns: kept ones, or its scores from `place`."""
     rows = _scores(part)
     new = np.zeros((len(rows), width))
     if place is None:

@@ -39,7 +39,7 @@ def check_unique(where: str, names: Iterable[str]) -> None:
         names (Iterable[str]): The names.
 
     Raises:
-        InputError: Names the first that was there before.
+        InputError: A name occurs twice.
     """
     seen: set[str] = set()
     for name in names:

@@ -99,19 +99,20 @@ class Columns:
                 'Build the features as they were built for the training.')
         if not self.counts_as(trained):
             raise InputError(
-                'predictor', 'features of the tokens that the training '
-                f'counted, {_count(trained.scored)}',
-                f'{_count(self.scored)}, or other tokens',
+                'predictor',
+                f'{_counted(trained.scored)}, those of the training',
+                f'{_counted(self.scored)}, or other tokens',
                 'Build the features with scored=predictor.columns.scored.')
 
 
-def _count(scored: Optional[NDArray]) -> str:
-    return 'none' if scored is None else str(np.count_nonzero(scored))
+def _counted(scored: Optional[NDArray]) -> str:
+    n_tokens = 'no' if scored is None else np.count_nonzero(scored)
+    return f'features of {n_tokens} tokens'
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Feature columns of M models; a capability score is `values @ c`.
+    """Feature columns of M models.
 
     Args:
         models (tuple[str, ...]): M names, unique.
@@ -202,8 +203,8 @@ def counted_losses(
         scored: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
     """Losses of the tokens that features count, and which those are.
 
-    Features of different tokens cannot be compared, so what is to be
-    predicted is counted on the tokens that the training counted.
+    Features can be compared only if they count the same tokens, so models
+    are predicted from the tokens that the training counted.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
@@ -245,8 +246,8 @@ class TokenColumns:
             Shape `(T, K)`.
 
     Raises:
-        InputError: The matrix has another shape, or it is not known which
-            tokens count.
+        InputError: The matrix has another shape, or the columns do not say
+            which tokens they count.
     """
     columns: Columns
     matrix: csc_array
@@ -295,9 +296,9 @@ def group_columns(table: LossTable,
         scored (Optional[NDArray]): As in `counted_losses`.
 
     Returns:
-        TokenColumns: Groups in alphabetical order; `uniform`, scored tokens
-        of the group per character of all texts, so the uniform score is
-        Eq. 1 with all weights 1.
+        TokenColumns: Groups in alphabetical order. The `uniform` of a group
+        is its number of scored tokens per character of all texts, which
+        gives the all-token loss.
 
     Raises:
         InputError: As in `counted_losses`, and if there is not one group
@@ -331,9 +332,8 @@ def text_columns(table: LossTable,
             default all that count.
 
     Returns:
-        TokenColumns: Nats per character; `uniform` `(S,)`, each text's
-        share of all characters, so the uniform score is Eq. 1 with the
-        weight 1 for all those tokens.
+        TokenColumns: Nats per character. The `uniform` of a text is its
+        share of all characters, which gives the loss of all those tokens.
 
     Raises:
         InputError: As in `counted_losses`.

@@ -39,8 +39,8 @@ class TokenLosses:
     Raises:
         InputError: There is not one loss, id, entropy and rank per token,
             one of them is out of its range, entropies or ranks are not of
-            the scored tokens, the hash is none, or no text has that many
-            characters in that many bytes.
+            the scored tokens, the hash is malformed, or no text has that
+            many characters in that many bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
@@ -273,7 +273,7 @@ def _map_models(losses_by_model: Mapping[str, Sequence[TokenLosses]],
 
 def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
                       text_ids: Sequence[str], n_bytes: Sequence[int]) -> None:
-    """Refuse a model whose texts are not those of the first and the target."""
+    """Refuse a model whose texts are not those of the target."""
     first = next(iter(losses_by_model.values()))
     for model, texts in losses_by_model.items():
         if not len(texts) == len(text_ids) == len(n_bytes):
@@ -283,12 +283,12 @@ def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
                 'Score every text, in the order of the text ids.')
         for i, text in enumerate(texts):
             expected = (text_ids[i], first[i].n_chars, n_bytes[i])
-            found = (text.text_id, text.n_chars, text.n_bytes)
-            if found != expected:
+            actual = (text.text_id, text.n_chars, text.n_bytes)
+            if actual != expected:
                 raise InputError(
                     f'losses of {model!r}, text {i}',
                     'text {!r} of {} characters and {} bytes'.format(
-                        *expected), '{!r} of {} and {}'.format(*found),
+                        *expected), '{!r} of {} and {}'.format(*actual),
                     'Score the same texts, in the order of the text ids.')
 
 
@@ -309,7 +309,7 @@ def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
 
 def _check_each(where: str, sound: NDArray[np.bool_], expected: str,
                 values: NDArray) -> None:
-    """Name the first token whose value is not sound."""
+    """Refuse the first token whose value is not sound."""
     if not sound.all():
         token = int(np.argmin(sound))
         raise InputError(where, expected, f'{values[token]} at token {token}',
@@ -327,7 +327,7 @@ def _check_offsets(offsets: NDArray[np.int64]) -> None:
 
 def _check_lengths(text_ids: Sequence[str], n_chars: NDArray[np.int64],
                    n_bytes: NDArray[np.int64]) -> None:
-    """Refuse what no UTF-8 text can be: a character takes 1 to 4 bytes."""
+    """Refuse lengths of no UTF-8 text: a character takes 1 to 4 bytes."""
     possible = (n_chars <= n_bytes) & (n_bytes <= 4 * n_chars)
     for s in np.flatnonzero(~possible):
         raise InputError(

@@ -66,8 +66,8 @@ class LossMap:
         source_offsets (NDArray): Source tokens of text `s` are
             `source_offsets[s]:source_offsets[s + 1]`. Shape `(S + 1,)`.
         target_offsets (NDArray): The same for target tokens.
-        conserves (NDArray): Texts that cannot lose loss: they have bytes,
-            and target tokens tile them. Shape `(S,)`, bool.
+        conserves (NDArray): Texts whose loss keeps its sum: they have
+            bytes, and target tokens tile them. Shape `(S,)`, bool.
 
     >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
     >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)
@@ -130,9 +130,9 @@ class LossMap:
             raise InputError('source losses', f'shape ({n},) or (M, {n})',
                              str(values.shape), 'Give every token one loss.')
         scored = ~np.isnan(values)
-        known = np.where(scored, values, 0)
-        mapped = self._spread(known)
-        self._assert_conserved(known, mapped)
+        filled = np.where(scored, values, 0)
+        mapped = self._spread(filled)
+        self._assert_conserved(filled, mapped)
         touched = self._spread(scored) > 0
         mapped[~touched & (self.target_widths > 0)] = np.nan
         # Spread like losses, widths come out as the bytes that are shared.
@@ -192,7 +192,7 @@ class _Tokens(NamedTuple):
     byte_offsets: NDArray[np.int64]
 
 
-# The share of a loss, the target token and the source token of each entry.
+# Of each entry: the share of a loss, its target token and source token.
 _Entries = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -234,7 +234,7 @@ def _holders(tokens: _Tokens,
              positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """The token that holds each byte, -1 where none does."""
     latest = np.searchsorted(tokens.starts, positions, side='right') - 1
-    # The end that is appended serves index -1: before every token.
+    # Index -1 stands before the first token; the appended 0 is its end.
     held = positions < np.append(tokens.ends, 0)[latest]
     return np.where(held, latest, -1)
 

@@ -14,7 +14,7 @@ class Outlier:
 
     Args:
         model (str): Its name.
-        benchmark (str): Where it stands out.
+        benchmark (str): The benchmark on which it stands out.
         observed (float): Real accuracy, a fraction.
         predicted (float): Predicted accuracy, a fraction.
         low (float): Lower end of the interval.

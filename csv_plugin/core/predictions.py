@@ -1,4 +1,4 @@
-"""Predicted accuracies beside the real ones, with what one must know."""
+"""Predicted accuracies beside the real ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -14,6 +14,9 @@ from csv_plugin.core.conventions import InputError, check_unique, shortened
 REAL = 'real'
 #: What the predictions of a single predictor are called.
 PREDICTED = 'predicted'
+
+_MARKS = ('extrapolated', 'in_sample')
+_CUBES = ('values', 'low', 'high', *_MARKS)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Predictions:
         real (NDArray): Observed accuracies, NaN where not known, `(M, B)`.
         level (float): Level of the intervals; NaN where it is not known.
         missing (Mapping): By model, benchmark and method (or `REAL`), why
-            there is no value; cells that it lacks are just not known.
+            there is no value; not every gap needs to have a reason.
 
     Raises:
         InputError: A name occurs twice, or a shape does not fit.
@@ -113,7 +116,7 @@ class Predictions:
     def of_method(cls, models: Sequence[str], benchmarks: Sequence[str],
                   columns: Mapping[str,
                                    NDArray], level: float) -> 'Predictions':
-        """What a single predictor says; real accuracies are not known.
+        """Predictions of a single predictor, without real accuracies.
 
         Args:
             models (Sequence[str]): M names.
@@ -142,7 +145,7 @@ class Predictions:
         benchmarks: Sequence[str],
         missing: Mapping[tuple[str, str, str], Missing] = MappingProxyType({})
     ) -> 'Predictions':
-        """What several predictors say; real accuracies are not known.
+        """Predictions of several predictors, without real accuracies.
 
         Args:
             by_method (Mapping): Predictions of one method each, at one
@@ -232,7 +235,7 @@ class Predictions:
             methods (Optional[Sequence[str]]): Names; all by default.
 
         Raises:
-            InputError: A name is not known.
+            InputError: The table lacks a name.
         """
         chosen: dict[str, Any] = {
             'models':
@@ -273,7 +276,7 @@ class Predictions:
             method (Optional[str]): One of `methods`, by default the first.
 
         Raises:
-            InputError: A name is not known.
+            InputError: The table lacks a name.
         """
         method = self.methods[0] if method is None else method
         cell = (self._place('models',
@@ -291,7 +294,7 @@ class Predictions:
         """The observed accuracy, or why there is none.
 
         Raises:
-            InputError: A name is not known.
+            InputError: The table lacks a name.
         """
         accuracy = self.real[self._place('models', model),
                              self._place('benchmarks', benchmark)]
@@ -301,11 +304,11 @@ class Predictions:
         return float(accuracy)
 
     def difference(self, method: str) -> NDArray[np.float64]:
-        """Predicted minus real; NaN unless both are known. `(M, B)`."""
+        """Predicted minus real accuracy, NaN without either. `(M, B)`."""
         return self.values[:, :, self._place('methods', method)] - self.real
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
-        """Cells where both are known and the real one was not fitted on.
+        """Cells with a prediction and an accuracy that was not fitted on.
 
         Returns:
             NDArray: Shape `(M, B)`.
@@ -390,7 +393,3 @@ class Predictions:
                              f'{", ".join(names)}', repr(name),
                              'Correct the name.')  # yapf: disable
         return names.index(name)
-
-
-_MARKS = ('extrapolated', 'in_sample')
-_CUBES = ('values', 'low', 'high', *_MARKS)

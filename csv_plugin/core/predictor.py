@@ -34,7 +34,7 @@ class BenchmarkPredictor:
         penalty (float): Shrinkage toward uniform, infinite for uniform.
         cv_mse (float): Mean squared error on held-out families; NaN if
             nothing could be held out.
-        model (SalienceModel): Eq. 1 and Eq. 2.
+        model (SalienceModel): Salience weights and the curve.
         intervals (Intervals): See `intervals`.
         notes (tuple[str, ...]): What a user should know.
     """

@@ -21,7 +21,7 @@ CHANCE_MARGIN = 0.02
 #: Why no curve can be fitted or trusted, in words, by the names that
 #: `diagnose` returns.
 PROBLEMS = {
-    'too_few_models': 'fewer than 3 models with a score',
+    'too_few_models': 'fewer than 3 models with an accuracy',
     'constant_score': 'all models have the same capability score',
     'constant_accuracy': 'all models have the same accuracy',
     'at_chance': f'no model is more than {CHANCE_MARGIN} above chance',
@@ -68,7 +68,7 @@ def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Eq. 2 with its parameters; a stack of curves has them in one shape.
+    """Eq. 2 with its parameters, or a stack of such curves.
 
     Args:
         alpha (NDArray): Slope per unit of score, shape `(...)`.
@@ -158,7 +158,7 @@ def diagnose(score: NDArray, accuracy: NDArray,
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """Q penalised regressions (Eq. 4 and 5) on one design matrix.
+    """Q penalised regressions (Eq. 4) on one design matrix.
 
     Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2 + penalty
     |theta'|^2`, where `A` is Eq. 2 over its exponent and `theta'` are the

@@ -23,7 +23,7 @@ class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
     Args:
-        n_models (int): Models that were not fitted on and have a score.
+        n_models (int): Models with an accuracy that was not fitted on.
         mse (float): Mean squared error.
         mae (float): Mean absolute error.
         spearman (float): Rank correlation.
@@ -31,9 +31,9 @@ class BenchmarkErrors:
         coverage (float): Share of intervals that hold the observed value.
         width (float): Mean width of the intervals.
         noise (float): Mean squared standard error of the observed values,
-            NaN if the number of items is unknown. A yardstick rather than
-            a bound: models answer the same items, so their scores err
-            together and a fit on other models' scores follows.
+            NaN if the number of items is unknown. A yardstick and no lower
+            bound: all models answer the same items, so their accuracies
+            deviate together, and a fit to other models follows.
     """
     n_models: int
     mse: float
@@ -63,7 +63,7 @@ class Study:
     @classmethod
     def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
            observed: AccuracyTable) -> 'Study':
-        """What predictors make of the same losses.
+        """Predictions of several predictors from the same losses.
 
         Args:
             predictors (Mapping[str, Predictor]): By method, the one under
@@ -106,8 +106,8 @@ def geometric_mean(values: Iterable[float]) -> float:
     >>> round(geometric_mean([1e-4, 1e-2, float('nan')]), 6)
     0.001
     """
-    known = [value for value in values if not np.isnan(value)]
-    return float(gmean(known)) if known else float('nan')
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(gmean(numbers)) if numbers else float('nan')
 
 
 def split_study(features: FeatureTable,
@@ -117,7 +117,7 @@ def split_study(features: FeatureTable,
                 solver: Solver,
                 seed: int = 0,
                 progress: Progress = iter) -> Study:
-    """Fit to some models, predict all.
+    """Fit to some of the models, predict all of them.
 
     Args:
         features (FeatureTable): Of all models.
@@ -129,7 +129,7 @@ def split_study(features: FeatureTable,
         progress (Progress): Wraps the benchmarks of the solver's fit.
 
     Raises:
-        InputError: If a model lacks features, accuracies or a family.
+        InputError: A model lacks features, accuracies or a family.
     """
     fitted = accuracies.select(fit_models)
     groups = _groups(families, fit_models)

@@ -1,4 +1,4 @@
-"""From losses and known accuracies to predictors that travel alone."""
+"""From losses and observed accuracies to predictors of token losses."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional

@@ -21,10 +21,11 @@ class TrainingCurve:
         train (NDArray): Errors on the models fitted on, `(n, B)`; NaN where
             a benchmark has stopped.
         validation (NDArray): Errors on held-out models, likewise.
-        best (NDArray): Index into `x` of what is kept, int, `(B,)`.
+        best (NDArray): Index into `x` of the step that is kept, int,
+            `(B,)`.
 
     Raises:
-        InputError: On shapes that differ, or an index out of range.
+        InputError: Shapes differ, or an index is out of range.
     """
     benchmarks: tuple[str, ...]
     x: NDArray
@@ -39,10 +40,10 @@ class TrainingCurve:
         n, b = len(self.x), len(self.benchmarks)
         for name, shape in (('train', (n, b)), ('validation', (n, b)),
                             ('best', (b, ))):
-            found = getattr(self, name).shape
-            if found != shape:
+            actual = getattr(self, name).shape
+            if actual != shape:
                 raise InputError(
-                    f'TrainingCurve.{name}', f'shape {shape}', str(found),
+                    f'TrainingCurve.{name}', f'shape {shape}', str(actual),
                     'Give one row per step and one '
                     'column per benchmark.')
         if not b or not ((0 <= self.best) & (self.best < n)).all():
@@ -60,8 +61,8 @@ def path_curve(
         fits (Mapping): By benchmark, what was fitted to and the fit.
 
     Returns:
-        Optional[TrainingCurve]: Step 0 are uniform weights, every further
-        step is a weaker penalty; held-out errors are those on families that
+        Optional[TrainingCurve]: Step 0 has uniform weights, every further
+        step a weaker penalty; held-out errors are those on families that
         were left out. None if no benchmark had a path.
     """
     paths = {

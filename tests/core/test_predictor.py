@@ -330,7 +330,8 @@ def test_other_units(tables, predictor, units, found):
 
 
 def test_one_family_per_model(tables):
-    with pytest.raises(InputError, match='expected 15, one a model, found 14'):
+    with pytest.raises(
+            InputError, match='expected 15, one per model, found 14'):
         fit_predictor(tables.features, tables.accuracies, tables.groups[:-1],
                       Ridge())
 
@@ -437,7 +438,9 @@ def test_features_of_other_tokens_are_refused(tmp_path):
     for same in (predictor, loaded):
         np.testing.assert_array_equal(same.columns.scored,
                                       features.columns.scored)
-        with pytest.raises(InputError, match='counted, 3, found 6, or other'):
+        with pytest.raises(
+                InputError, match='of 3 tokens, .*found features of 6'):
             same.predict(token_features(['new'], new))
-        with pytest.raises(InputError, match='counted, 3, found none'):
+        with pytest.raises(
+                InputError, match='of 3 tokens, .*found features of no'):
             same.predict(table)

@@ -216,7 +216,7 @@ def test_tokens_that_are_not_those_of_the_training_are_refused(world):
     with pytest.raises(InputError, match='1 columns'):
         predictor.with_tokens(TARGETS, groups)
     fewer = replace(columns.columns, scored=np.arange(12) > 0)
-    with pytest.raises(InputError, match='found 11'):
+    with pytest.raises(InputError, match='found features of 11'):
         predictor.with_tokens(TARGETS, replace(columns, columns=fewer))
 
 

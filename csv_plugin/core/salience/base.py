@@ -38,7 +38,7 @@ class Task:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why no salience can be learned; keys of `sigmoid.PROBLEMS`."""
+        """Why no salience can be learned; keys of `scaling_law.PROBLEMS`."""
         return diagnose(self.values @ self.uniform, self.accuracy, self.chance)
 
 
@@ -48,7 +48,7 @@ class SalienceModel:
 
     Args:
         coefficients (NDArray): Of the feature columns, shape `(..., K)`.
-        curve (Curve): Eq. 2, of shape `(...)`.
+        curve (Curve): Accuracy by capability score, of shape `(...)`.
     """
     coefficients: NDArray
     curve: Curve
@@ -58,12 +58,12 @@ class SalienceModel:
                 f'{self.coefficients.shape})')
 
     def scores(self, values: NDArray) -> NDArray:
-        """Capability scores: the weighted sum of losses of Eq. 1.
+        """Capability scores (Eq. 1): salience-weighted sums of losses.
 
         The feature columns are losses per character of the raw texts
         already, so nothing is left to divide by. The score is a loss: lower
-        is better, and with positive weights the slope alpha of Eq. 2 comes
-        out negative.
+        is better, and with positive weights the slope alpha of the curve
+        comes out negative.
 
         Args:
             values (NDArray): Feature columns of M models, `(M, K)`.
@@ -78,11 +78,11 @@ class SalienceModel:
         return self.coefficients @ values.T
 
     def exponents(self, values: NDArray) -> NDArray:
-        """Exponents of Eq. 2, shape `(..., M)`: higher is better."""
+        """Exponents of the curve, shape `(..., M)`: higher is better."""
         return self.curve.exponents(self.scores(values))
 
     def predict(self, values: NDArray) -> NDArray:
-        """Accuracies (Eq. 2), shape `(..., M)`, fractions."""
+        """Accuracies, shape `(..., M)`, fractions."""
         return self.curve.accuracies(self.scores(values))
 
     def slopes(self, values: NDArray) -> NDArray:
@@ -102,12 +102,12 @@ class SalienceModel:
     @classmethod
     def from_linear(cls, gradient: NDArray, offset: NDArray, floor: ArrayLike,
                     uniform: NDArray) -> 'SalienceModel':
-        """Name the parts of `floor + (1 - floor) expit(offset + x . g)`.
+        """The model of accuracies `floor + (1 - floor) expit(offset + x . g)`.
 
-        Coefficients and slope share one scale and one sign; they are fixed
-        by an average absolute weight of 1 and by letting the mean loss
-        count positively, so `alpha` is negative unless accuracy rises with
-        the loss.
+        `g` is the product of coefficients and slope. It is divided such
+        that the average absolute weight is 1 and the mean loss counts
+        positively, so `alpha` is negative unless accuracy rises with the
+        loss.
 
         Args:
             gradient (NDArray): `g`, shape `(..., K)`.
@@ -116,7 +116,7 @@ class SalienceModel:
             uniform (NDArray): Shape `(K,)`.
         """
         scale = np.abs(gradient).sum(axis=-1) / np.abs(uniform).sum()
-        # Of a flat curve, so small that its beta is still finite.
+        # The slope of a flat curve, so that its beta stays finite.
         scale = np.maximum(scale, 1e-100)
         alpha = np.where(gradient @ uniform > 0, scale, -scale)
         return cls(
@@ -205,6 +205,13 @@ def fold_masks(families: NDArray,
                n_folds: int = 5,
                n_repeats: int = 3) -> NDArray:
     """Masks of repeated cross-validation that never separates a family.
+
+    Args:
+        families (NDArray): Family of each model, `(n,)`.
+        seed (int): Of the order in which families are dealt.
+        n_folds (int): Folds of each repeat; fewer if there are fewer
+            families.
+        n_repeats (int): Times that the families are dealt anew.
 
     Returns:
         NDArray: True where a model is fitted on, `(n_repeats * folds, n)`;

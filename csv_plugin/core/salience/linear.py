@@ -60,7 +60,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Uniform:
-    """The all-token baseline: every weight 1, Eq. 2 fitted to the loss.
+    """The all-token baseline: every weight 1, the curve fitted to the loss.
 
     Args:
         learn_floor (bool): Choose the floor in [0, chance] by
@@ -129,7 +129,7 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
 
 def _regularisation_path(problems: Regressions,
                          penalties: tuple[float, ...]) -> list[NDArray]:
-    """Solutions from uniform weights on, each started at the last one."""
+    """Solutions from uniform weights on, each started at the one before."""
     mean_only = replace(problems, design=problems.design[:, :2])
     theta = np.zeros((len(problems.masks), problems.design.shape[1]))
     theta[:, :2] = mean_only.solve(0.0, mean_only.start())

@@ -1,7 +1,7 @@
 """Non-negative weights, as in the paper, shrunk toward uniform.
 
 Weights are `softplus(theta)`. Alpha and beta are eliminated, that is, fitted
-anew for every theta (Eq. 4), which turns the gradient step on theta (Eq. 5)
+anew for every theta, which turns the paper's gradient step on theta (Eq. 5)
 into L-BFGS on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty
 mean_k (w_k - 1)^2`.
 """
@@ -42,7 +42,7 @@ class NonNegative:
         """See `Solver.fit`.
 
         Raises:
-            InputError: If a column has no positive uniform coefficient, so
+            InputError: A column has no positive uniform coefficient, so
                 that the sign of its weight would mean nothing.
         """
         if task.uniform.min() <= 0:
@@ -79,7 +79,7 @@ class NonNegative:
                            float(errors[best]), notes, path)
 
     def _path(self, task: Task, floor: float) -> Iterator[SalienceModel]:
-        """One model per penalty, each started at the last one."""
+        """One model per penalty, each started at the one before."""
         if task.problems:  # Without the held-out models there is no slope.
             mean = np.array(task.accuracy.mean())
             yield from [SalienceModel.constant(mean, task.uniform)] * len(
