@@ -24,8 +24,8 @@ from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.methods import (METHODS, check_validation, fit, train_auto,
                                    train_paper)
 from csv_plugin.lm.scoring_lm import target_tokens, token_states
-from tests.core.training_worlds import (FAMILIES, FITTED, MODELS, OTHERS,
-                                        TEXTS, make_training,
+from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
+                                        OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
 from tests.lm.models import make, tokenizer
 from tests.tables import small_tables
@@ -243,18 +243,21 @@ print(predictor.benchmarks[0].fit_models)
     assert process.stdout.strip() == str(FITTED)
 
 
-def test_fit_with_a_scoring_lm(trained):
-    """On its tokens, whichever tokens the first model has."""
+def test_fit_with_a_scoring_lm(states):
+    """On its tokens, whichever tokens the models have."""
+    dumps, accuracies = make_training_world(CHARACTERS)
     seen = []
     predictor = fit(
-        DUMPS,
-        TO_FIT,
+        dumps,
+        accuracies.select(FITTED),
         FAMILIES,
         scoring_lm=(make('llama'), tokenizer()),
         progress=lambda names: seen.extend(names) or names)
-    assert_same_predictions(predictor, trained.predictor)
     assert seen == ['sums']
-    assert 'answers of sums' in predictor.benchmarks[0].solver
+    assert predictor.targets.spans == TARGETS.spans
+    training = make_training(TARGETS, (dumps, accuracies))
+    expected = train_auto(training, states).predictor
+    assert_same_predictions(predictor, expected, dumps)
 
 
 def test_fit_by_the_method_of_the_paper(states):
@@ -280,8 +283,8 @@ def test_fit_sees_no_losses_of_other_models():
 
 @pytest.mark.parametrize('solver', ['auto', 'ridge'])
 def test_fit_to_a_table(solver):
-    tables = small_tables(n_models=10, n_families=6).only('easy', 'hard')
-    to_fit = tables.accuracies.select(tables.models[:8])
+    tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
+    to_fit = tables.accuracies.select(tables.models[:7])
     seen = []
     predictor = fit(
         tables.features,
@@ -290,18 +293,24 @@ def test_fit_to_a_table(solver):
         solver,
         seed=3,
         progress=lambda names: seen.extend(names) or names)
-    expected = fit_predictor(tables.features, to_fit, tables.groups[:8],
+    expected = fit_predictor(tables.features, to_fit, tables.groups[:7],
                              SOLVERS[solver], 3)
     assert_same_predictions(predictor, expected, tables.features)
-    assert seen == ['easy', 'hard']
+    assert seen == ['easy']
     assert predictor.targets is None
 
 
-def test_fit_deals_families_by_the_seed():
-    families = {model: f'g{m % 6}' for m, model in enumerate(MODELS)}
-    predictor = fit(DUMPS, TO_FIT, families, seed=5)
-    training = replace(TRAINING, families=families, seed=5)
-    assert_same_predictions(predictor, train_auto(training).predictor)
+def test_fit_deals_families_by_the_seed(monkeypatch):
+    seen = []
+
+    def watched(training, *arguments, **options):
+        seen.append(training)
+        return train_auto(TRAINING)
+
+    monkeypatch.setitem(METHODS, 'auto', watched)
+    fit(DUMPS, TO_FIT, FAMILIES, seed=5)
+    training, = seen
+    assert training.seed == 5
 
 
 TABLES = small_tables()
