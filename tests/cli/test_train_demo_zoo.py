@@ -71,7 +71,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, capsys):
     assert without_times(broken) == without_times(whole)
 
 
-def test_two_jobs_give_what_one_gives(tmp_path):
+def test_two_jobs_give_the_files_of_one_job(tmp_path):
     """As a command, from another folder, with a space in the path."""
     zoos = [tmp_path / 'one', tmp_path / 'two jobs']
     one_job, two_jobs = (command(zoo, 'd-xs', 'd-s', jobs=jobs)
@@ -89,7 +89,7 @@ def test_two_jobs_give_what_one_gives(tmp_path):
     for zoo in contents:
         del zoo[Path('manifest.json')]
     assert contents[0] == contents[1]
-    # Of a tokenizer and of each checkpoint.
+    # Three files of a tokenizer, and three of each checkpoint.
     assert len(contents[0]) == 3 + 2 * 3 * len(CHECKPOINTS)
     assert without_times(zoos[0]) == without_times(zoos[1])
 

@@ -18,7 +18,7 @@ SIZES = dict.fromkeys(MODELS, 50_000)
 
 
 def evaluate(run, which, loss, accuracy):
-    """Leave files where OpenCompass does."""
+    """Write the files that OpenCompass writes."""
     for model, percent in which:
         name = building.abbr(model, percent)
         folder = run / 'predictions' / name
@@ -38,7 +38,7 @@ def evaluate(run, which, loss, accuracy):
     return run
 
 
-def test_what_was_run_again_counts(tmp_path):
+def test_the_last_of_several_runs_counts(tmp_path):
     everything = building.checkpoints()
     runs = [
         evaluate(tmp_path / '20260101', everything, 2., 25.),

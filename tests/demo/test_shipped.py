@@ -1,4 +1,4 @@
-"""What ships is what the recipes make."""
+"""The files that ship are those that the recipes make."""
 import json
 import shutil
 
@@ -20,7 +20,7 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.scoring_lm import target_tokens
 
-#: Bytes of all that ships with the demonstration.
+#: Largest sizes in bytes, of the whole demonstration and of its models.
 MOST = 20e6
 MOST_IN_MODELS = 15e6
 
@@ -36,12 +36,12 @@ def size_of(folder, pattern='*'):
     return sum(f.stat().st_size for f in folder.rglob(pattern) if f.is_file())
 
 
-def test_it_is_small():
+def test_the_files_are_small():
     assert 1e6 < size_of(shipped.ZOO, '*.safetensors') < MOST_IN_MODELS
     assert size_of(shipped.ZOO.parent) < MOST
 
 
-def test_the_manifest_is_of_the_recipes():
+def test_the_manifest_holds_the_recipes():
     as_json = manifest_head(TrainingRecipe())
     assert {key: MANIFEST[key] for key in as_json} == as_json
     assert sorted(MANIFEST['models']) == sorted(MODELS)
@@ -166,6 +166,6 @@ def test_the_smallest_model_can_be_trained_again(tmp_path):
     trained_accuracy = accuracy(
         checkpoint_folder(tmp_path, 'd-xs', 100),
         AutoTokenizer.from_pretrained(folder), 'chinese')
-    # Far from guessing (.25), and what OpenCompass made of the stored one.
+    # Far from guessing (.25), and as OpenCompass evaluated the stored model.
     assert trained_accuracy == pytest.approx(
         stored['scores']['100']['chinese'], abs=.1)
