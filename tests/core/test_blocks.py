@@ -49,14 +49,14 @@ def test_sums_of_columns_are_sums_of_tokens(coefficients):
     columns, _ = join_blocks(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
-    found = columns.combine(csc_array(coefficients))
+    combined = columns.combine(csc_array(coefficients))
     dense = np.hstack([GROUPS.matrix.toarray(), TEXTS.matrix.toarray()])
-    assert found.shape == (5, coefficients.shape[1])
+    assert combined.shape == (5, coefficients.shape[1])
     np.testing.assert_allclose(
-        found.toarray(), dense @ coefficients, atol=1e-12)
+        combined.toarray(), dense @ coefficients, atol=1e-12)
     # What a nat of a token adds: features and sums agree.
     np.testing.assert_allclose(
-        TABLE.losses @ found.toarray(),
+        TABLE.losses @ combined.toarray(),
         columns.features(TABLE).values @ coefficients,
         atol=1e-12)
 
@@ -78,10 +78,12 @@ def test_each_solver_gets_its_own_columns():
 
 def test_what_does_not_fit_is_refused():
     fewer = replace(TEXTS.columns, scored=np.array([False, *[True] * 4]))
-    other = replace(TEXTS, columns=fewer)
+    other_texts = replace(TEXTS, columns=fewer)
     with pytest.raises(InputError, match='one or more, found none'):
         join_blocks([])
     with pytest.raises(InputError, match='groups'):
         join_blocks([Block('groups', GROUPS, ())] * 2)
     with pytest.raises(InputError, match="'texts': expected the tokens of "):
-        join_blocks([Block('groups', GROUPS, ()), Block('texts', other, ())])
+        join_blocks(
+            [Block('groups', GROUPS, ()),
+             Block('texts', other_texts, ())])

@@ -214,8 +214,8 @@ def test_no_model_at_all(tables):
 @pytest.mark.parametrize('solver', ['ridge', 'uniform'])
 def test_few_models(n_scored, n_families, solver):
     tables = small_tables(n_families=n_families).only('easy', 'hard')
-    some = tables.accuracies.select(tables.models[:n_scored])
-    predictor = fit(replace(tables, accuracies=some), SOLVERS[solver])
+    few = tables.accuracies.select(tables.models[:n_scored])
+    predictor = fit(replace(tables, accuracies=few), SOLVERS[solver])
     predicted = predictor.predict(tables.features)
     for part in ('values', 'low', 'high'):
         assert np.isfinite(getattr(predicted, part)).all()
@@ -313,18 +313,18 @@ def test_another_validation_set(tables, predictor):
         predictor.predict(replace(tables.features, columns=columns))
 
 
-@pytest.mark.parametrize('units, found', [
+@pytest.mark.parametrize('units, difference', [
     (('t0', 't1', 't2', 'new'), "4 columns, 'new' in the place of 't3'"),
     (('t0', 't2', 't1', 't3'), "4 columns, 't2' in the place of 't1'"),
     (('t0', 't1', 't2'), "3 columns, None in the place of 't3'"),
     (('t0', 't1', 't2', 't3', 't4'), "5 columns, 't4' in the place of None"),
 ])
-def test_other_units(tables, predictor, units, found):
+def test_other_units(tables, predictor, units, difference):
     n_units = len(units)
     columns = Columns(units, np.full(n_units, 1 / n_units), FINGERPRINT)
     other = FeatureTable(tables.models, columns, np.ones((15, n_units)))
     message = (r'expected the 4 feature columns of the training, in their '
-               rf'order, found {found}\. Build the features as')
+               rf'order, found {difference}\. Build the features as')
     with pytest.raises(InputError, match=message):
         predictor.predict(other)
 
@@ -337,9 +337,9 @@ def test_one_family_per_model(tables):
 
 
 def test_a_model_without_features(tables):
-    some = tables.features.select(tables.models[:-1])
+    few = tables.features.select(tables.models[:-1])
     with pytest.raises(InputError, match="none of 'org/model-14'"):
-        fit_predictor(some, tables.accuracies, tables.groups, Ridge())
+        fit_predictor(few, tables.accuracies, tables.groups, Ridge())
 
 
 def test_a_predictor_of_nothing(tables):

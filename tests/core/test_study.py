@@ -1,4 +1,4 @@
-"""Studies: who is predicted from whom, and what counts."""
+"""Studies: which models are predicted from which, and what counts."""
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -217,8 +217,9 @@ def test_folds_fit_on_all_other_families(tables):
     for model in tables.models:
         value = study.predictions.at(model, 'easy', 'spy').value
         families = spy.tasks[round(1000 * value)].families
-        others = set(tables.families.values()) - {tables.families[model]}
-        assert set(families) == others
+        other_families = set(
+            tables.families.values()) - {tables.families[model]}
+        assert set(families) == other_families
 
 
 def test_baselines_leave_families_out_too(tables, left_out):
@@ -303,16 +304,16 @@ def test_eight_folds_unless_told(tables):
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
 def test_a_model_without_a_family(tables, run):
-    some = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
+    few = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
     with pytest.raises(InputError, match="none of 'org/model-4'. Name its"):
-        run(replace(tables, families=some))
+        run(replace(tables, families=few))
 
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
 def test_a_model_without_accuracies(tables, run):
-    some = tables.accuracies.select(tables.models[:-1])
+    few = tables.accuracies.select(tables.models[:-1])
     with pytest.raises(InputError, match="found 'org/model-17'"):
-        run(replace(tables, accuracies=some))
+        run(replace(tables, accuracies=few))
 
 
 def test_an_unknown_model_to_fit_on(tables):

@@ -168,10 +168,11 @@ def test_damaged_tokens_are_refused(world, tmp_path, name, change):
 def test_what_does_not_fit_is_refused(world):
     losses, _, columns, predictor = world
     able = predictor.with_tokens(TARGETS, columns)
-    others = TextSet((*TEXTS, Text('t4', 'abcdef')))
-    message = f'{TEXTS.fingerprint}, found the .* set {others.fingerprint}'
+    other_texts = TextSet((*TEXTS, Text('t4', 'abcdef')))
+    message = (f'{TEXTS.fingerprint}, found the validation set '
+               f'{other_texts.fingerprint}')
     with pytest.raises(InputError, match=message):
-        able.predict(dumps(losses, others))
+        able.predict(dumps(losses, other_texts))
     with pytest.raises(InputError, match="losses on text 't3', found none"):
         able.predict(dumps({'m': losses['m0'][:3]}))
     edited = [

@@ -130,10 +130,10 @@ def test_few_families_need_no_repeats():
 
 def test_masks_depend_on_the_seed_alone():
     families = np.array(list('aabbccddeeffgghh'))
-    one = fold_masks(families, 1)
-    np.testing.assert_array_equal(fold_masks(families, 1), one)
-    assert (fold_masks(families, 2) != one).any()
-    assert (one[:5] != one[5:10]).any()
+    masks = fold_masks(families, 1)
+    np.testing.assert_array_equal(fold_masks(families, 1), masks)
+    assert (fold_masks(families, 2) != masks).any()
+    assert (masks[:5] != masks[5:10]).any()
 
 
 @pytest.mark.parametrize('n', [0, 1, 4])

@@ -35,10 +35,10 @@ def test_planted_salience_is_found(seed, floor):
     uniform, ridge = held_out_errors(world, Uniform(), Ridge())
     assert ridge < uniform / 5
     assert ridge < 0.02**2
-    found = fit(Ridge(), world.task)
-    assert found.notes == ()
-    assert 0 < found.penalty < np.inf
-    coefficients = np.abs(found.model.coefficients)
+    solution = fit(Ridge(), world.task)
+    assert solution.notes == ()
+    assert 0 < solution.penalty < np.inf
+    coefficients = np.abs(solution.model.coefficients)
     assert coefficients[1] > coefficients[0] > 3 * coefficients[2:].max()
 
 
@@ -118,8 +118,8 @@ def test_ridge_minimises_its_objective(phi):
     task = make_world(salience=(5, 1, 0), noise=0.05, chance=0.0).task
     task = phi_task(task, 2) if phi else task
     penalty = 0.01
-    found = fit(Ridge(penalties=(penalty, ), learn_floor=False), task)
-    assert found.penalty == penalty
+    solution = fit(Ridge(penalties=(penalty, ), learn_floor=False), task)
+    assert solution.penalty == penalty
     centred = task.values - task.values.mean(axis=0)
     unit = np.linalg.norm(centred, 2) / np.sqrt(len(centred))
 
@@ -130,10 +130,10 @@ def test_ridge_minimises_its_objective(phi):
         distance = np.sum((gradient - share * task.uniform)**2) * unit**2
         return mse(fitted, task.accuracy) + penalty * distance
 
-    gradient = found.model.curve.alpha * found.model.coefficients
+    gradient = solution.model.curve.alpha * solution.model.coefficients
     offset = (
         gradient @ task.values.mean(axis=0) -
-        found.model.curve.alpha * found.model.curve.beta)
+        solution.model.curve.alpha * solution.model.curve.beta)
     expected = minimize(
         objective, np.zeros(task.values.shape[1] + 1), tol=1e-12)
     assert objective(np.append(gradient,
@@ -143,17 +143,18 @@ def test_ridge_minimises_its_objective(phi):
 @pytest.mark.parametrize('seed', range(3))
 def test_uniform_is_the_least_squares_fit_to_the_mean_loss(seed):
     task = make_world(noise=0.05, seed=seed).task
-    found = fit(Uniform(), task)
+    solution = fit(Uniform(), task)
     score = task.values @ task.uniform
     curve, _ = fit_curve(score, task.accuracy, task.chance)
-    np.testing.assert_allclose(found.model.coefficients, task.uniform, 1e-12)
+    np.testing.assert_allclose(solution.model.coefficients, task.uniform,
+                               1e-12)
     np.testing.assert_allclose(
-        found.model.predict(task.values),
+        solution.model.predict(task.values),
         curve.accuracies(score),
         rtol=0,
         atol=1e-3)
-    assert found.model.curve.floor == task.chance
-    assert (found.solver, found.penalty) == ('uniform', np.inf)
+    assert solution.model.curve.floor == task.chance
+    assert (solution.solver, solution.penalty) == ('uniform', np.inf)
 
 
 @pytest.mark.parametrize('alpha, beta, floor, chance', [

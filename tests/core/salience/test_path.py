@@ -80,8 +80,8 @@ def test_errors_are_those_of_each_penalty_alone(solver):
     task = replace(TASK, chance=0.)
     for penalty, error in zip(path.penalties[1:4], path.held_out_mse[1:4]):
         alone = replace(solver, penalties=(float(penalty), ))
-        found = alone.fit(task, MASKS).path.held_out_mse[1]
-        assert found == pytest.approx(error, rel=1e-3)
+        error_alone = alone.fit(task, MASKS).path.held_out_mse[1]
+        assert error_alone == pytest.approx(error, rel=1e-3)
 
 
 def test_no_choice_no_path():
