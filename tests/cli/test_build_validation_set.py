@@ -44,6 +44,7 @@ def test_samples(main, capsys):
     assert read_texts('again/texts.jsonl').texts == texts.texts[:4]
 
 
+@pytest.mark.slow
 def test_other_processes_draw_the_same(main):
     assert main(['--out', 'out', '--sample', 'gsm8k=4']) == 0
     subprocess.run([sys.executable, TOOL, '--out', 'other', '--sample',

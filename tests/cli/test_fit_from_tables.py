@@ -105,7 +105,7 @@ def test_outputs(tmp_path, arguments, tables):
         assert row['in_sample'] == str(int(scored and split != 'test'))
     predictor = load_predictor(out / 'predictor.safetensors')
     read_again = read_model_tables(*inputs(tmp_path))
-    predicted = predictor.predict(read_again.features, read_again.fingerprint)
+    predicted = predictor.predict(read_again.features)
     for row in rows:
         cell = predicted.at(row['model'], row['benchmark'])
         # Rows are predicted together with others: the last bit may differ.
@@ -117,37 +117,37 @@ def test_outputs(tmp_path, arguments, tables):
 
 def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
     assert main([*arguments, '--seed', '3']) == 0
-    known = read_model_tables(*inputs(tmp_path))
-    fit = known.models_in(('train', 'validation'))
-    known = known.select(fit + known.models_in(('test', )))
+    tables = read_model_tables(*inputs(tmp_path))
+    fit = tables.models_in('train', 'validation')
+    tables = tables.select(fit + tables.models_in('test'))
     study = split_study(
-        known.features,
-        known.accuracies,
-        known.families,
+        tables.features,
+        tables.accuracies,
+        tables.families,
         fit,
         SOLVERS['ridge'],
-        known.fingerprint,
         seed=3)
+    ridge = study.predictions.methods.index('ridge')
     rows = read(tmp_path / 'out/predictions.csv')
     for column, part in (('predicted', 'values'), ('low', 'low'), ('high',
                                                                    'high')):
         np.testing.assert_array_equal([float(row[column]) for row in rows],
-                                      getattr(study.predictions['ridge'],
-                                              part).ravel())
+                                      getattr(study.predictions,
+                                              part)[:, :, ridge].ravel())
 
 
 def test_leave_family_out(tmp_path, arguments, capsys):
     assert main([*arguments, '--leave-family-out']) == 0
-    known = read_model_tables(*inputs(tmp_path))
-    known = known.select(
-        known.models_in(('train', 'validation')) + known.models_in(('test', )))
-    study = leave_families_out(known.features, known.accuracies,
-                               known.families, SOLVERS['ridge'],
-                               known.fingerprint)
+    tables = read_model_tables(*inputs(tmp_path))
+    tables = tables.select(
+        tables.models_in('train', 'validation') + tables.models_in('test'))
+    study = leave_families_out(tables.features, tables.accuracies,
+                               tables.families, SOLVERS['ridge'])
+    ridge = study.predictions.methods.index('ridge')
     rows = read(tmp_path / 'out/predictions.csv')
     values = [float(row['predicted']) for row in rows]
-    np.testing.assert_array_equal(values,
-                                  study.predictions['ridge'].values.ravel())
+    np.testing.assert_array_equal(
+        values, study.predictions.values[:, :, ridge].ravel())
     assert {row['in_sample'] for row in rows} == {'0'}
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.startswith(

@@ -6,6 +6,7 @@ import pytest
 from csv_plugin.cli import study_texts as script
 
 
+@pytest.mark.slow
 def test_files(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(script, 'FIXED', 5)
     out = tmp_path / 'new/out'
@@ -32,6 +33,7 @@ def test_file_in_the_way(tmp_path, capsys):
     assert 'the file' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('number, says', [('3', 'found 3'),
                                           ('300', 'found 300')])
 def test_bad_numbers(tmp_path, capsys, number, says):
@@ -41,6 +43,7 @@ def test_bad_numbers(tmp_path, capsys, number, says):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_number_given_twice_counts_once(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(script, 'draws', lambda _, *numbers: asked.extend(

@@ -1,4 +1,4 @@
-"""Where OpenCompass is; its folders go to a temporary place."""
+"""These tests need OpenCompass, and run in temporary folders."""
 import importlib.util
 import os
 from pathlib import Path
@@ -7,6 +7,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 collect_ignore_glob = [] if importlib.util.find_spec('opencompass') else ['*']
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.host)
 
 
 @pytest.fixture(autouse=True)

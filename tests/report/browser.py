@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,8 +15,13 @@ import pytest
 _NAMES = ('chromium', 'chromium-browser', 'google-chrome')
 _CHROMIUM = next(filter(None, map(shutil.which, _NAMES)), None)
 
-needs_browser = pytest.mark.skipif(
-    _CHROMIUM is None, reason=f'no browser: none of {", ".join(_NAMES)}')
+
+def needs_browser(test: Callable) -> Callable:
+    """Mark a test, which is skipped where no browser is installed."""
+    skip = pytest.mark.skipif(
+        _CHROMIUM is None, reason=f'no browser: none of {", ".join(_NAMES)}')
+    return pytest.mark.browser(skip(test))
+
 
 _RECORDER = """
 window.problems = [];
@@ -39,7 +45,7 @@ window.addEventListener('load', () => {
 
 @dataclass(frozen=True)
 class Visit:
-    """What a browser saw.
+    """What a browser loaded and noticed.
 
     Args:
         result (Any): What the action returned.

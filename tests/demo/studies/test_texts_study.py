@@ -70,6 +70,7 @@ def study() -> ZooStudy:
                          shipped.SCORING_TOKENIZER)
 
 
+@pytest.mark.slow
 def test_more_sources_help(study):
     found = draws(study.collection.texts, (10, ), 10, range(1))
     seen = []
@@ -91,6 +92,7 @@ def test_more_sources_help(study):
                                   errors[5, BASELINE, kind])
 
 
+@pytest.mark.slow
 def test_the_whole_set_gives_the_figures_of_the_zoo(study):
     whole = draws(study.collection.texts, (250, ), 5, range(1))[:1]
     rows = {
