@@ -48,12 +48,14 @@ def test_held_out_runs():
     assert HELD_OUT == ('a-l', 'b-l', 'c-l', 'd-xs', 'd-s', 'd-m', 'd-l')
 
 
+@pytest.mark.slow
 def test_no_checkpoint_of_a_held_out_run_is_fitted(found):
     fitted = {model.partition('@')[0] for model in Quick.fitted[0]}
     assert len(Quick.fitted[0]) == 63
     assert fitted == {f'{a}-{b}' for a in 'abc' for b in ('xs', 's', 'm')}
 
 
+@pytest.mark.slow
 def test_scores_of_held_out_runs_change_nothing(zoo, found, monkeypatch):
     """But for the baselines that observe them, and the errors."""
     monkeypatch.setattr(triage_study, 'Training', Quick)
@@ -73,6 +75,7 @@ def test_scores_of_held_out_runs_change_nothing(zoo, found, monkeypatch):
         assert same != ('observed' in method), method
 
 
+@pytest.mark.slow
 def test_later_checkpoints_change_no_forecast(zoo, found, monkeypatch):
     monkeypatch.setattr(triage_study, 'Training', Quick)
     monkeypatch.setattr(triage_study, 'CUTS', CUTS)
@@ -90,6 +93,7 @@ def test_later_checkpoints_change_no_forecast(zoo, found, monkeypatch):
     assert (one[1, 0] != all_runs[1, 0]).any()
 
 
+@pytest.mark.slow
 def test_baselines(zoo, found):
     scores = zoo.collection.accuracies
     for c, cut in enumerate(CUTS):
@@ -103,6 +107,7 @@ def test_baselines(zoo, found):
             & (found.values[FORECAST] <= found.high)).all()
 
 
+@pytest.mark.slow
 def test_forecasts_beat_standing_still(found):
     """Even with one group of tokens per exam."""
     for cut in range(len(CUTS)):
