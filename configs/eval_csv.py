@@ -3,7 +3,7 @@
     opencompass configs/eval_csv.py
 
 Everything is in the package: models, exams, texts, predictors. In a config
-of your own, keep your models and datasets and take what is marked with *
+of your own, keep your models and datasets, and add the lines marked with *
 (docs/quickstart.md).
 """
 from mmengine.config import read_base
@@ -16,7 +16,7 @@ with read_base():
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import held_out_models
     from csv_plugin.configs.summarizers.predicted import \
-        summarizer  # noqa: F401 * predictions beside the real scores
+        summarizer  # noqa: F401 * predictions beside the real accuracies
 
 models = held_out_models
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]  # * the texts

@@ -1,4 +1,4 @@
-"""Scores and token losses of the whole zoo, to train a predictor on.
+"""Accuracies and token losses of the whole zoo, to train a predictor on.
 
     python tools/train_demo_zoo.py --out outputs/zoo
     opencompass configs/eval_csv_collect.py

@@ -3,9 +3,9 @@
     opencompass configs/eval_csv_losses_only.py
     python tools/triage_checkpoints.py --runs outputs/losses/2* ...
 
-The checkpoints are the six that come with the project. For your own, put
-`checkpoint_models('runs/*/checkpoint-*')` in place of them, your texts
-(docs/quickstart.md) and your predictor in the summarizer.
+The six checkpoints that come with the project are an example. For your own
+checkpoints, put `checkpoint_models('runs/*/checkpoint-*')` in their place,
+your texts (docs/quickstart.md) and your predictor in the summarizer.
 """
 from os.path import dirname, join, realpath
 

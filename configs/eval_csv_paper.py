@@ -2,9 +2,9 @@
 
     opencompass configs/eval_csv_paper.py
 
-On one machine, as many models at a time as it has GPUs for, at most eight;
-eval_csv_paper_slurm.py is for a cluster. Once a predictor is trained, `-m viz
--r` shows what it says.
+On one machine, this runs as many models at a time as there are GPUs for, and
+at most eight; eval_csv_paper_slurm.py is for a cluster. Once a predictor is
+trained, `-m viz -r` shows its predictions.
 """
 from mmengine.config import read_base
 
@@ -23,7 +23,8 @@ texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 
 models = [*base_models, *chat_models]
-# The chat variants have the same names; one row of the table is for both.
+# The chat variants of the benchmarks have the same names as the base
+# variants, so that a row of the table is for both.
 datasets = [*base_benchmarks, texts]
 model_dataset_combinations = [
     dict(models=base_models, datasets=datasets),

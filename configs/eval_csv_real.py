@@ -2,7 +2,7 @@
 
     opencompass configs/eval_csv_real.py
 
-Once a predictor is trained, `-m viz -r` shows what it says
+Once a predictor is trained, `-m viz -r` shows its predictions
 (docs/paper_setting.md).
 """
 from mmengine.config import read_base

@@ -1,7 +1,7 @@
 """The embedded models on real benchmarks, one question of each task.
 
-tools/try_real_data.sh runs this: what real data take, and that all works on
-them. Models this small know nothing of such questions.
+tools/try_real_data.sh runs this config, to show that everything works on real
+data. The accuracies mean nothing: such small models know no answers.
 """
 from mmengine.config import read_base
 
@@ -17,8 +17,8 @@ with read_base():
 texts = salience_texts('outputs/trial/texts/texts.jsonl')
 
 
-def few(dataset):
-    """The first question, with room for a short answer only."""
+def first_question(dataset):
+    """The first question of a benchmark, with at most 32 generated tokens."""
     inferencer = dict(dataset['infer_cfg']['inferencer'])
     if 'max_out_len' in inferencer:
         inferencer['max_out_len'] = 32
@@ -30,7 +30,7 @@ def few(dataset):
 
 models = held_out_models
 datasets = [
-    few(dataset) for dataset in base_benchmarks
+    first_question(dataset) for dataset in base_benchmarks
     if not dataset['abbr'].startswith(('ceval', 'hellaswag'))
 ] + [texts]
 summarizer = dict(
@@ -39,4 +39,4 @@ summarizer = dict(
                 ],
     summary_groups=summary_groups)
 work_dir = 'outputs/trial/runs'
-del base_benchmarks, few, salience_texts, summary_groups, texts
+del base_benchmarks, first_question, salience_texts, summary_groups, texts

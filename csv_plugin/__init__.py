@@ -1,3 +1,68 @@
-"""Predict a language model's benchmark accuracy from its token losses."""
+"""Predict a language model's benchmark accuracy from its token losses.
+
+    import csv_plugin as cp
+    losses = cp.score(model, tokenizer, texts)   # or cp.read_dumps(...)
+    predictor = cp.fit(losses, accuracies, families)
+    predictor.predict(losses).to_frame()
+
+Names are loaded when they are first used: importing the package loads
+neither torch nor OpenCompass.
+"""
+from importlib import import_module
+from typing import Any
 
 __version__ = '0.1.0'
+
+#: Where each public name comes from: module, and its name there.
+_PUBLIC = {
+    'AccuracyTable': ('core.accuracies', 'AccuracyTable'),
+    'Collection': ('io.collection', 'Collection'),
+    'DumpInfo': ('core.model_losses', 'DumpInfo'),
+    'FeatureTable': ('core.features', 'FeatureTable'),
+    'InputError': ('core.conventions', 'InputError'),
+    'LossTable': ('core.losses', 'LossTable'),
+    'Missing': ('core.predictions', 'Missing'),
+    'ModelLosses': ('core.model_losses', 'ModelLosses'),
+    'Outlier': ('core.outliers', 'Outlier'),
+    'Prediction': ('core.predictions', 'Prediction'),
+    'Predictions': ('core.predictions', 'Predictions'),
+    'Predictor': ('core.predictor', 'Predictor'),
+    'SOLVERS': ('core.salience', 'SOLVERS'),
+    'Study': ('core.study', 'Study'),
+    'TargetTokens': ('core.targets', 'TargetTokens'),
+    'Text': ('core.texts', 'Text'),
+    'TextSet': ('core.texts', 'TextSet'),
+    'TokenLossDump': ('core.model_losses', 'TokenLossDump'),
+    'TokenLosses': ('core.losses', 'TokenLosses'),
+    'TokenSpans': ('core.spans', 'TokenSpans'),
+    'Triage': ('triage.judging', 'Triage'),
+    'fit': ('lm.methods', 'fit'),
+    'forecast': ('triage.judging', 'forecast'),
+    'leave_families_out': ('core.study', 'leave_families_out'),
+    'load': ('io.predictors', 'load_predictor'),
+    'outliers': ('core.outliers', 'outliers'),
+    'read_accuracies': ('io.tables', 'read_accuracies'),
+    'read_collection': ('io.collection', 'read_collection'),
+    'read_dumps': ('io.dumps', 'read_dumps'),
+    'read_texts': ('io.text_sets', 'read_texts'),
+    'save': ('io.predictors', 'save_predictor'),
+    'score': ('lm.dumping', 'score'),
+    'split_study': ('core.study', 'split_study'),
+    'write_dump': ('io.dumps', 'write_dump'),
+    'write_texts': ('io.text_sets', 'write_texts'),
+}
+
+__all__ = ['__version__', *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    module, attribute = _PUBLIC[name]
+    value = getattr(import_module(f'{__name__}.{module}'), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

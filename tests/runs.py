@@ -10,17 +10,18 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Ridge, Solver
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet(tuple(Text(f't{i}', 'abcdef') for i in range(5)))
 OTHER_TEXTS = TextSet(tuple(Text(f't{i}', 'ghijkl') for i in range(5)))
-#: Models that predictors are fitted on, by their skill.
+#: Skill of the models that predictors are fitted on, by their names.
 FITTED = {f'fit-{i}': i / 8 for i in range(16)}
 
 
@@ -45,7 +46,10 @@ def train(benchmarks: Sequence[str] = ('easy', 'hard'),
           solver: Solver = Ridge(),
           texts: TextSet = TEXTS,
           shift: float = 0) -> Predictor:
-    """A predictor fitted on the accuracies of `FITTED`, lower by a shift."""
+    """A predictor fitted on the models of `FITTED`.
+
+    Their accuracies are those of models whose skill is lower by the shift.
+    """
     losses = {m: model_losses(skill, texts) for m, skill in FITTED.items()}
     targets = TargetTokens.of(texts, [text.spans for text in losses['fit-0']])
     table = targets.table(losses)
@@ -54,20 +58,19 @@ def train(benchmarks: Sequence[str] = ('easy', 'hard'),
         [true_accuracy(skill - shift - b) for b in range(len(benchmarks))]
         for skill in FITTED.values()
     ])  # yapf: disable
-    known = AccuracyTable(
+    observed = AccuracyTable(
         tuple(FITTED), tuple(benchmarks), accuracies,
         np.zeros(len(benchmarks)), np.zeros(len(benchmarks), int))
-    return fit_predictor(
-        columns.features(table), known, [f'family-{i % 4}' for i in range(16)],
-        solver, texts.fingerprint).with_tokens(targets, columns)
+    predictor = fit_predictor(
+        columns.features(table), observed,
+        [f'family-{i % 4}' for i in range(16)], solver)
+    return predictor.with_tokens(targets, columns)
 
 
-def write_losses(work_dir: Path,
-                 model: str,
-                 losses: Sequence[TokenLosses],
-                 texts: TextSet = TEXTS,
-                 part: str = '') -> Path:
-    """A dump where a run leaves it."""
+def dump(model: str,
+         losses: Sequence[TokenLosses],
+         texts: TextSet = TEXTS) -> TokenLossDump:
+    """The losses of a model, and how they were made."""
     info = DumpInfo(
         texts.fingerprint,
         model,
@@ -77,10 +80,19 @@ def write_losses(work_dir: Path,
         context=0,
         stride=0,
         versions={})
+    return TokenLossDump(info, tuple(losses))
+
+
+def write_losses(work_dir: Path,
+                 model: str,
+                 losses: Sequence[TokenLosses],
+                 texts: TextSet = TEXTS,
+                 part: str = '') -> Path:
+    """A dump where a run leaves it."""
     path = Path(work_dir, 'predictions', model,
                 f'{dataset_abbr(texts.fingerprint)}{part}.parquet')
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_dump(path, TokenLossDump(info, tuple(losses)))
+    write_dump(path, dump(model, losses, texts))
     return path
 
 

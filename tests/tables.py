@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.io.tables import write_csv
 
 #: Chance level of every benchmark of `small_tables`.
 CHANCE = 0.25
+#: Fingerprint of the texts of `small_tables`.
+FINGERPRINT = 'texts'
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,25 +32,21 @@ class Tables:
         return [self.families[model] for model in self.accuracies.models]
 
     def only(self, *benchmarks: str) -> 'Tables':
-        """The same models with some of the benchmarks."""
-        known = self.accuracies
-        columns = [known.benchmarks.index(name) for name in benchmarks]
-        return Tables(
-            self.features,
-            AccuracyTable(known.models, benchmarks, known.values[:, columns],
-                          known.chance[columns], known.n_items[columns]),
-            self.families)
+        """The same models with the given benchmarks alone."""
+        return Tables(self.features,
+                      self.accuracies.select(benchmarks=benchmarks),
+                      self.families)
 
 
 def small_tables(n_models: int = 15,
                  n_units: int = 4,
                  n_families: int = 5,
                  seed: int = 0) -> Tables:
-    """Models whose accuracies follow Eq. 2 on the first half of the units.
+    """Models whose accuracies follow a curve on the first half of the units.
 
-    The benchmarks are 'easy' and 'hard' (sigmoids with noise), and those
-    on which nothing can be learned: 'chance' (nobody is above it), 'same'
-    (one accuracy), 'pair' (two models were run) and 'none' (nobody was).
+    The benchmarks are 'easy' and 'hard' (curves with noise), and those
+    on which nothing can be learned: 'chance' (no model is above it), 'same'
+    (one accuracy), 'pair' (two models were run) and 'none' (no model was).
     """
     rng = np.random.default_rng(seed)
     skill = rng.permutation(np.linspace(0, 1, n_models))
@@ -56,17 +54,19 @@ def small_tables(n_models: int = 15,
     score = values[:, :n_units // 2].mean(axis=1)
     models = tuple(f'org/model-{m}' for m in range(n_models))
     accuracies = {
-        'easy': _sigmoid(score, 1.6) + 0.01 * rng.normal(size=n_models),
-        'hard': _sigmoid(score, 1.3) + 0.01 * rng.normal(size=n_models),
+        'easy': _accuracy(score, 1.6) + 0.01 * rng.normal(size=n_models),
+        'hard': _accuracy(score, 1.3) + 0.01 * rng.normal(size=n_models),
         'chance': CHANCE + 0.01 * rng.uniform(-1, 1, n_models),
         'same': np.full(n_models, 0.5),
         'pair': np.where(np.arange(n_models) < 2, 0.75, np.nan),
         'none': np.full(n_models, np.nan),
     }
     n_benchmarks = len(accuracies)
+    columns = Columns(
+        tuple(f't{k}' for k in range(n_units)), np.full(n_units, 1 / n_units),
+        FINGERPRINT)
     return Tables(
-        FeatureTable(models, tuple(f't{k}' for k in range(n_units)), values,
-                     np.full(n_units, 1 / n_units)),
+        FeatureTable(models, columns, values),
         AccuracyTable(models, tuple(accuracies),
                       np.stack(list(accuracies.values()), axis=1),
                       np.full(n_benchmarks, CHANCE),
@@ -75,7 +75,7 @@ def small_tables(n_models: int = 15,
          for m, model in enumerate(models)})  # yapf: disable
 
 
-def _sigmoid(score: NDArray, middle: float) -> NDArray:
+def _accuracy(score: NDArray, middle: float) -> NDArray:
     return CHANCE + (1 - CHANCE) / (1 + np.exp(4 * (score - middle)))
 
 
@@ -93,8 +93,8 @@ def write_tables(folder: Path, tables: Tables, splits: dict[str,
     """
     features, accuracies = tables.features, tables.accuracies
     files = {
-        'losses':
-        (('model', *features.units), zip(features.models, features.values)),
+        'losses': (('model', *features.columns.units),
+                   zip(features.models, features.values)),
         'scores': (('model', *accuracies.benchmarks),
                    zip(accuracies.models, accuracies.values)),
     }

@@ -39,7 +39,8 @@ OPTIONAL = HEAVY + ('accelerate', 'jinja2', 'matplotlib', 'tensorboardX')
 #: Rooms that load nothing heavy. They also import nothing heavy inside of
 #: functions, except that `csv_plugin` itself may.
 LIGHT_ROOMS = {'', 'data', 'core', 'io', 'triage', 'report'}
-CORE_THIRD_PARTY = {'numpy', 'scipy', 'threadpoolctl'}
+#: pandas is loaded by `to_frame` alone, where it is installed.
+CORE_THIRD_PARTY = {'numpy', 'scipy', 'threadpoolctl', 'pandas'}
 
 SOURCES = source_files()
 TREES = {
@@ -286,7 +287,7 @@ def test_heavy_import_in_a_function_is_caught(room, heavy):
      ['csv_plugin.lm.engines.run']),
     ('from ...io import tables', 'csv_plugin.core.salience',
      ['csv_plugin.io.tables']),
-    ('import numpy, pandas', 'csv_plugin.core', ['pandas']),
+    ('import numpy, pyarrow', 'csv_plugin.core', ['pyarrow']),
     ('from torch import nn', 'csv_plugin.core.salience', ['torch.nn']),
     ('from csv_plugin import fit', 'csv_plugin.lm', ['csv_plugin.fit']),
     ('import csv_plugin', 'csv_plugin.demo.world', ['csv_plugin']),

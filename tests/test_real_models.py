@@ -1,8 +1,8 @@
-"""Errors on real models' losses and scores stay as low as they were.
+"""Errors on real models' losses and accuracies stay as low as they were.
 
-The data is 89 models' losses on 263 texts and their benchmark scores; it is
-not part of the repository but lies beside it. Bounds are on geometric means
-of the test MSE over the main benchmarks.
+The data are the losses of 89 models on 263 texts and their accuracies; they
+are not part of the repository but lie beside it. Bounds are on geometric
+means of the test MSE over the main benchmarks.
 """
 from dataclasses import replace
 from pathlib import Path
@@ -31,10 +31,9 @@ pytestmark = [
 
 @pytest.fixture(scope='module')
 def tables() -> ModelTables:
-    """Of the main benchmarks alone: the bounds are about no others."""
+    """Of the main benchmarks alone: the bounds are about these."""
     tables = read_model_tables(*FILES)
-    known = tables.accuracies
-    main = known.select_benchmarks(tables.main)
+    main = tables.accuracies.select(benchmarks=tables.main)
     return replace(tables, accuracies=main)
 
 
@@ -45,7 +44,7 @@ def split(tables):
     def run(solver: str) -> Study:
         fit_models = tables.models_in(('train', 'validation'))
         return split_study(tables.features, tables.accuracies, tables.families,
-                           fit_models, SOLVERS[solver], tables.fingerprint)
+                           fit_models, SOLVERS[solver])
 
     return run
 
@@ -58,8 +57,7 @@ def ridge(split) -> Study:
 @pytest.fixture(scope='module')
 def left_out(tables) -> Study:
     return leave_families_out(tables.features, tables.accuracies,
-                              tables.families, SOLVERS['ridge'],
-                              tables.fingerprint)  # yapf: disable
+                              tables.families, SOLVERS['ridge'])
 
 
 def mean_mse(study: Study, method: str) -> float:
@@ -67,7 +65,7 @@ def mean_mse(study: Study, method: str) -> float:
 
 
 def cell_coverage(study: Study) -> float:
-    """Share of all cells, models that were fitted on left out."""
+    """Share of all cells, without the models that were fitted on."""
     errors = study.errors('ridge').values()
     n_models = [e.n_models for e in errors]
     return np.average([e.coverage for e in errors], weights=n_models)
@@ -77,7 +75,7 @@ def test_every_main_benchmark_counts(tables, ridge, left_out):
     n_test = len(tables.models_in(('test', )))
     for study, n_models in ((ridge, n_test), (left_out,
                                               len(tables.features.models))):
-        for method in study.predictions:
+        for method in study.predictions.methods:
             errors = study.errors(method)
             assert tuple(errors) == tables.main
             for benchmark, measured in errors.items():
@@ -105,5 +103,5 @@ def test_ridge_leaving_families_out(left_out):
 @pytest.mark.parametrize('protocol', ['ridge', 'left_out'])
 def test_coverage_of_the_intervals(protocol, request):
     study = request.getfixturevalue(protocol)
-    assert study.predictions['ridge'].level == 0.9
+    assert study.predictions.level == 0.9
     assert 0.86 <= cell_coverage(study) <= 0.97

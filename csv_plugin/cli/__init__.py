@@ -1,0 +1,1 @@
+"""The commands, each a module with `main(argv)`; tools/ are doors to them."""

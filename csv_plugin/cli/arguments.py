@@ -1,4 +1,4 @@
-"""What the tools share."""
+"""Options and exit codes that the commands share."""
 import argparse
 import math
 import sys
@@ -10,14 +10,14 @@ from csv_plugin.core.conventions import InputError
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:
-    """Run a tool; bad input becomes one line on the screen.
+    """Run a command; bad input becomes one line on the screen.
 
     Args:
-        run (Callable): What the tool does.
+        run (Callable): Does what the command is for.
         arguments (Any): Of `run`.
 
     Returns:
-        int: 0, or 2 after an error.
+        int: Exit code: 0, or 2 after an `InputError` or an `OSError`.
     """
     try:
         run(*arguments)
@@ -28,15 +28,15 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
 
 
 def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
-    """Options that would be ignored are an error.
+    """Refuse options that would be ignored.
 
     Args:
-        args (argparse.Namespace): None for what was not given.
-        where (str): The option beside which they mean nothing.
-        names (str): Theirs.
+        args (argparse.Namespace): Options; None where one was not given.
+        where (str): The option beside which the others have no meaning.
+        names (str): Names of these others, with `_` for `-`.
 
     Raises:
-        InputError: If one was given.
+        InputError: One of them was given.
     """
     given = [
         f'--{name.replace("_", "-")}' for name in names
@@ -48,10 +48,13 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Before a long computation: can `--out` be a folder?
+    """Refuse an `--out` that cannot be a folder, before a long computation.
+
+    Args:
+        path (Path): The folder to be, with or without its parents.
 
     Raises:
-        InputError: If there is a file in its place.
+        InputError: There is a file in its place or in that of a parent.
     """
     existing = next(p for p in (path, *path.parents) if p.exists())
     if not existing.is_dir():
@@ -60,10 +63,15 @@ def check_folder(path: Path) -> None:
 
 
 def whole_number(text: str, least: int = 0) -> int:
-    """Type of options that count something.
+    """Type of options that are whole numbers.
+
+    Args:
+        text (str): Decimal digits.
+        least (int): The smallest number allowed.
 
     Raises:
-        argparse.ArgumentTypeError: If it is none, or below the least.
+        argparse.ArgumentTypeError: The text is no whole number, or below
+            the least.
 
     >>> whole_number('3')
     3
@@ -77,8 +85,11 @@ def whole_number(text: str, least: int = 0) -> int:
 def named_number(text: str) -> tuple[str, float]:
     """Type of options such as `--chance NAME=0.25`.
 
+    Args:
+        text (str): A name, which may itself contain `=`, and a number.
+
     Raises:
-        argparse.ArgumentTypeError: If there is no name or no number.
+        argparse.ArgumentTypeError: The name or the number is missing.
 
     >>> named_number('a=b=0.25')
     ('a=b', 0.25)

@@ -1,43 +1,53 @@
-"""Make the files of the demonstration that ship with the package.
+"""Make the demonstration's files that ship with the package.
 
     python tools/train_demo_zoo.py --out outputs/zoo
     opencompass configs/eval_csv_collect.py
     python tools/build_demo.py --zoo outputs/zoo --runs outputs/collect/2*
 
-Held-out models, dumps and scores of the whole zoo, and two predictors: the
-default method and the all-token baseline, fitted to the same models.
+These are the held-out models, the dumps and accuracies of the whole zoo, and
+two predictors fitted to the same models: the default method and the all-token
+baseline.
 """
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Optional
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
+from csv_plugin.core.training import Training
 from csv_plugin.demo import building, shipped, world
-from csv_plugin.demo.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.lm.salience_training import Training
+from csv_plugin.lm.methods import train_auto
+from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
+                                      token_states)
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        '--zoo', required=True, type=Path, metavar='DIR', help='trained zoo')
+        '--zoo',
+        required=True,
+        type=Path,
+        metavar='DIR',
+        help='folder of the trained zoo')
     parser.add_argument(
         '--runs',
         required=True,
         nargs='+',
         type=Path,
         metavar='DIR',
-        help='time-stamped folders of its evaluation')
+        help="time-stamped folders of the zoo's evaluation")
     return parser.parse_args(argv)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     texts = world.validation_texts()
     write_texts(shipped.TEXTS, texts)
     building.copy_models(args.zoo, shipped.ZOO, args.runs)
@@ -50,21 +60,27 @@ def run(args):
     train()
 
 
-def train():
-    """Fit both predictors to what ships."""
-    study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
-                          shipped.SCORING_TOKENIZER)
-    training = Training(study.collection, study.targets,
-                        study.collection.models_in(TRAIN, VALIDATION),
-                        study.states)
-    predictor = training.auto(tqdm)
+def train() -> None:
+    """Fit both predictors to the collection that ships."""
+    collection = read_collection(shipped.COLLECTION)
+    scoring_lm, tokenizer = load_scoring_lm(shipped.SCORING_LM,
+                                            shipped.SCORING_TOKENIZER)
+    targets = target_tokens(tokenizer, collection.texts)
+    states = token_states(scoring_lm, tokenizer, collection.texts)
+    models = collection.models_in('train', 'validation')
+    losses = targets.table(
+        {model: collection.losses[model].texts
+         for model in models})
+    training = Training(losses, collection.texts, collection.accuracies,
+                        collection.families, targets)
+    predictor = train_auto(training, states, progress=tqdm).predictor
     save_predictor(predictor, shipped.PREDICTOR)
     save_predictor(training.all_token_loss(), shipped.BASELINE)
-    for known in predictor.benchmarks:
-        print(f'{known.benchmark}: {known.notes[-1]}')
+    for benchmark in predictor.benchmarks:
+        print(f'{benchmark.benchmark}: {benchmark.notes[-1]}')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

@@ -1,10 +1,10 @@
 """Draw a validation set from OpenCompass datasets.
 
-The paper's 550 texts:
+The 550 texts of the paper:
 
     python tools/build_validation_set.py --out outputs/texts
 
-Others, by source or by the name of a dataset config:
+Texts of other benchmarks, by source or by the name of a dataset config:
 
     python tools/build_validation_set.py --out outputs/texts \\
         --sample gsm8k=50 --sample ARC_c_ppl_a450bd=200
@@ -14,8 +14,10 @@ in $COMPASS_DATA_CACHE and in ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Optional
 
 from tabulate import tabulate
 from tqdm import tqdm
@@ -24,11 +26,12 @@ from csv_plugin.cli.arguments import check_folder, exit_code
 from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
                                                    build_validation_set,
                                                    write_validation_set)
-from csv_plugin.oc.validation_set.text_recipes import (PAPER, read_recipe,
+from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
+                                                       read_recipe,
                                                        recipe_of_samples)
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
@@ -39,15 +42,18 @@ def parse_args(argv):
         help=f'folder for {TEXTS} and {MANIFEST}')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
-        '--recipe', metavar='FILE', help='YAML list of sources')
+        '--recipe', metavar='FILE', help='YAML file with a list of sources')
     recipe.add_argument(
         '--sample',
         action='append',
         metavar='NAME=COUNT',
-        help='source or dataset config, and how many texts;\n'
+        help='a source or dataset config, and how many texts;\n'
         'may be given several times')
     parser.add_argument(
-        '--seed', type=int, default=0, help='of the draw (default 0)')
+        '--seed',
+        type=int,
+        default=0,
+        help='another seed draws other texts (default 0)')
     parser.add_argument(
         '--skip-missing',
         action='store_true',
@@ -55,21 +61,21 @@ def parse_args(argv):
     return parser.parse_args(argv)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    recipe = PAPER
+    recipe = PAPER_RECIPE
     if args.recipe:
         recipe = read_recipe(args.recipe)
     elif args.sample:
         recipe = recipe_of_samples(args.sample)
-    built = build_validation_set(recipe, args.seed, args.skip_missing,
-                                 partial(tqdm, desc='load'))
-    write_validation_set(args.out, built)
-    print(describe(built.manifest), end='\n\n')
+    validation_set = build_validation_set(recipe, args.seed, args.skip_missing,
+                                          partial(tqdm, desc='load'))
+    write_validation_set(args.out, validation_set)
+    print(describe(validation_set.manifest), end='\n\n')
     print(f'Written to {args.out}: {TEXTS}, {MANIFEST}')
 
 
-def describe(manifest):
+def describe(manifest: Mapping[str, Any]) -> str:
     columns = ('name', 'dataset', 'n_texts', 'n_subtasks', 'licence')
     rows = [[source[column] for column in columns]
             for source in manifest['sources']]
@@ -87,7 +93,7 @@ def describe(manifest):
     return '\n'.join(lines)
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

@@ -1,4 +1,4 @@
-"""Predict benchmark accuracies from tables of losses and known scores.
+"""Predict benchmark accuracies from tables of losses and accuracies.
 
 Example (tables as docs/formats.md describes them):
 
@@ -9,8 +9,10 @@ Example (tables as docs/formats.md describes them):
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from tqdm import tqdm
 
@@ -24,13 +26,21 @@ from csv_plugin.report.study_tables import (error_table, write_leaderboard,
                                             write_predictions, write_report)
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    for table in ('losses', 'scores', 'models', 'benchmarks'):
-        parser.add_argument(f'--{table}', required=True, metavar='CSV')
-    for option, default in (('fit', ['train',
-                                     'validation']), ('predict', ['test'])):
+    for table, text in (
+        ('losses',
+         'column model, and one of losses per unit, such as a\ntext'),
+        ('scores', 'column model, and one of accuracies per benchmark,\n'
+         'fractions; empty where it was not run'),
+        ('models', 'columns model, family and split'),
+        ('benchmarks', 'columns benchmark, chance, n_items and perhaps main\n'
+         '(0 for benchmarks that means leave out)')):
+        parser.add_argument(
+            f'--{table}', required=True, metavar='CSV', help=text)
+    for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
+                                  ('predict', 'predict', ['test'])):
         parser.add_argument(
             f'--{option}',
             nargs='+',
@@ -38,48 +48,61 @@ def parse_args(argv):
             default=default,
             choices=('train', 'validation', 'test'),
             metavar='SPLIT',
-            help=f'splits to {option} (default {" ".join(default)})')
-    parser.add_argument('--solver', choices=sorted(SOLVERS), default='ridge')
+            help=f'splits to {verb} (default {" ".join(default)})')
+    parser.add_argument(
+        '--solver',
+        choices=sorted(SOLVERS),
+        default='ridge',
+        help='how salience weights are learned; auto takes the solver\n'
+        'with the least cross-validation error (default ridge)')
     parser.add_argument(
         '--leave-family-out',
         action='store_true',
-        help='predict each model of all these splits from other families')
+        help='predict each model of all these splits from the other\n'
+        'families')
     parser.add_argument(
         '--seed',
         type=whole_number,
         default=0,
-        help='of the folds (default 0)')
-    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+        metavar='N',
+        help='seed of the cross-validation folds (default 0)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder for the predictor and the tables')
     return parser.parse_args(argv)
 
 
-def run(args, command):
+def run(args: argparse.Namespace, command: str) -> None:
     check_folder(args.out)
-    both = set(args.fit) & set(args.predict)
-    if both and not args.leave_family_out:
+    in_both = set(args.fit) & set(args.predict)
+    if in_both and not args.leave_family_out:
         raise InputError('--fit and --predict', 'different splits',
-                         f'{sorted(both)} in both',
+                         f'{sorted(in_both)} in both',
                          'Take it out of one, or use --leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(tuple(args.fit))
     predict = tables.models_in(tuple(args.predict))
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
-    common = dict(
-        solver=SOLVERS[args.solver],
-        fingerprint=tables.fingerprint,
-        seed=args.seed,
-        progress=partial(tqdm, desc='fit'))
+    solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
     if args.leave_family_out:
-        study = leave_families_out(tables.features, tables.accuracies,
-                                   tables.families, **common)
+        study = leave_families_out(
+            tables.features,
+            tables.accuracies,
+            tables.families,
+            solver,
+            args.seed,
+            progress=progress)
         title = (f'{len(tables.features.models)} models, each predicted from '
                  'other families')
     else:
         study = split_study(tables.features, tables.accuracies,
-                            tables.families, fit, **common)
+                            tables.families, fit, solver, args.seed, progress)
         title = f'{len(predict)} models predicted from {len(fit)}'
-    splits = {model: known.split for model, known in tables.info.items()}
+    splits = {model: row.split for model, row in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
     write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
@@ -91,7 +114,7 @@ def run(args, command):
     print(title, error_table(study, tables.main), written, sep='\n\n')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     command = shlex.join(['python', 'tools/fit_from_tables.py', *argv])
     return exit_code(run, parse_args(argv), command)

@@ -9,28 +9,66 @@ Without --predictor the page shows what the run's leaderboard says. The page
 loads nothing from elsewhere and can be sent as it is.
 """
 import argparse
+import os
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Optional, Union
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.io.files import check_target
-from csv_plugin.report.page.characters import visible
-from csv_plugin.report.page.rendering import write_page
-from csv_plugin.report.page.run_pages import read_run
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.capability_points import capability_points
+from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.coverage import coverage_by_level
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.outliers import outliers
+from csv_plugin.core.predicting import (collect_features, predict_models,
+                                        predictable_benchmarks)
+from csv_plugin.core.predictions import REAL, Missing
+from csv_plugin.io.files import FilePath, check_target
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import read_run_dump, run_models
+from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
+                                           newest_summary, read_run_accuracies)
+from csv_plugin.io.tables import read_accuracy_columns, read_models
+from csv_plugin.io.text_sets import read_texts
+from csv_plugin.report.escaping import visible
+from csv_plugin.report.leaderboards import (Leaderboard, compare,
+                                            predictor_remarks,
+                                            read_leaderboard)
+from csv_plugin.report.page.drawings import Picture, run_pictures
+from csv_plugin.report.page.rendering import Page, write_page
+from csv_plugin.report.page.sections import PredictorFile, heat_sections
+
+#: Accuracies by model and benchmark, fractions; unknown values are absent.
+_Accuracies = dict[str, dict[str, float]]
+#: Feature columns by folder of the model.
+_Columns = Mapping[str, Union[FeatureTable, Missing]]
 
 
-def labelled(text):
-    label, found, path = text.partition('=')
-    if not (label and found and path):
+def labelled(text: str) -> tuple[str, str]:
+    """Type of the option `--predictor LABEL=FILE`.
+
+    Raises:
+        argparse.ArgumentTypeError: The label or the file is missing.
+
+    >>> labelled('salience=p.safetensors')
+    ('salience', 'p.safetensors')
+    """
+    label, _, path = text.partition('=')
+    if not (label and path):
         raise argparse.ArgumentTypeError(
             f'expected LABEL=FILE, found {text!r}')
     return label, path
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
@@ -69,13 +107,13 @@ def parse_args(argv):
     return args
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     if args.out:
         check_target(args.out)
-    page = read_run(
+    page = run_page(
         args.work_dir,
         args.predictor,
-        scores=args.scores,
+        accuracies=args.scores,
         models=args.models,
         texts=args.texts,
         progress=partial(tqdm, desc='models', delay=2))
@@ -84,7 +122,188 @@ def run(args):
     print(f'Written to {visible(str(out))}')
 
 
-def main(argv=None):
+def run_page(work_dir: FilePath,
+             predictors: Sequence[tuple[str, str]] = (),
+             accuracies: Optional[FilePath] = None,
+             models: Optional[FilePath] = None,
+             texts: Optional[FilePath] = None,
+             progress: Progress = iter) -> Page:
+    """The page of a run.
+
+    Args:
+        work_dir (FilePath): Time-stamped folder of the run.
+        predictors (Sequence[tuple[str, str]]): Label and file of each
+            predictor, the main one first, to predict the models anew;
+            without any the page shows the newest leaderboard of the run.
+        accuracies (Optional[FilePath]): Table of real accuracies, in place
+            of those of the run: of its newest leaderboard and of
+            OpenCompass's summary.
+        models (Optional[FilePath]): Table of the models' families.
+        texts (Optional[FilePath]): Validation set of the first predictor.
+        progress (Progress): Wraps the models.
+
+    Raises:
+        InputError: A file cannot be read or does not fit the others, or two
+            predictors have one label.
+    """
+    info = read_models(models) if models else {}
+    families = {name: model.family for name, model in info.items()}
+    check_unique('predictors', [REAL, *(label for label, _ in predictors)])
+    sources = [
+        PredictorFile(label, path, load_predictor(path))
+        for label, path in predictors
+    ]
+    # Before the dumps, which take long: texts may be of another predictor.
+    heat_maps = heat_sections(sources[0].predictor if sources else None,
+                              read_texts(texts) if texts else None)
+    if sources:
+        board, columns = _predicted_leaderboard(work_dir, sources, accuracies,
+                                                progress)
+        pictures = _pictures(board, sources[0], columns, families)
+    else:
+        board, pictures = _written_leaderboard(work_dir), []
+    return Page(
+        Path(work_dir).resolve().name, board, outliers(board.predictions),
+        sources, heat_maps, families, pictures)
+
+
+def _written_leaderboard(work_dir: FilePath) -> Leaderboard:
+    """The newest leaderboard of the run."""
+    path = newest_summary(work_dir, LEADERBOARD)
+    if path is None:
+        raise InputError(
+            os.fspath(work_dir), 'a run with summary/leaderboard_*.json',
+            'none', 'Give the time-stamped folder of a run; if its summary '
+            'made no predictions, name a predictor.')
+    return read_leaderboard(path)
+
+
+def _predicted_leaderboard(work_dir: FilePath,
+                           sources: Sequence[PredictorFile],
+                           accuracies: Optional[FilePath],
+                           progress: Progress) -> tuple[Leaderboard, _Columns]:
+    """Predictions anew, beside the real accuracies.
+
+    Returns:
+        tuple[Leaderboard, _Columns]: And the columns of all models for the
+        main predictor, by folder.
+    """
+    predictors = {source.label: source.predictor for source in sources}
+    paths = {source.label: source.path for source in sources}
+    benchmarks = predictable_benchmarks(predictors)
+    folders: dict[str, str] = {}
+    if accuracies:
+        real, file = _table_accuracies(accuracies), Path(accuracies).name
+    else:
+        real, folders, file = _run_accuracies(work_dir, benchmarks)
+    named = {*folders.values()}
+    folders |= {
+        model: model
+        for model in run_models(work_dir) if model not in named
+    }
+    columns = collect_features(predictors, list(folders.values()),
+                               partial(read_run_dump, work_dir), progress)
+    missing = Missing(f'no score in {file}')
+    board = compare(
+        predict_models(predictors, columns, benchmarks), folders, {
+            (model, benchmark): real.get(model, {}).get(benchmark, missing)
+            for model in folders
+            for benchmark in benchmarks
+        }, predictor_remarks(predictors, paths))
+    return board, columns[sources[0].label]
+
+
+def _table_accuracies(path: FilePath) -> _Accuracies:
+    table = read_accuracy_columns(path)
+    return {
+        model: _accuracies_of(table.columns, row)
+        for model, row in zip(table.models, table.values)
+    }
+
+
+def _accuracies_of(benchmarks: Sequence[str],
+                   accuracies: NDArray) -> dict[str, float]:
+    """Accuracies of a model by benchmark, without NaN."""
+    return {
+        name: accuracy
+        for name, accuracy in zip(benchmarks, accuracies.tolist())
+        if not np.isnan(accuracy)
+    }
+
+
+def _run_accuracies(
+        work_dir: FilePath,
+        benchmarks: Sequence[str]) -> tuple[_Accuracies, dict[str, str], str]:
+    """Real accuracies, folders of the models, files of the accuracies.
+
+    The leaderboard has precedence, unless OpenCompass's summary is newer;
+    the summary also has benchmarks that no predictor knew at the time.
+    """
+    path = newest_summary(work_dir, LEADERBOARD)
+    summary = newest_summary(work_dir, SUMMARY)
+    real: _Accuracies = {}
+    folders: dict[str, str] = {}
+    lacking = benchmarks
+    if path:
+        board = read_leaderboard(path)
+        folders |= board.folders
+        table = board.predictions
+        real = {
+            model: _accuracies_of(table.benchmarks, row)
+            for model, row in zip(table.models, table.real)
+        }
+        if not summary or _time(summary) <= _time(path):
+            lacking = [b for b in benchmarks if b not in table.benchmarks]
+    if lacking and (summary or not path):
+        for model, row in read_run_accuracies(work_dir, lacking).items():
+            folders.setdefault(model, model)
+            real.setdefault(model, {}).update(row)
+    files = [file.name for file in (path, summary) if file]
+    return real, folders, ' or '.join(files)
+
+
+def _time(path: Path) -> str:
+    return path.stem.partition('_')[2]
+
+
+def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
+              families: Mapping[str, str]) -> list[Picture]:
+    """Pictures of the main predictor, of models with losses and accuracies.
+
+    Models have the names of their folders, under which predictors are
+    fitted; a model without a known family is a family of its own.
+    """
+    predictor = source.predictor
+    predictions = board.predictions.select(
+        benchmarks=predictor.names, methods=[source.label])
+    folders = tuple(board.folders[model] for model in predictions.models)
+    unknown = np.zeros(len(predictions.benchmarks))
+    observed = AccuracyTable(folders, predictions.benchmarks, predictions.real,
+                             unknown, unknown.astype(int))
+    tables = [
+        table
+        for table, row in zip(map(columns.get, folders), observed.values)
+        if isinstance(table, FeatureTable) and np.isfinite(row).any()
+    ]
+    if not tables:
+        return []
+    features = FeatureTable.concatenate(tables)
+    shown = {folder: model for model, folder in board.folders.items()}
+    points = capability_points(predictor, features, observed, {
+        **shown,
+        **families
+    })
+    coverage = None
+    if predictions.held_out(source.label).any():
+        coverage = coverage_by_level(predictor, features, observed)
+    far = [
+        replace(outlier, model=board.folders[outlier.model])
+        for outlier in outliers(predictions)
+    ]
+    return run_pictures(points, predictions, coverage, far)
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

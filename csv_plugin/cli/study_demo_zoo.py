@@ -1,16 +1,19 @@
 """Errors of all methods on zoo models that none of them has seen.
 
-The table of docs/results.md, from losses and scores in the package:
+The table of docs/results.md, from losses and accuracies in the package:
 
     python tools/study_demo_zoo.py --seeds 5
 
-The figures are of all texts; their spread is that of the seeds, each of which
-draws another 80 % of the texts.
+The errors are those with all texts; their spread is that of the seeds, each of
+which draws another 80 % of the texts.
 """
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 from tabulate import tabulate
 from tqdm import tqdm
 
@@ -19,33 +22,42 @@ from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.demo.studies.zoo_study import BASELINE, ZooStudy
 
+#: Share of the texts that a seed draws.
 SHARE = 0.8
+#: Test MSE of each exam, `(B,)`, by method and kind of test models.
+Errors = Mapping[str, Mapping[str, NDArray]]
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         '--collection',
         default=shipped.COLLECTION,
         metavar='DIR',
-        help='dumps, scores and texts (default: those of the package)')
+        help='folder of dumps, scores and texts (default: that of the\n'
+        'package)')
     parser.add_argument(
         '--scoring-lm',
         default=shipped.SCORING_LM,
         metavar='DIR',
-        help='a causal LM (default: one of the package)')
+        help='folder of the LM whose hidden states are used\n'
+        '(default: a model of the package)')
     parser.add_argument(
         '--tokenizer',
         default=shipped.SCORING_TOKENIZER,
         metavar='DIR',
         help='its tokenizer (default: that of the package)')
     parser.add_argument(
-        '--seeds', type=int, default=5, help='draws of texts (default 5)')
+        '--seeds',
+        type=int,
+        default=5,
+        metavar='N',
+        help='number of draws of 80 %% of the texts (default 5)')
     return parser.parse_args(argv)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     whole = ZooStudy.load(args.collection, args.scoring_lm, args.tokenizer)
     studies = [whole, *(whole.sampled(SHARE, i) for i in range(args.seeds))]
     errors = [study.errors() for study in tqdm(studies, desc='studies')]
@@ -56,12 +68,16 @@ def run(args):
     print(by_exam(whole, errors[0]))
 
 
-def table(errors):
-    """Rows of methods, the worst first; see the top of this file."""
+def table(errors: Sequence[Errors]) -> str:
+    """A row per method in Markdown, the worst method first.
+
+    Args:
+        errors (Sequence[Errors]): With all texts, then of each seed.
+    """
     kinds = list(errors[0][BASELINE])
     means = {
-        method: np.array([[1e3 * geometric_mean(e[method][kind])
-                           for kind in kinds] for e in errors])
+        method: np.array([[1e3 * geometric_mean(part[method][kind])
+                           for kind in kinds] for part in errors])
         for method in errors[0]
     }  # yapf: disable
     rows = [[
@@ -77,13 +93,13 @@ def table(errors):
     return tabulate(rows, header, tablefmt='pipe', disable_numparse=True)
 
 
-def _spread(values):
-    """Smallest and largest of the seeds."""
+def _spread(values: NDArray) -> str:
+    """Smallest and largest error of the seeds."""
     return f'{values.min():.2f} - {values.max():.2f}' if len(values) else '-'
 
 
-def by_exam(study, errors):
-    """MSE x 1e-3 of every exam, all texts."""
+def by_exam(study: ZooStudy, errors: Errors) -> str:
+    """Errors x 1e-3 of every exam with all texts, in Markdown."""
     kinds = list(errors[BASELINE])
     rows = [[method, kind, *(1e3 * errors[method][kind])] for method in errors
             for kind in kinds]
@@ -91,7 +107,7 @@ def by_exam(study, errors):
     return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

@@ -9,9 +9,11 @@ over the exams and the draws.
 """
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from tqdm import tqdm
 
@@ -22,12 +24,13 @@ from csv_plugin.demo.studies.zoo_study import ZooStudy
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.pictures import TextsStudyRow, save, texts_picture
 
+#: Numbers of texts of all sources.
 NUMBERS = (10, 25, 50, 100, 250)
-#: As many texts as one source of the package has.
+#: Number of texts of 1 to 5 sources: as many as each source has.
 FIXED = 50
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
@@ -36,23 +39,24 @@ def parse_args(argv):
         type=partial(whole_number, least=1),
         default=NUMBERS,
         metavar='N',
-        help=f'numbers of texts (default {" ".join(map(str, NUMBERS))})')
+        help='how many texts of all sources, from 5 to 250\n'
+        f'(default {" ".join(map(str, NUMBERS))})')
     parser.add_argument(
         '--draws',
         type=partial(whole_number, least=1),
         default=10,
         metavar='N',
-        help='of each number (default 10)')
+        help='draws of each number of texts (default 10)')
     parser.add_argument(
         '--out',
         required=True,
         metavar='DIR',
         type=Path,
-        help='folder of texts.csv, texts.svg and texts.png')
+        help='folder for texts.csv, texts.svg and texts.png')
     return parser.parse_args(argv)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                           shipped.SCORING_TOKENIZER)
@@ -67,7 +71,7 @@ def run(args):
     print(table(rows))
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

@@ -1,13 +1,15 @@
 """Forecasts of zoo runs from their first checkpoints, beside baselines.
 
-The tables of docs/triage.md, from losses and scores in the package (one minute
-for the first, five more for the second):
+The tables of docs/results.md, from losses and accuracies in the package (one
+minute for the held-out runs, five more for the training runs):
 
     python tools/study_triage.py --leave-one-run-out
 """
 import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
+from typing import Any, Optional
 
 from tabulate import tabulate
 from tqdm import tqdm
@@ -15,8 +17,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.demo import shipped
 from csv_plugin.demo.recipes import CHECKPOINTS
-from csv_plugin.demo.studies.triage_study import (CUTS, FORECAST, hold_out,
-                                                  leave_one_run_out)
+from csv_plugin.demo.studies.triage_study import (CUTS, FORECAST, Forecasts,
+                                                  hold_out, leave_one_run_out)
 from csv_plugin.demo.studies.zoo_study import ZooStudy
 
 #: Names, factors and formats of what `Forecasts.errors` returns.
@@ -24,17 +26,17 @@ MEASURES = (('MAE, points', 100, '.1f'), ('MSE, 1e-3', 1000, '.0f'),
             ('pairs in order', 1, '.2f'))
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         '--leave-one-run-out',
         action='store_true',
-        help='also the runs that the choices were judged on')
+        help='also forecast each training run from the other ones')
     return parser.parse_args(argv)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     zoo = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
                         shipped.SCORING_TOKENIZER)
     report('held-out runs', hold_out(zoo))
@@ -43,30 +45,33 @@ def run(args):
                leave_one_run_out(zoo, partial(tqdm, desc='runs')))
 
 
-def report(title, found):
-    print(f'{len(found.runs)} {title}: {", ".join(found.runs)}\n')
+def report(title: str, forecasts: Forecasts) -> None:
+    """Print the errors of all methods, and the intervals of the forecasts."""
+    print(f'{len(forecasts.runs)} {title}: {", ".join(forecasts.runs)}\n')
     for m, (measure, factor, digits) in enumerate(MEASURES):
-        rows = [[method, *factor * found.errors(method)[:, m]]
-                for method in found.values]
+        rows = [[method, *factor * forecasts.errors(method)[:, m]]
+                for method in forecasts.values]
         print(table([measure, *after()], rows, digits))
-    errors = 100 * abs(found.values[FORECAST] - found.real).mean(axis=1)
+    differences = forecasts.values[FORECAST] - forecasts.real
+    errors = 100 * abs(differences).mean(axis=1)
     rows = [[label, *row] for label, row in zip(after(), errors)]
-    print(table([f'{FORECAST}: MAE, points', *found.exams], rows, '.1f'))
-    rows = [['hold the real accuracy, %', *100 * found.coverage],
-            ['width, points', *100 * found.width]]
+    print(table([f'{FORECAST}: MAE, points', *forecasts.exams], rows, '.1f'))
+    rows = [['hold the real accuracy, %', *100 * forecasts.coverage],
+            ['width, points', *100 * forecasts.width]]
     print(table(['90 % intervals', *after()], rows, '.0f'))
 
 
-def after():
-    """Per cent of the training after which forecasts are made."""
+def after() -> list[str]:
+    """Shares of the training after which forecasts are made, in percent."""
     return [f'{CHECKPOINTS[cut - 1]} %' for cut in CUTS]
 
 
-def table(header, rows, digits):
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]],
+          digits: str) -> str:
     return tabulate(rows, header, tablefmt='pipe', floatfmt=digits) + '\n'
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

@@ -1,7 +1,7 @@
 """Train the demonstration zoo: 16 small Llamas with 7 checkpoints each.
 
-A model that was interrupted starts anew when the same command is run again;
-models that are complete are kept.
+Models that are complete are kept when the same command is run again; a model
+whose training was interrupted is trained from the beginning.
 
 Example (about an hour on one core):
 
@@ -11,9 +11,11 @@ import argparse
 import multiprocessing
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
+from typing import Any, Optional
 
 from csv_plugin.cli.arguments import exit_code, whole_number
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
@@ -21,8 +23,11 @@ from csv_plugin.demo.zoo_files import Manifest, model_folder
 from csv_plugin.demo.zoo_training import (make_tokenizer, train_model,
                                           use_one_core)
 
+# Arguments of `train`.
+Task = tuple[Path, str, TrainingRecipe, str, int]
 
-def parse_args(argv):
+
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
@@ -31,40 +36,54 @@ def parse_args(argv):
         choices=MODELS,
         default=MODELS,
         metavar='MODEL',
-        help=f'some of {" ".join(MODELS)} (default: all)')
+        help=f'which of {" ".join(MODELS)} (default all)')
     parser.add_argument(
         '--tokens',
         type=partial(whole_number, least=1),
         default=TrainingRecipe.tokens,
         help='training tokens of each model (default %(default)s)')
-    parser.add_argument('--seed', type=int, default=TrainingRecipe.seed)
+    parser.add_argument(
+        '--seed',
+        type=int,
+        default=TrainingRecipe.seed,
+        help='another seed, other weights and texts (default %(default)s)')
     parser.add_argument(
         '--jobs',
         type=partial(whole_number, least=1),
         default=1,
         help='models trained at once, one thread each (default 1)')
-    parser.add_argument('--device', default='cpu', help='cpu (default), cuda')
-    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+    parser.add_argument(
+        '--device', default='cpu', help='cpu or cuda (default cpu)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder of the zoo')
     return parser.parse_args(argv)
 
 
-def train(zoo, model, recipe, device, line):
+def train(zoo: Path, model: str, recipe: TrainingRecipe, device: str,
+          line: int) -> tuple[str, dict[str, Any]]:
+    """Train a model on one core; its name and its record."""
     use_one_core()
     return model, train_model(zoo, model, recipe, device, line)
 
 
-def results(tasks, jobs):
-    """Models as they become complete."""
+def results(tasks: Sequence[Task],
+            jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and records of models, in the order in which they complete."""
     if jobs == 1:
         yield from (train(*task) for task in tasks)
         return
     with ProcessPoolExecutor(jobs,
                              multiprocessing.get_context('spawn')) as pool:
-        for future in as_completed([pool.submit(train, *t) for t in tasks]):
+        futures = [pool.submit(train, *task) for task in tasks]
+        for future in as_completed(futures):
             yield future.result()
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     recipe = TrainingRecipe(tokens=args.tokens, seed=args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(args.out, recipe)
@@ -81,7 +100,7 @@ def run(args):
           f'{len(args.models) - len(missing)} were complete: {args.out}')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

@@ -1,97 +1,216 @@
-"""Learn which tokens matter for which benchmark.
+"""Learn which tokens matter for which benchmark, and train a predictor.
 
     python tools/train_scoring_head.py --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \\
         --scoring-lm internlm/internlm2_5-1_8b --out outputs/predictor
 
-Losses and scores come from OpenCompass --runs; or from --dumps
-<model>.parquet with a table of --scores; or from a --collection, such as
-OUT/collection of an earlier call. docs/training.md explains every option.
+Losses and accuracies come from OpenCompass --runs; or from --dumps with a
+table of --scores; or from a --collection. docs/training.md says more.
 """
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
                                       refuse)
+from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.study import Study
+from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collecting import collect, named_benchmarks
-from csv_plugin.io.collection import read_collection
+from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.feature_blocks import load_scoring_lm, target_tokens
 from csv_plugin.lm.head.algorithm2 import OPTIMISERS, HeadSettings
-from csv_plugin.lm.salience_training import Training
+from csv_plugin.lm.methods import METHODS, check_validation
+from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
 from csv_plugin.lm.states.kept_states import kept_states
-from csv_plugin.report import training_curves
-from csv_plugin.report.training_files import TrainingOutcome
+from csv_plugin.report.training_files import AFTER, BEFORE, TrainingOutcome
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    add = parser.add_argument
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument('--runs', nargs='+', metavar='DIR')
-    source.add_argument('--dumps', nargs='+', metavar='FILE')
-    source.add_argument('--collection', metavar='DIR', type=Path)
-    for name in ('texts', 'models', 'tokenizer'):
-        add(f'--{name}', metavar='FILE')
-    add('--split', choices=model_splits.SPLITS, default=model_splits.TABLE)
-    add('--scores', metavar='CSV|paper')
-    add('--benchmarks', nargs='+', metavar='CSV|NAME')
-    add('--chance', nargs='+', type=named_number, metavar='NAME=LEVEL')
-    add('--scoring-lm', required=True, metavar='PATH')
-    add('--trust-remote-code', action='store_true')
-    add('--method', choices=('exact', 'paper'), default='exact')
-    add('--optimiser', choices=sorted(OPTIMISERS))
-    add('--learning-rate', type=float)
-    add('--steps', type=int, metavar='N')
-    add('--fit', nargs='+', default=(), metavar='SPLIT')
-    add('--seed', type=int, default=0)
-    add('--out', required=True, metavar='DIR', type=Path)
+    _add_sources(parser)
+    _add_training(parser)
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder for the predictor, the report and the pictures')
     return parser.parse_args(argv)
 
 
-def run(args, command):
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    """Options that say where losses and accuracies come from."""
+    group = parser.add_argument_group('losses and accuracies')
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        '--runs',
+        nargs='+',
+        metavar='DIR',
+        help='time-stamped folders of OpenCompass, the newest last,\n'
+        'which counts where several have a result')
+    source.add_argument(
+        '--dumps',
+        nargs='+',
+        metavar='FILE',
+        help='token losses <model>.parquet; needs --scores')
+    source.add_argument(
+        '--collection',
+        metavar='DIR',
+        type=Path,
+        help='OUT/collection of an earlier call; the next five\n'
+        'options are refused beside it')
+    group.add_argument(
+        '--texts',
+        metavar='FILE',
+        help='validation set that the losses are on (required)')
+    group.add_argument(
+        '--models',
+        metavar='FILE',
+        help='table with the columns model, family, and split or\n'
+        'params_b (required, but for --split paper)')
+    group.add_argument(
+        '--benchmarks',
+        nargs='+',
+        metavar='CSV|NAME',
+        help='names as OpenCompass has them, or one table with the\n'
+        'columns benchmark, chance, n_items (required)')
+    group.add_argument(
+        '--chance',
+        nargs='+',
+        type=named_number,
+        metavar='NAME=LEVEL',
+        help='chance levels, such as mine=0.25 (default: those of\n'
+        'the table, or of common benchmarks)')
+    group.add_argument(
+        '--scores',
+        metavar='CSV|paper',
+        help='table of accuracies, fractions; paper for those of the\n'
+        'paper (default: those of the runs)')
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    """Options that say how to train."""
+    add = parser.add_argument_group('training').add_argument
+    add('--split',
+        choices=model_splits.SPLITS,
+        default=model_splits.TABLE,
+        help='how to split models: by the column of the table, by\n'
+        "size within families, or as in the paper's Table 2\n"
+        '(default table)')
+    add('--fit',
+        nargs='+',
+        default=(),
+        metavar='SPLIT',
+        help='splits to fit to (default: all but test)')
+    add('--scoring-lm',
+        required=True,
+        metavar='PATH',
+        help='causal LM whose hidden states tell tokens apart, a\n'
+        'folder or a name on the hub')
+    add('--tokenizer',
+        metavar='PATH',
+        help='its tokenizer (default: that in the folder of the LM)')
+    add('--trust-remote-code',
+        action='store_true',
+        help='run code that comes with the scoring LM (default: no)')
+    add('--method',
+        choices=('exact', 'paper'),
+        default='exact',
+        help='exact: the best feature columns by cross-validation;\n'
+        'paper: Algorithm 2 by gradient steps (default exact)')
+    add('--optimiser',
+        choices=sorted(OPTIMISERS),
+        help='optimiser of --method paper (default '
+        f'{HeadSettings.optimiser})')
+    add('--learning-rate',
+        type=float,
+        metavar='RATE',
+        help='learning rate of --method paper (default '
+        f'{HeadSettings.learning_rate:g})')
+    add('--steps',
+        type=int,
+        metavar='N',
+        help='most gradient steps of --method paper (default '
+        f'{HeadSettings.n_steps})')
+    add('--seed',
+        type=int,
+        default=0,
+        metavar='N',
+        help='seed of the cross-validation folds (default 0)')
+
+
+def run(args: argparse.Namespace, command: str) -> None:
     check_folder(args.out)
     settings = head_settings(args)
     collection = collected(args)
     models = collection.models_to_fit(args.fit)
     print(*collection.coverage(models), sep='\n')
-    if settings:  # An error now, not later.
-        training_curves.validation_models(collection, models)
+    validation = [
+        model for model in models
+        if collection.info[model].split == 'validation'
+    ]
+    if settings:
+        # Before the scoring LM is run, which takes long.
+        check_validation(validation, models)
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
                          collection.texts, partial(tqdm, desc='hidden states'))
-    training = Training(collection, targets, models, states, args.seed)
-    predictor, curve = training_curves.train_with_curve(
-        training, settings, partial(tqdm, desc='fit'))
+    losses = targets.table({
+        name: dump.texts
+        for name, dump in collection.losses.items()
+    })
+    training = Training(
+        losses.select(models), collection.texts, collection.accuracies,
+        collection.families, targets, args.seed)
+    train = METHODS['paper' if settings else 'auto']
+    trained = train(training, states, validation, settings,
+                    partial(tqdm, desc='fit'))
     name = 'paper' if settings else 'salience'
-    predictors = {name: predictor} | training.baselines()
-    outcome = TrainingOutcome(predictors, collection, curve)
+    predictors = {name: trained.predictor} | training.baselines()
+    accuracies, families = collection.accuracies, collection.families
+    points = [(step, capability_points(predictor, losses, accuracies,
+                                       families))
+              for step, predictor in ((BEFORE, predictors['uniform']),
+                                      (AFTER, trained.predictor))]
+    splits = {model: row.split for model, row in collection.info.items()}
+    in_means = [
+        name for name in accuracies.benchmarks if name not in collection.side
+    ]
+    outcome = TrainingOutcome(
+        Study.of(predictors, losses, accuracies), points, splits, in_means,
+        trained.curve)
     print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
 
 
-def head_settings(args):
-    """Of Algorithm 2; None for the exact method."""
+def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
+    """Settings of Algorithm 2; None for the exact method."""
     if args.method == 'exact':
-        return refuse(args, '--method exact', 'optimiser', 'learning_rate',
-                      'steps')
+        refuse(args, '--method exact', 'optimiser', 'learning_rate', 'steps')
+        return None
     given = zip(('optimiser', 'learning_rate', 'n_steps'),
                 (args.optimiser, args.learning_rate, args.steps))
-    return HeadSettings(**{k: v for k, v in given if v is not None})
+    return HeadSettings(**{
+        name: value
+        for name, value in given if value is not None
+    })
 
 
-def collected(args):
+def collected(args: argparse.Namespace) -> Collection:
+    """Losses, accuracies and splits that the options name."""
     folder = args.collection or args.out / 'collection'
     if args.collection:
         refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
@@ -110,7 +229,7 @@ def collected(args):
     return replace(collection, info=info)
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     command = shlex.join(['python', 'tools/train_scoring_head.py', *argv])
     return exit_code(run, parse_args(argv), command)

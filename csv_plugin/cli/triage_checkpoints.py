@@ -1,6 +1,6 @@
 """Which pretraining run is worth continuing, from token losses alone.
 
-Example, the two data mixtures of the demonstration after their first third:
+Example, two data mixtures of the demonstration after a third of the training:
 
     C=csv_plugin/demo/collection
     python tools/triage_checkpoints.py --out outputs/triage \\
@@ -8,13 +8,15 @@ Example, the two data mixtures of the demonstration after their first third:
         --dumps "$C/[ad]-l@[123]?.parquet" --history "$C/[bc]-*.parquet"
 
 A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
-pattern of any of them. Checkpoints are called run@step, or are described in a
-table (--checkpoints); docs/triage.md says more.
+pattern of any of them. Checkpoints have names such as run@step, or are
+described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from tqdm import tqdm
 
@@ -23,12 +25,18 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_files import PICTURE, write_triage
 from csv_plugin.report.triage_tables import as_text
+from csv_plugin.report.triage_tensorboard import TensorBoardLog
+from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.readings import Readings
-from csv_plugin.triage.watching import (TensorBoardLog, TriageJob,
-                                        until_stopped, watch)
+from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 
 
-def positive(text):
+def positive(text: str) -> float:
+    """Type of options that are positive numbers.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is not a positive number.
+    """
     try:
         number = float(text)
     except ValueError:
@@ -39,10 +47,14 @@ def positive(text):
     return number
 
 
-def parse_args(argv):
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument('--predictor', required=True, metavar='FILE')
+    parser.add_argument(
+        '--predictor',
+        required=True,
+        metavar='FILE',
+        help='a predictor made from token losses')
     for option, text in (('dumps', 'losses of the runs to judge'),
                          ('runs', 'the same, from OpenCompass'),
                          ('history', 'losses of earlier, finished runs')):
@@ -57,22 +69,33 @@ def parse_args(argv):
         type=positive,
         default=float('nan'),
         metavar='TOKENS',
-        help='at the end of the runs (default: that of the earlier runs)')
+        help='tokens at the end of the runs (default: those of the earlier\n'
+        'runs)')
     parser.add_argument(
-        '--watch', metavar='DIR', help='look there for new dumps until Ctrl-C')
+        '--watch',
+        metavar='DIR',
+        help='look in this place for new dumps until Ctrl-C')
     parser.add_argument(
         '--interval',
         type=positive,
         default=60,
         metavar='SECONDS',
-        help='between two looks (default 60)')
+        help='seconds between two looks (default 60)')
     parser.add_argument(
-        '--tensorboard', metavar='LOGDIR', type=Path, help='log curves there')
-    parser.add_argument('--out', required=True, metavar='DIR', type=Path)
+        '--tensorboard',
+        metavar='LOGDIR',
+        type=Path,
+        help='log predictions and forecasts in this folder')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder for the tables and the picture')
     return parser.parse_args(argv)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     places = [*args.dumps, *args.runs]
     if args.watch:
@@ -85,16 +108,18 @@ def run(args):
         args.checkpoints, args.budget)
     log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
 
-    def show(found):
-        files = write_triage(args.out, found)
+    def show(triage: Triage) -> None:
+        files = write_triage(args.out, triage)
         if log:
-            log.add(found)
-        print(as_text(found), *map(str, files), sep='\n\n', flush=True)
+            log.add(triage)
+        print(as_text(triage), *map(str, files), sep='\n\n', flush=True)
         if args.out / PICTURE not in files:
             print('No picture: matplotlib is not installed.', flush=True)
 
     if not args.watch:
-        show(job.update(partial(tqdm, desc='dumps')))
+        triage = job.update(partial(tqdm, desc='dumps'))
+        assert triage is not None  # the first update is always new
+        show(triage)
         return
     with until_stopped() as stop:
         print(f'watching {args.watch}, Ctrl-C to stop', flush=True)
@@ -102,7 +127,7 @@ def run(args):
     print('stopped')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> int:
     return exit_code(run, parse_args(argv))
 
 

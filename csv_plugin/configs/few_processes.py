@@ -1,4 +1,4 @@
-"""One task for each model and stage: a process costs seconds to start."""
+"""One task for each model and stage, because processes start slowly."""
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask

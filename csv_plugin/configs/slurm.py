@@ -1,7 +1,7 @@
 """One Slurm job for each model and stage; `opencompass ... -p PARTITION`.
 
-OpenCompass's option `--slurm` mixes its own settings into those of a config
-and fails where the config has others, such as `few_processes`.
+OpenCompass's option `--slurm` mixes its own settings into the settings of a
+config, and fails if the config sets a runner, as `few_processes` does.
 """
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import SlurmRunner

@@ -2,6 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,43 +56,55 @@ class AccuracyTable:
         index = _position('benchmark', benchmark, self.benchmarks)
         return self.values[:, index]
 
-    def select(self, models: Sequence[str]) -> 'AccuracyTable':
-        """The rows of the given models, in the given order.
+    def select(self,
+               models: Optional[Sequence[str]] = None,
+               benchmarks: Optional[Sequence[str]] = None) -> 'AccuracyTable':
+        """The given models and benchmarks, in the given order.
 
         Args:
-            models (Sequence[str]): Names of `models`, each at most once.
-
-        Returns:
-            AccuracyTable: All benchmarks of these models.
+            models (Optional[Sequence[str]]): Names, each at most once; all
+                by default.
+            benchmarks (Optional[Sequence[str]]): Likewise.
 
         Raises:
-            InputError: The table lacks a model, or one is named twice.
+            InputError: The table lacks a name, or it is given twice.
         """
+        models = self.models if models is None else models
+        benchmarks = self.benchmarks if benchmarks is None else benchmarks
         rows = [_position('model', model, self.models) for model in models]
-        return AccuracyTable(
-            tuple(models), self.benchmarks, self.values[rows], self.chance,
-            self.n_items)
-
-    def select_benchmarks(self, benchmarks: Sequence[str]) -> 'AccuracyTable':
-        """The columns of the given benchmarks, in the given order.
-
-        Args:
-            benchmarks (Sequence[str]): Names of `benchmarks`, each at most
-                once.
-
-        Returns:
-            AccuracyTable: All models on these benchmarks.
-
-        Raises:
-            InputError: The table lacks a benchmark, or one is named twice.
-        """
         columns = [
             _position('benchmark', name, self.benchmarks)
             for name in benchmarks
         ]
-        return AccuracyTable(self.models, tuple(benchmarks),
-                             self.values[:, columns], self.chance[columns],
-                             self.n_items[columns])
+        return AccuracyTable(
+            tuple(models), tuple(benchmarks),
+            self.values[np.ix_(rows, columns)], self.chance[columns],
+            self.n_items[columns])
+
+    def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
+        """Accuracies by model and benchmark, None where not run."""
+        return {
+            model: {
+                name: None if np.isnan(accuracy) else float(accuracy)
+                for name, accuracy in zip(self.benchmarks, row)
+            }
+            for model, row in zip(self.models, self.values)
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas table; pandas must be installed.
+
+        Returns:
+            pandas.DataFrame: A row per model, a column per benchmark, NaN
+            where a benchmark was not run.
+        """
+        import pandas
+        return pandas.DataFrame(self.values, self.models, self.benchmarks)
+
+    def __repr__(self) -> str:
+        n_known = np.count_nonzero(~np.isnan(self.values))
+        return (f'AccuracyTable({len(self.models)} models x '
+                f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
     def _check_shapes(self) -> None:
         n_benchmarks = len(self.benchmarks)
@@ -101,10 +114,10 @@ class AccuracyTable:
             'n_items': (n_benchmarks, ),
         }
         for field, shape in shapes.items():
-            found = getattr(self, field).shape
-            if found != shape:
+            actual = getattr(self, field).shape
+            if actual != shape:
                 raise InputError(
-                    f'AccuracyTable.{field}', f'shape {shape}', str(found),
+                    f'AccuracyTable.{field}', f'shape {shape}', str(actual),
                     'Give one row per model and one column per benchmark.')
 
     def _check_values(self) -> None:

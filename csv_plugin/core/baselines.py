@@ -1,60 +1,13 @@
-"""Eq. 1 and the baselines: one number per model from its token losses.
+"""The baselines: one number per model from its token losses.
 
-Every number is a loss: lower is better. Source: Ge et al., ACL 2025,
-arXiv 2506.13216.
+Every number is a loss: lower is better. Source of the all-token and the
+label-token loss: Ge et al., ACL 2025, arXiv 2506.13216.
 """
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
-
-
-def capability_score(losses: NDArray[np.float64], weights: NDArray[np.float64],
-                     n_chars: int) -> NDArray[np.float64]:
-    """Eq. 1: the salience-weighted sum of token losses per character.
-
-    It is a weighted loss, so with positive weights lower is better and the
-    slope alpha of Eq. 2 comes out negative.
-
-    Scored: the tokens of nonzero weight, all of which must have a loss in
-    every model. A token of weight 0 may be unscored (NaN).
-
-    Args:
-        losses (NDArray): Nats, NaN for unscored. Shape `(M, T)`.
-        weights (NDArray): Salience weights, any sign. Shape `(T,)`.
-        n_chars (int): N_c, characters of all raw texts, scored or not.
-
-    Returns:
-        NDArray: Nats per character. Shape `(M,)`.
-
-    Raises:
-        InputError: Shapes do not fit, `n_chars` is not positive, a weight
-            is not finite, or a token of nonzero weight has no finite loss.
-
-    >>> capability_score(np.array([[1.0, 2.0, np.nan]]),
-    ...                  np.array([1.0, 0.5, 0.0]), n_chars=4)
-    array([0.5])
-    """
-    if losses.ndim != 2 or losses.shape[1:] != weights.shape:
-        raise InputError('capability score', 'losses (M, T) and weights (T,)',
-                         f'{losses.shape} and {weights.shape}',
-                         'Give one weight per token.')
-    if not n_chars > 0:
-        raise InputError('capability score', 'n_chars above 0', str(n_chars),
-                         'Count the characters of the raw texts.')
-    for token in np.flatnonzero(~np.isfinite(weights)):
-        raise InputError('capability score', 'finite weights',
-                         f'{weights[token]} for token {token}',
-                         'Give unscored tokens the weight 0.')
-    used = np.flatnonzero(weights)
-    counted = losses[:, used]
-    for model, column in np.argwhere(~np.isfinite(counted)):
-        raise InputError(
-            'capability score', 'a loss wherever the weight is not 0',
-            f'{counted[model, column]} for model {model}, token '
-            f'{used[column]}', 'Give unscored tokens the weight 0.')
-    return counted @ weights[used] / n_chars
 
 
 def mean_token_loss(table: LossTable) -> NDArray[np.float64]:
@@ -104,8 +57,8 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
     """Bits per byte of the corpus: summed loss over summed bytes.
 
     Scored: the tokens that every model scored (`LossTable.scored`). As in
-    Eq. 1 and in lm-eval, the length is that of all raw texts, so this is the
-    corpus' bits per byte if all tokens are scored and a lower bound if not.
+    lm-eval, the length is that of all raw texts, so this is the corpus' bits
+    per byte if all tokens are scored and a lower bound if not.
 
     Args:
         table (LossTable): M models.
@@ -155,7 +108,7 @@ def _all_losses(table: LossTable) -> NDArray[np.float64]:
 
 def _losses_at(table: LossTable, tokens: NDArray[np.bool_],
                where: str) -> NDArray[np.float64]:
-    """Losses of the commonly scored among the given tokens, at least one."""
+    """Losses of those given tokens that every model scored, at least one."""
     common = tokens & table.scored
     if not common.any():
         n_scored = np.count_nonzero(~np.isnan(table.losses[:, tokens]), axis=1)

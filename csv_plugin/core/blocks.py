@@ -8,27 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.conventions import InputError, check_unique, short_repr
+from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
+                                      answer_mask, group_columns, text_columns)
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.salience import Solver
+from csv_plugin.core.salience import NonNegative, Ridge, Solver
 from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import TextSet
 
 
-class Columns(Protocol):
+class LossColumns(Protocol):
     """K feature columns that are sums of T token losses."""
 
     @property
-    def units(self) -> tuple[str, ...]:
-        """K names."""
-
-    @property
-    def uniform(self) -> NDArray:
-        """As in `FeatureTable`, `(K,)`."""
-
-    @property
-    def scored(self) -> NDArray:
-        """Tokens that count, bool, `(T,)`."""
+    def columns(self) -> Columns:
+        """What the columns are."""
 
     def features(self, table: LossTable) -> FeatureTable:
         """Values of M models, `(M, K)`; see `TokenColumns.features`."""
@@ -50,54 +45,55 @@ class Block:
 
     Args:
         name (str): Such as 'groups'.
-        columns (Columns): Its columns.
-        solvers (tuple[Solver, ...]): What may fit them.
+        source (LossColumns): Makes the columns.
+        solvers (tuple[Solver, ...]): Solvers that may fit them.
     """
     name: str
-    columns: Columns
+    source: LossColumns
     solvers: tuple[Solver, ...]
+
+    __repr__ = short_repr
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Names of the block's columns."""
+        return self.source.columns.units
 
 
 @dataclass(frozen=True, eq=False)
 class JoinedColumns:
-    """The columns of several blocks; those of the first make `uniform`.
+    """The columns of several blocks side by side.
+
+    Those of the first block give the all-token loss.
 
     Args:
         blocks (tuple[Block, ...]): One or more, of the same tokens.
     """
     blocks: tuple[Block, ...]
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Named after their blocks, such as 'groups: sums/answer'."""
-        return tuple(f'{block.name}: {unit}' for block in self.blocks
-                     for unit in block.columns.units)
+    __repr__ = short_repr
 
     @property
-    def uniform(self) -> NDArray:
-        """As in `FeatureTable`, `(K,)`."""
-        first = self.blocks[0].columns.uniform
-        return np.append(first, np.zeros(len(self.units) - len(first)))
-
-    @property
-    def scored(self) -> NDArray:
-        """Tokens that count, bool, `(T,)`."""
-        return self.blocks[0].columns.scored
+    def columns(self) -> Columns:
+        """Units are named after their blocks: 'groups: sums/answer'."""
+        units = tuple(f'{block.name}: {unit}' for block in self.blocks
+                      for unit in block.units)
+        first = self.blocks[0].source.columns
+        uniform = np.append(first.uniform,
+                            np.zeros(len(units) - len(first.uniform)))
+        return Columns(units, uniform, first.fingerprint, first.scored)
 
     def features(self, table: LossTable) -> FeatureTable:
-        """See `Columns.features`."""
+        """See `LossColumns.features`."""
         values = np.hstack(
-            [block.columns.features(table).values for block in self.blocks])
-        return FeatureTable(table.models, self.units, values, self.uniform,
-                            self.scored)
+            [block.source.features(table).values for block in self.blocks])
+        return FeatureTable(table.models, self.columns, values)
 
     def combine(self, coefficients: csc_array) -> csc_array:
-        """See `Columns.combine`."""
-        ends = _ends(self.blocks)
+        """See `LossColumns.combine`."""
         return sum(
-            block.columns.combine(coefficients[end -
-                                               len(block.columns.units):end])
-            for block, end in zip(self.blocks, ends))
+            block.source.combine(coefficients[end - len(block.units):end])
+            for block, end in zip(self.blocks, _ends(self.blocks)))
 
 
 def join_blocks(
@@ -120,10 +116,11 @@ def join_blocks(
     if not blocks:
         raise InputError('blocks', 'one or more', 'none', 'Give columns.')
     check_unique('blocks', [block.name for block in blocks])
+    first = blocks[0]
     for block in blocks:
-        if not np.array_equal(block.columns.scored, blocks[0].columns.scored):
+        if not block.source.columns.counts_as(first.source.columns):
             raise InputError(f'block {block.name!r}',
-                             f'the tokens of {blocks[0].name!r}', 'others',
+                             f'the tokens of {first.name!r}', 'other tokens',
                              'Make all blocks of the same table.')
     solvers = tuple(
         _solver(block, solver, end)
@@ -134,11 +131,56 @@ def join_blocks(
 
 def _ends(blocks: Sequence[Block]) -> list[int]:
     """The column after the last one of each block."""
-    return list(accumulate(len(block.columns.units) for block in blocks))
+    return list(accumulate(len(block.units) for block in blocks))
 
 
 def _solver(block: Block, solver: Solver, end: int) -> OnColumns:
-    n_columns: int = len(block.columns.units)
-    indices: NDArray[np.int64] = np.arange(end - n_columns, end)
+    indices: NDArray[np.int64] = np.arange(end - len(block.units), end)
     return OnColumns(f'{block.name} {solver.name}', solver, indices,
-                     block.columns.uniform)
+                     block.source.columns.uniform)
+
+
+def loss_blocks(table: LossTable, texts: TextSet,
+                targets: TargetTokens) -> list[Block]:
+    """The blocks that need no scoring LM, coarse columns first.
+
+    Args:
+        table (LossTable): Losses of M models on T tokens.
+        texts (TextSet): The S texts.
+        targets (TargetTokens): Their tokens.
+
+    Returns:
+        list[Block]: One mean loss per (source, answer or not), and one loss
+        per text.
+    """
+    groups = group_columns(table, answer_groups(texts.texts, targets.spans))
+    return [
+        Block('groups', groups, (NonNegative(), Ridge())),
+        Block('texts', text_columns(table), (Ridge(), ))
+    ]
+
+
+def answers_by_source(table: LossTable, texts: TextSet,
+                      targets: TargetTokens) -> dict[str, NDArray[np.bool_]]:
+    """Scored tokens of the answers of each source that has answers.
+
+    Args as in `loss_blocks`.
+
+    Returns:
+        dict[str, NDArray]: By source, in alphabetical order, `(T,)`.
+    """
+    sources = np.repeat([text.source for text in texts],
+                        [len(spans) for spans in targets.spans])
+    answers = answer_mask(texts, targets.spans) & table.scored
+    return {
+        str(source): answers & (sources == source)
+        for source in np.unique(sources[answers])
+    }
+
+
+def answer_block(source: str, columns: LossColumns) -> Block:
+    """Columns of the answers of one source alone.
+
+    Their weights are shrunk toward the source's label-token loss.
+    """
+    return Block(f'answers of {source}', columns, (Ridge(), ))

@@ -1,5 +1,11 @@
-"""The one exception for input that cannot be used."""
-from collections.abc import Iterable
+"""What every room shares: the error for bad input, progress, short reprs."""
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from textwrap import shorten
+from typing import Any
+
+#: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
+Progress = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 class InputError(ValueError):
@@ -33,7 +39,7 @@ def check_unique(where: str, names: Iterable[str]) -> None:
         names (Iterable[str]): The names.
 
     Raises:
-        InputError: Names the first that was there before.
+        InputError: A name occurs twice.
     """
     seen: set[str] = set()
     for name in names:
@@ -41,3 +47,26 @@ def check_unique(where: str, names: Iterable[str]) -> None:
             raise InputError(where, 'every name once', f'{name!r} twice',
                              'Rename or remove one of the two.')
         seen.add(name)
+
+
+def shortened(text: str, width: int) -> str:
+    """The text with its last words replaced by dots if it is too long.
+
+    >>> shortened('mmlu-5shot, gsm8k, bbh', 16)
+    'mmlu-5shot, ...'
+    """
+    return shorten(text, width, break_on_hyphens=False, placeholder=' ...')
+
+
+def short_repr(record: Any) -> str:
+    """The fields of a dataclass, with the shapes of arrays for their values.
+
+    To be used as its `__repr__`; at most 300 characters.
+    """
+    parts = []
+    for part in fields(record):
+        value = getattr(record, part.name)
+        shape = getattr(value, 'shape', ())
+        text = f'array of shape {shape}' if shape else repr(value)
+        parts.append(f'{part.name}={shortened(text, 40)}')
+    return f'{type(record).__name__}({shortened(", ".join(parts), 250)})'

@@ -4,68 +4,151 @@ A column may be a token, a text, a group of tokens or a direction of a
 scoring LM's hidden states; the solvers in `salience` take any of them.
 """
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Optional
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureTable:
-    """Feature columns of M models; a capability score is `values @ c`.
+class Columns:
+    """K feature columns: what they are made of, and of which texts.
 
     Args:
-        models (tuple[str, ...]): M names.
-        units (tuple[str, ...]): K column names.
-        values (NDArray): Shape `(M, K)`, nats per character or any unit.
-        uniform (NDArray): Shape `(K,)`, not all 0: the coefficients that
-            give the all-token loss. A column's *weight* is its coefficient
+        units (tuple[str, ...]): K names, unique.
+        uniform (NDArray): The coefficients that give the all-token loss, not
+            all 0, shape `(K,)`. A column's *weight* is its coefficient
             divided by its `uniform`, so uniform salience is 1 everywhere.
-        scored (Optional[NDArray]): Tokens that were counted, bool, `(T,)`;
-            None where the columns were not made from tokens.
+        fingerprint (str): Of the texts that the losses belong to; see
+            `texts.fingerprint`.
+        scored (Optional[NDArray]): Tokens that the columns count, bool,
+            `(T,)`; None where they were not made from tokens.
 
     Raises:
-        InputError: On shapes that differ, doubled names, values that are
-            not finite.
+        InputError: A name occurs twice, a coefficient is not finite, or
+            there is not one per unit.
     """
-    models: tuple[str, ...]
     units: tuple[str, ...]
-    values: NDArray
-    uniform: NDArray
-    scored: Optional[NDArray] = None
+    uniform: NDArray[np.float64]
+    fingerprint: str
+    scored: Optional[NDArray[np.bool_]] = None
 
     def __post_init__(self) -> None:
-        expected = (len(self.models), len(self.units))
+        shape = (len(self.units), )
+        if (self.uniform.shape != shape or not self.uniform.any()
+                or not np.isfinite(self.uniform).all()):
+            raise InputError(
+                'feature columns',
+                f'finite uniform coefficients of shape {shape}, not all 0',
+                f'{self.uniform} of shape {self.uniform.shape}',
+                'Give one coefficient per unit.')
+        check_unique('units of feature columns', self.units)
+
+    def __repr__(self) -> str:
+        counted = '' if self.scored is None else (
+            f' of {np.count_nonzero(self.scored)} scored tokens')
+        return (f'Columns({len(self.units)} columns{counted}, texts '
+                f'{self.fingerprint[:12]})')
+
+    def counts_as(self, columns: 'Columns') -> bool:
+        """Whether both count the same tokens."""
+        if self.scored is None or columns.scored is None:
+            return self.scored is columns.scored
+        return np.array_equal(self.scored, columns.scored)
+
+    def check_texts(self, fingerprint: str) -> None:
+        """Refuse losses that are on other texts.
+
+        Args:
+            fingerprint (str): Of the texts that the losses are on.
+
+        Raises:
+            InputError: It is not that of the columns.
+        """
+        if fingerprint != self.fingerprint:
+            raise InputError(
+                'predictor',
+                f'losses on the validation set {self.fingerprint}',
+                f'the validation set {fingerprint}',
+                'Collect losses on the texts of the training, or train anew.')
+
+    def check_same(self, trained: 'Columns') -> None:
+        """Refuse columns that are not those of a training.
+
+        Raises:
+            InputError: The texts, the units or the tokens that are counted
+                are not the same.
+        """
+        trained.check_texts(self.fingerprint)
+        if self.units != trained.units:
+            theirs, ours = next(
+                pair for pair in zip_longest(self.units, trained.units)
+                if pair[0] != pair[1])
+            raise InputError(
+                'predictor', f'the {len(trained.units)} feature columns of '
+                'the training, in their order', f'{len(self.units)} columns, '
+                f'{theirs!r} in the place of {ours!r}',
+                'Build the features as they were built for the training.')
+        if not self.counts_as(trained):
+            raise InputError(
+                'predictor',
+                f'{_counted(trained.scored)}, those of the training',
+                f'{_counted(self.scored)}, or other tokens',
+                'Build the features with scored=predictor.columns.scored.')
+
+
+def _counted(scored: Optional[NDArray]) -> str:
+    n_tokens = 'no' if scored is None else np.count_nonzero(scored)
+    return f'features of {n_tokens} tokens'
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Feature columns of M models.
+
+    Args:
+        models (tuple[str, ...]): M names, unique.
+        columns (Columns): What the K columns are.
+        values (NDArray): Nats per character or any unit, `(M, K)`.
+
+    Raises:
+        InputError: The shape does not fit, a name occurs twice, or a value
+            is not finite.
+    """
+    models: tuple[str, ...]
+    columns: Columns
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        expected = (len(self.models), len(self.columns.units))
         if self.values.shape != expected:
             raise InputError('features', f'values of shape {expected}',
                              str(self.values.shape),
                              'Give one row per model, one column per unit.')
-        if (self.uniform.shape != expected[1:] or not self.uniform.any()
-                or not np.isfinite(self.uniform).all()):
-            raise InputError(
-                'features',
-                f'finite uniform of shape {expected[1:]}, not all 0',
-                f'{self.uniform} of shape {self.uniform.shape}',
-                'Give one coefficient per unit.')
-        for kind, names in (('models', self.models), ('units', self.units)):
-            if len(set(names)) < len(names):
-                twice = next(n for n in names if names.count(n) > 1)
-                raise InputError('features', f'{kind} named once',
-                                 f'{twice!r} twice', 'Rename or drop one.')
+        check_unique('models of features', self.models)
         bad = np.argwhere(~np.isfinite(self.values))
         if len(bad):
             m, k = bad[0]
             raise InputError(
                 'features', 'finite values',
                 f'{self.values[m, k]} for model {self.models[m]!r}, unit '
-                f'{self.units[k]!r}', 'Leave that model or unit out.')
+                f'{self.columns.units[k]!r}', 'Leave that model or unit out.')
+
+    def __repr__(self) -> str:
+        return f'FeatureTable({len(self.models)} models, {self.columns})'
+
+    @property
+    def mean_loss(self) -> NDArray[np.float64]:
+        """The all-token loss of each model: all weights 1. `(M,)`."""
+        return self.values @ self.columns.uniform
 
     def select(self, models: Sequence[str]) -> 'FeatureTable':
         """The same columns for some models, in their order.
@@ -79,10 +162,40 @@ class FeatureTable:
             raise InputError('features', 'features of every model',
                              f'none of {missing[0]!r}',
                              'Collect its losses or leave it out.')
-        return replace(
-            self,
-            models=tuple(models),
-            values=self.values[[row[m] for m in models]])
+        return FeatureTable(
+            tuple(models), self.columns,
+            self.values[[row[model] for model in models]])
+
+    @classmethod
+    def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
+        """One table of the models of several, of the same columns.
+
+        Raises:
+            InputError: The columns of two tables differ, or a model is in
+                two of them.
+        """
+        columns = tables[0].columns
+        for table in tables[1:]:
+            table.columns.check_same(columns)
+        return cls(
+            tuple(model for table in tables for model in table.models),
+            columns, np.concatenate([table.values for table in tables]))
+
+    def to_frame(self) -> Any:
+        """A pandas table; pandas must be installed.
+
+        Returns:
+            pandas.DataFrame: A row per model, a column per unit.
+        """
+        import pandas
+        return pandas.DataFrame(self.values, self.models, self.columns.units)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Values by model and unit."""
+        return {
+            model: dict(zip(self.columns.units, row.tolist()))
+            for model, row in zip(self.models, self.values)
+        }
 
 
 def counted_losses(
@@ -90,8 +203,8 @@ def counted_losses(
         scored: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
     """Losses of the tokens that features count, and which those are.
 
-    Features of different tokens cannot be compared, so what is to be
-    predicted is counted on the tokens that the training counted.
+    Features can be compared only if they count the same tokens, so models
+    are predicted from the tokens that the training counted.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
@@ -128,41 +241,42 @@ class TokenColumns:
     """Feature columns as sums of token losses: `losses @ matrix`.
 
     Args:
-        units (tuple[str, ...]): K column names.
+        columns (Columns): What the K columns are.
         matrix (csc_array): What a nat of a token adds to each column.
             Shape `(T, K)`.
-        uniform (NDArray): As in `FeatureTable`, `(K,)`.
-        scored (NDArray): Tokens that count, bool, `(T,)`.
 
     Raises:
-        InputError: On shapes that differ.
+        InputError: The matrix has another shape, or the columns do not say
+            which tokens they count.
     """
-    units: tuple[str, ...]
+    columns: Columns
     matrix: csc_array
-    uniform: NDArray
-    scored: NDArray
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        expected = (len(self.scored), len(self.units))
-        if self.matrix.shape != expected or \
-                self.uniform.shape != expected[1:]:
+        scored = self.columns.scored
+        n_tokens = None if scored is None else len(scored)
+        expected = (n_tokens, len(self.columns.units))
+        if self.matrix.shape != expected:
             raise InputError(
-                'columns of token losses', f'a matrix of shape {expected} and '
-                f'uniform of shape {expected[1:]}',
-                f'{self.matrix.shape} and {self.uniform.shape}',
-                'Give one row per token, one column per unit.')
+                'columns of token losses', f'a matrix of shape {expected}',
+                str(self.matrix.shape), 'Give one row per token, one column '
+                'per unit, and say which tokens count.')
 
     def features(self, table: LossTable) -> FeatureTable:
         """The columns of M models.
 
-        Scored: the tokens of `scored`, all of which every model must have.
+        Scored: the tokens of `columns.scored`, all of which every model
+        must have.
 
         Raises:
-            InputError: As in `counted_losses`.
+            InputError: The losses are on other texts, or as in
+                `counted_losses`.
         """
-        losses, counted = counted_losses(table, self.scored)
-        return FeatureTable(table.models, self.units, losses @ self.matrix,
-                            self.uniform, counted)
+        self.columns.check_texts(table.fingerprint)
+        losses, _ = counted_losses(table, self.columns.scored)
+        return FeatureTable(table.models, self.columns, losses @ self.matrix)
 
     def combine(self, coefficients: csc_array) -> csc_array:
         """Weighted sums of the columns, `(K, n)` to `(T, n)`."""
@@ -182,9 +296,9 @@ def group_columns(table: LossTable,
         scored (Optional[NDArray]): As in `counted_losses`.
 
     Returns:
-        TokenColumns: Groups in alphabetical order; `uniform`, scored tokens
-        of the group per character of all texts, so the uniform score is
-        Eq. 1 with all weights 1.
+        TokenColumns: Groups in alphabetical order. The `uniform` of a group
+        is its number of scored tokens per character of all texts, which
+        gives the all-token loss.
 
     Raises:
         InputError: As in `counted_losses`, and if there is not one group
@@ -197,9 +311,10 @@ def group_columns(table: LossTable,
     _, counted = counted_losses(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
     counts = np.bincount(member)
-    return TokenColumns(
-        tuple(str(n) for n in names), _indicator(counted, member, 1 / counts),
-        counts / table.n_chars.sum(), counted)
+    columns = Columns(
+        tuple(str(name) for name in names), counts / table.n_chars.sum(),
+        table.fingerprint, counted)
+    return TokenColumns(columns, _indicator(counted, member, 1 / counts))
 
 
 def text_columns(table: LossTable,
@@ -217,9 +332,8 @@ def text_columns(table: LossTable,
             default all that count.
 
     Returns:
-        TokenColumns: Nats per character; `uniform` `(S,)`, each text's
-        share of all characters, so the uniform score is Eq. 1 with the
-        weight 1 for all those tokens.
+        TokenColumns: Nats per character. The `uniform` of a text is its
+        share of all characters, which gives the loss of all those tokens.
 
     Raises:
         InputError: As in `counted_losses`.
@@ -229,10 +343,10 @@ def text_columns(table: LossTable,
     kept, member = np.unique(
         table.text_of_token()[weighted], return_inverse=True)
     n_chars = table.n_chars[kept]
-    return TokenColumns(
+    columns = Columns(
         tuple(table.text_ids[text] for text in kept),
-        _indicator(weighted, member, 1 / n_chars),
-        n_chars / table.n_chars.sum(), counted)
+        n_chars / table.n_chars.sum(), table.fingerprint, counted)
+    return TokenColumns(columns, _indicator(weighted, member, 1 / n_chars))
 
 
 def _indicator(counted: NDArray, member: NDArray,
@@ -241,19 +355,6 @@ def _indicator(counted: NDArray, member: NDArray,
     shape = (len(counted), len(values))
     return csc_array((values[member], (np.flatnonzero(counted), member)),
                      shape=shape)
-
-
-def text_features(table: LossTable,
-                  scored: Optional[NDArray] = None) -> FeatureTable:
-    """Values of `text_columns`, shape `(M, S)`, nats per character."""
-    return text_columns(table, scored).features(table)
-
-
-def group_features(table: LossTable,
-                   groups: Sequence[str],
-                   scored: Optional[NDArray] = None) -> FeatureTable:
-    """Values of `group_columns`, shape `(M, groups)`, nats per token."""
-    return group_columns(table, groups, scored).features(table)
 
 
 def answer_mask(texts: Iterable[Text],

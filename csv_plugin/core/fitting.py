@@ -1,4 +1,4 @@
-"""From losses and known accuracies to a `Predictor`."""
+"""From losses and observed accuracies to a `Predictor`."""
 from collections.abc import Callable, Sequence
 from typing import Optional
 
@@ -9,11 +9,10 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceFit, Solver, Task,
                                       fold_masks)
 from csv_plugin.core.scaling_law import PROBLEMS
@@ -26,57 +25,56 @@ def fit_predictor(features: FeatureTable,
                   accuracies: AccuracyTable,
                   families: Sequence[str],
                   solver: Solver,
-                  fingerprint: str,
                   seed: int = 0,
                   progress: Progress = iter,
                   watch: Optional[Watch] = None) -> Predictor:
     """Learn from models whose losses and accuracies are known.
 
-    A benchmark on which nothing can be learned (see `sigmoid.PROBLEMS`) is
+    A benchmark on which nothing can be learned (see `scaling_law.PROBLEMS`) is
     predicted by its mean accuracy, and its notes say so.
 
     Args:
         features (FeatureTable): Holds every model of `accuracies`.
-        accuracies (AccuracyTable): What was observed, `(M, B)`; models
-            without a score on a benchmark are left out of it.
+        accuracies (AccuracyTable): What was observed, `(M, B)`; the fit to
+            a benchmark leaves out models that were not run on it.
         families (Sequence[str]): Family of each model of `accuracies`.
         solver (Solver): One of `salience.SOLVERS` or your own.
-        fingerprint (str): Of the validation set the losses belong to.
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress.
         watch (Optional[Watch]): Is told of every fit.
 
     Raises:
-        InputError: If a model has no features or no family.
+        InputError: A model has no features or no family.
     """
     if len(families) != len(accuracies.models):
-        raise InputError('families', f'{len(accuracies.models)}, one a model',
+        raise InputError('families',
+                         f'{len(accuracies.models)}, one per model',
                          f'{len(families)}', 'Name the family of each model.')
     features = features.select(accuracies.models)
     groups = np.asarray(families)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
-        known = tuple(
-            _fit_one(features, accuracies, benchmark, groups, solver, seed,
-                     watch) for benchmark in progress(accuracies.benchmarks))
+        benchmarks = tuple(
+            _fit_benchmark(features, accuracies, benchmark, groups, solver,
+                           seed, watch)
+            for benchmark in progress(accuracies.benchmarks))
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
         'scipy': scipy.__version__
     }
-    return Predictor(features.units, features.uniform, fingerprint, known,
-                     versions, features.scored)
+    return Predictor(features.columns, benchmarks, versions)
 
 
-def _fit_one(features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
-             families: NDArray, solver: Solver, seed: int,
-             watch: Optional[Watch]) -> BenchmarkPredictor:
+def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
+                   benchmark: str, families: NDArray, solver: Solver,
+                   seed: int, watch: Optional[Watch]) -> BenchmarkPredictor:
     index = accuracies.benchmarks.index(benchmark)
     accuracy = accuracies.values[:, index]
     rows = np.flatnonzero(~np.isnan(accuracy))
     chance = float(accuracies.chance[index])
-    task = Task(features.values[rows], features.uniform, accuracy[rows],
-                chance, families[rows])
+    task = Task(features.values[rows], features.columns.uniform,
+                accuracy[rows], chance, families[rows])
     notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
                   for problem in task.problems)
     used: Solver = Constant() if notes else solver

@@ -1,11 +1,13 @@
 """Prediction intervals from models that were held out.
 
-Inside the capability scores seen in fitting: CV+ (Barber et al., "Predictive
-inference with the jackknife+", Annals of Statistics 49(1), 2021) over
-family-grouped folds. Outside: a forward back-test, the errors on the better
-models of a fit on the worse ones. Errors are pooled in standard units: their
-variance is a constant plus a part that grows with the squared slope of the
-curve, where an error of the score moves the accuracy most.
+Inside the range of capability scores that were fitted on: CV+ (Barber et al.,
+"Predictive inference with the jackknife+", Annals of Statistics 49(1), 2021)
+over family-grouped folds. Outside that range, a back-test widens the interval:
+a fit to the worse models predicts the better ones, and its errors count.
+
+Errors are pooled in standard deviations. Their variance is a constant plus a
+part that grows with the squared slope of the curve: where the curve is steep,
+an error of the score moves the accuracy most.
 """
 from dataclasses import dataclass
 
@@ -35,12 +37,12 @@ class Intervals:
             `n_models` times the repeats of the cross-validation.
         fold (NDArray): Which fold model made each error, `(N,)` integers.
         variance (NDArray): Of an error: the constant part, and the part per
-            squared slope (`SalienceModel.slope`). Shape `(2,)`.
+            squared slope (`SalienceModel.slopes`). Shape `(2,)`.
         backtest (NDArray): Absolute errors of the back-test, in standard
             deviations. Shape `(n_b,)`.
-        score_low (float): Lowest capability score fitted on, infinite if
-            there is none.
-        score_high (float): Highest one, negative infinite if there is none.
+        score_low (float): Lowest capability score of the models fitted on,
+            infinite without a model.
+        score_high (float): The highest, negative infinite without a model.
     """
     folds: SalienceModel
     n_models: int
@@ -51,9 +53,14 @@ class Intervals:
     score_low: float
     score_high: float
 
+    def __repr__(self) -> str:
+        return (f'Intervals({len(self.errors)} held-out errors of '
+                f'{self.n_models} models, {len(self.backtest)} of the '
+                'back-test)')
+
     def extrapolated(self, score: NDArray) -> NDArray:
         """Whether scores `(M,)` lie outside those fitted on."""
-        # The last bits of a score depend on what is predicted beside it.
+        # The last bits of a score depend on the models beside it.
         slack = 1e-9 * (self.score_high - self.score_low)
         return (score < self.score_low - slack) | (
             score > self.score_high + slack)
@@ -74,20 +81,20 @@ class Intervals:
             models were held out for the level, 0 and 1.
 
         Raises:
-            InputError: If the level is not in (0, 1).
+            InputError: The level is not in (0, 1).
         """
         if not 0 < level < 1:
             raise InputError('intervals', 'a level in (0, 1)', str(level),
                              'Give 0.9 for 90 % intervals.')
         by_fold = self.folds.predict(values)[self.fold]
         error = self.errors[:, None] * _deviation(
-            self.variance, self.folds.slope(values))[self.fold]
+            self.variance, self.folds.slopes(values))[self.fold]
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
         predicted = model.predict(values)
         half = _upper_quantile(self.backtest[:, None], level, len(
-            self.backtest)) * _deviation(self.variance, model.slope(values))
-        half = np.where(self.extrapolated(model.score(values)), half, 0)
+            self.backtest)) * _deviation(self.variance, model.slopes(values))
+        half = np.where(self.extrapolated(model.scores(values)), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -111,9 +118,10 @@ def _fit_variance(errors: NDArray, slope: NDArray) -> NDArray:
 
 
 def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
-    """The share `level (n + 1) / n` smallest along axis 0, else infinity.
+    """The quantile of CV+ along axis 0: a share `level (n + 1) / n` of all.
 
-    `n` is the number of values, or of models where each has several.
+    Infinite where that is more than there are. `n` is the number of values,
+    or of models where each model has several values.
     """
     rank = int(np.ceil(level * (n + 1) * len(values) / max(n, 1)))
     if not 0 < rank <= len(values):
@@ -134,9 +142,9 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
     fold, held_out = np.nonzero(~fit.masks)
     predicted = fit.folds.predict(task.values)[fold, held_out]
     errors = np.abs(predicted - task.accuracy[held_out])
-    slope = fit.folds.slope(task.values)[fold, held_out]
+    slope = fit.folds.slopes(task.values)[fold, held_out]
     variance = _fit_variance(errors, slope)
-    score = fit.model.score(task.values)
+    score = fit.model.scores(task.values)
     return Intervals(fit.folds, len(task.accuracy),
                      errors / _deviation(variance, slope), fold, variance,
                      _backtest(task, solver, seed, variance),
@@ -146,17 +154,24 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
 
 def _backtest(task: Task, solver: Solver, seed: int,
               variance: NDArray) -> NDArray:
-    """Standardised errors on the better models of a fit on the worse."""
+    """Fit to the worse models; return the errors on the better ones.
+
+    In standard deviations; empty if nothing can be fitted.
+    """
     worse = worse_models(task.values @ task.uniform)
-    part = task.take(worse)
+    part = task.select(worse)
     if part.problems:
         return np.zeros(0)
     model = solver.fit(part, fold_masks(part.families, seed)).model
-    return standardised_errors(model, task.take(~worse), variance)
+    return standardised_errors(model, task.select(~worse), variance)
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
-    """Models that the back-test fits on, bool, as `mean_loss`, `(n,)`."""
+    """The models that the back-test fits to, bool, `(n,)`.
+
+    Args:
+        mean_loss (NDArray): All-token loss of each model, `(n,)`.
+    """
     order = np.argsort(-mean_loss, kind='stable')
     worse = np.zeros(len(order), dtype=bool)
     worse[order[:round(len(order) * BACKTEST_SHARE)]] = True
@@ -165,12 +180,12 @@ def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
 
 def standardised_errors(model: SalienceModel, task: Task,
                         variance: NDArray) -> NDArray:
-    """Absolute errors of a model on models it has not seen, `(n,)`.
+    """Absolute errors on held-out models, in standard deviations, `(n,)`.
 
     Args:
-        model (SalienceModel): What predicts.
-        task (Task): The n models.
+        model (SalienceModel): Fitted to other models.
+        task (Task): The n held-out models.
         variance (NDArray): As in `Intervals`.
     """
     errors = np.abs(model.predict(task.values) - task.accuracy)
-    return errors / _deviation(variance, model.slope(task.values))
+    return errors / _deviation(variance, model.slopes(task.values))

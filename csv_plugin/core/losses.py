@@ -2,8 +2,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Optional
+from dataclasses import dataclass, replace
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,8 +39,8 @@ class TokenLosses:
     Raises:
         InputError: There is not one loss, id, entropy and rank per token,
             one of them is out of its range, entropies or ranks are not of
-            the scored tokens, the hash is none, or no text has that many
-            characters in that many bytes.
+            the scored tokens, the hash is malformed, or no text has that
+            many characters in that many bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
@@ -94,6 +94,10 @@ class TokenLosses:
     def _keep(self, field: str, where: str, array: NDArray) -> None:
         _check_shape(where, array, (len(self.spans), ))
         object.__setattr__(self, field, array)
+
+    def __repr__(self) -> str:
+        return (f'TokenLosses({self.text_id!r}, {self.n_scored} of '
+                f'{len(self.spans)} tokens scored)')
 
     @property
     def n_bytes(self) -> int:
@@ -191,10 +195,56 @@ class LossTable:
             _map_models(losses_by_model, target), offsets, np.array(n_chars),
             np.array(n_bytes), fingerprint)
 
+    def select(self, models: Sequence[str]) -> 'LossTable':
+        """The given models, in the given order.
+
+        Raises:
+            InputError: The table lacks a model, or it is given twice.
+        """
+        missing = [model for model in models if model not in self.models]
+        if missing:
+            raise InputError('losses', 'losses of every model',
+                             f'none of {missing[0]!r}',
+                             'Collect its losses or leave it out.')
+        rows = [self.models.index(model) for model in models]
+        return replace(self, models=tuple(models), losses=self.losses[rows])
+
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Tokens that every model scored in full. Shape `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
+
+    def __repr__(self) -> str:
+        return (f'LossTable({len(self.models)} models x '
+                f'{self.losses.shape[1]} tokens of {len(self.text_ids)} '
+                f'texts {self.fingerprint[:12]})')
+
+    def to_dict(self) -> dict[str, dict[str, list[Optional[float]]]]:
+        """Nats by model and text, None for unscored tokens."""
+        return {
+            model: {
+                text_id: [None if np.isnan(loss) else loss for loss in part]
+                for text_id, part in zip(self.text_ids, (
+                    losses.tolist()
+                    for losses in np.split(row, self.token_offsets[1:-1])))
+            }
+            for model, row in zip(self.models, self.losses)
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas table; pandas must be installed.
+
+        Returns:
+            pandas.DataFrame: A row per text and token, a column per model,
+            in nats; NaN where a token was not scored.
+        """
+        import pandas
+        texts = self.text_of_token()
+        token = np.arange(len(texts)) - self.token_offsets[texts]
+        ids = np.array(self.text_ids, dtype=object)[texts]
+        index = pandas.MultiIndex.from_arrays([ids, token],
+                                              names=['text_id', 'token'])
+        return pandas.DataFrame(self.losses.T, index, list(self.models))
 
     def text_of_token(self) -> NDArray[np.int64]:
         """Index of each token's text, 0..S-1. Shape `(T,)`."""
@@ -223,7 +273,7 @@ def _map_models(losses_by_model: Mapping[str, Sequence[TokenLosses]],
 
 def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
                       text_ids: Sequence[str], n_bytes: Sequence[int]) -> None:
-    """Refuse a model whose texts are not those of the first and the target."""
+    """Refuse a model whose texts are not those of the target."""
     first = next(iter(losses_by_model.values()))
     for model, texts in losses_by_model.items():
         if not len(texts) == len(text_ids) == len(n_bytes):
@@ -233,12 +283,12 @@ def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
                 'Score every text, in the order of the text ids.')
         for i, text in enumerate(texts):
             expected = (text_ids[i], first[i].n_chars, n_bytes[i])
-            found = (text.text_id, text.n_chars, text.n_bytes)
-            if found != expected:
+            actual = (text.text_id, text.n_chars, text.n_bytes)
+            if actual != expected:
                 raise InputError(
                     f'losses of {model!r}, text {i}',
                     'text {!r} of {} characters and {} bytes'.format(
-                        *expected), '{!r} of {} and {}'.format(*found),
+                        *expected), '{!r} of {} and {}'.format(*actual),
                     'Score the same texts, in the order of the text ids.')
 
 
@@ -259,7 +309,7 @@ def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
 
 def _check_each(where: str, sound: NDArray[np.bool_], expected: str,
                 values: NDArray) -> None:
-    """Name the first token whose value is not sound."""
+    """Refuse the first token whose value is not sound."""
     if not sound.all():
         token = int(np.argmin(sound))
         raise InputError(where, expected, f'{values[token]} at token {token}',
@@ -277,7 +327,7 @@ def _check_offsets(offsets: NDArray[np.int64]) -> None:
 
 def _check_lengths(text_ids: Sequence[str], n_chars: NDArray[np.int64],
                    n_bytes: NDArray[np.int64]) -> None:
-    """Refuse what no UTF-8 text can be: a character takes 1 to 4 bytes."""
+    """Refuse lengths of no UTF-8 text: a character takes 1 to 4 bytes."""
     possible = (n_chars <= n_bytes) & (n_bytes <= 4 * n_chars)
     for s in np.flatnonzero(~possible):
         raise InputError(

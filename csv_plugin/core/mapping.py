@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.spans import TokenSpans
 
 _EPS = np.finfo(np.float64).eps
@@ -37,6 +37,8 @@ class MappedLosses:
     scored_bytes: NDArray[np.int64]
     widths: NDArray[np.int64]
 
+    __repr__ = short_repr
+
     @property
     def fully_scored(self) -> NDArray[np.float64]:
         """`losses` with NaN where any byte of the token is unscored."""
@@ -47,9 +49,8 @@ class MappedLosses:
 class LossMap:
     """Algorithm 1 between two tokenizations, as a sparse operator.
 
-    Built once by `between` (one text) or `for_texts` (many), then called on
-    the losses of any number of models. The tokens of all texts stand in one
-    row, text after text.
+    Built once by `for_texts`, then called on the losses of any number of
+    models. The tokens of all texts stand in one row, text after text.
 
     A source token without bytes gives its whole loss to the target token
     that holds the byte it stands before, or the last byte at the end of the
@@ -65,8 +66,13 @@ class LossMap:
         source_offsets (NDArray): Source tokens of text `s` are
             `source_offsets[s]:source_offsets[s + 1]`. Shape `(S + 1,)`.
         target_offsets (NDArray): The same for target tokens.
-        conserves (NDArray): Texts that cannot lose loss: they have bytes,
-            and target tokens tile them. Shape `(S,)`, bool.
+        conserves (NDArray): Texts whose loss keeps its sum: they have
+            bytes, and target tokens tile them. Shape `(S,)`, bool.
+
+    >>> source = TokenSpans([0, 1], [1, 3], n_bytes=3)
+    >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)
+    >>> LossMap.for_texts([source], [target])([1.0, 4.0]).losses
+    array([3., 2.])
     """
     operator: csr_array
     source_widths: NDArray[np.int64]
@@ -75,18 +81,7 @@ class LossMap:
     target_offsets: NDArray[np.int64]
     conserves: NDArray[np.bool_]
 
-    @classmethod
-    def between(cls, source: TokenSpans, target: TokenSpans) -> 'LossMap':
-        """The map between two tokenizations of one text.
-
-        Args:
-            source (TokenSpans): Tokens whose losses are known.
-            target (TokenSpans): Tokens that receive them.
-
-        Raises:
-            InputError: The two are not spans of the same number of bytes.
-        """
-        return cls.for_texts([source], [target])
+    __repr__ = short_repr
 
     @classmethod
     def for_texts(cls, sources: Sequence[TokenSpans],
@@ -135,9 +130,9 @@ class LossMap:
             raise InputError('source losses', f'shape ({n},) or (M, {n})',
                              str(values.shape), 'Give every token one loss.')
         scored = ~np.isnan(values)
-        known = np.where(scored, values, 0)
-        mapped = self._spread(known)
-        self._assert_conserved(known, mapped)
+        filled = np.where(scored, values, 0)
+        mapped = self._spread(filled)
+        self._assert_conserved(filled, mapped)
         touched = self._spread(scored) > 0
         mapped[~touched & (self.target_widths > 0)] = np.nan
         # Spread like losses, widths come out as the bytes that are shared.
@@ -164,30 +159,6 @@ class LossMap:
             raise RuntimeError(
                 f'mapping changed the loss of text {broken[0][-1]} by '
                 f'{change[tuple(broken[0])]:g} nats; this is a bug')
-
-
-def map_losses(losses: ArrayLike, source: TokenSpans,
-               target: TokenSpans) -> MappedLosses:
-    """Algorithm 1 for one text and one model; see `LossMap`.
-
-    Args:
-        losses (ArrayLike): Nats, NaN for unscored tokens. Shape
-            `(n_source,)`.
-        source (TokenSpans): Tokens of `losses`.
-        target (TokenSpans): Tokens to map onto.
-
-    Returns:
-        MappedLosses: Losses of shape `(n_target,)`.
-
-    Raises:
-        InputError: The spans are of different texts, the shape is wrong or
-            a loss is infinite.
-
-    >>> map_losses([1.0, 4.0], TokenSpans([0, 1], [1, 3], 3),
-    ...            TokenSpans([0, 2], [2, 3], 3)).losses
-    array([3., 2.])
-    """
-    return LossMap.between(source, target)(losses)
 
 
 def loss_array(where: str, losses: ArrayLike) -> NDArray[np.float64]:
@@ -221,7 +192,7 @@ class _Tokens(NamedTuple):
     byte_offsets: NDArray[np.int64]
 
 
-# The share of a loss, the target token and the source token of each entry.
+# Of each entry: the share of a loss, its target token and source token.
 _Entries = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -263,7 +234,7 @@ def _holders(tokens: _Tokens,
              positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """The token that holds each byte, -1 where none does."""
     latest = np.searchsorted(tokens.starts, positions, side='right') - 1
-    # The end that is appended serves index -1: before every token.
+    # Index -1 stands before the first token; the appended 0 is its end.
     held = positions < np.append(tokens.ends, 0)[latest]
     return np.where(held, latest, -1)
 

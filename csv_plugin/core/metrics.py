@@ -134,7 +134,7 @@ def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
     arrays = [np.asarray(argument, np.float64) for argument in arguments]
     shapes = [array.shape for array in arrays]
     if len(shapes[0]) != 1 or len(set(shapes)) != 1:
-        raise InputError('metrics', 'arguments of one shape (n,)',
+        raise InputError('metrics', 'arguments of the same shape (n,)',
                          ' and '.join(str(shape) for shape in shapes),
                          'Give one number per model in every argument.')
     table = np.stack(arrays)

@@ -1,10 +1,36 @@
-"""Predicted accuracies, with what must be known to read them."""
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+"""Predicted accuracies beside the real ones, and reasons for gaps."""
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_unique, shortened
+
+#: What `Predictions.missing` calls the real accuracy; no method has the name.
+REAL = 'real'
+#: What the predictions of a single predictor are called.
+PREDICTED = 'predicted'
+
+_MARKS = ('extrapolated', 'in_sample')
+_CUBES = ('values', 'low', 'high', *_MARKS)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Stands where a value should be, and says why there is none.
+
+    Args:
+        reason (str): One line, for the user.
+    """
+    reason: str
+
+
+#: Why a predictor says nothing about a benchmark.
+UNKNOWN_BENCHMARK = Missing('the predictor does not know the benchmark')
 
 
 @dataclass(frozen=True)
@@ -31,75 +57,339 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionTable:
-    """Predicted accuracies of M models on B benchmarks.
+class Predictions:
+    """Accuracies of M models on B benchmarks as P methods predict them.
+
+    All accuracies are fractions.
 
     Args:
-        models (tuple[str, ...]): M names.
-        benchmarks (tuple[str, ...]): B names.
-        values (NDArray): Fractions, shape `(M, B)`; so are `low`, `high`.
-        low (NDArray): Lower ends of the intervals.
-        high (NDArray): Upper ends of the intervals.
-        extrapolated (NDArray): Shape `(M, B)`, see `Prediction`.
-        in_sample (NDArray): Shape `(M, B)`, see `Prediction`.
-        level (float): Level of the intervals.
+        models (tuple[str, ...]): M names, unique.
+        benchmarks (tuple[str, ...]): B names, unique.
+        methods (tuple[str, ...]): P names of what predicts, unique and not
+            `REAL`; the main one first.
+        values (NDArray): NaN where a method says nothing. `(M, B, P)`.
+        low (NDArray): Lower ends of the intervals, `(M, B, P)`.
+        high (NDArray): Upper ends of the intervals, `(M, B, P)`.
+        extrapolated (NDArray): See `Prediction`; bool, `(M, B, P)`.
+        in_sample (NDArray): See `Prediction`; bool, `(M, B, P)`.
+        real (NDArray): Observed accuracies, NaN where not known, `(M, B)`.
+        level (float): Level of the intervals; NaN where it is not known.
+        missing (Mapping): By model, benchmark and method (or `REAL`), why
+            there is no value; not every gap needs to have a reason.
+
+    Raises:
+        InputError: A name occurs twice, or a shape does not fit.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    values: NDArray
-    low: NDArray
-    high: NDArray
-    extrapolated: NDArray
-    in_sample: NDArray
+    methods: tuple[str, ...]
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    extrapolated: NDArray[np.bool_]
+    in_sample: NDArray[np.bool_]
+    real: NDArray[np.float64]
     level: float
+    missing: Mapping[tuple[str, str, str], Missing] = field(
+        default_factory=lambda: MappingProxyType({}))
 
-    _ARRAYS: ClassVar = ('values', 'low', 'high', 'extrapolated', 'in_sample')
+    def __post_init__(self) -> None:
+        check_unique('models of predictions', self.models)
+        check_unique('benchmarks of predictions', self.benchmarks)
+        check_unique('predictors', (REAL, *self.methods))
+        shape = len(self.models), len(self.benchmarks), len(self.methods)
+        for part in (*_CUBES, REAL):
+            expected = shape[:2] if part == REAL else shape
+            if getattr(self, part).shape != expected:
+                raise InputError(
+                    f'Predictions.{part}', f'shape {expected}',
+                    str(getattr(self, part).shape),
+                    'Give one value per model, benchmark and method.')
 
-    def at(self, model: str, benchmark: str) -> Prediction:
-        """The prediction of one model on one benchmark.
+    def __repr__(self) -> str:
+        methods = shortened(', '.join(self.methods), 100)
+        level = '' if np.isnan(self.level) else f'; {self.level:.0%} intervals'
+        return (f'Predictions({len(self.models)} models x '
+                f'{len(self.benchmarks)} benchmarks by {methods}{level})')
+
+    @classmethod
+    def of_method(cls, models: Sequence[str], benchmarks: Sequence[str],
+                  columns: Mapping[str,
+                                   NDArray], level: float) -> 'Predictions':
+        """Predictions of a single predictor, without real accuracies.
+
+        Args:
+            models (Sequence[str]): M names.
+            benchmarks (Sequence[str]): B names.
+            columns (Mapping): `values`, `low`, `high`, `extrapolated` and
+                `in_sample`, each of shape `(M, B)`.
+            level (float): Level of the intervals.
+        """
+        cubes: dict[str, Any] = {
+            part: columns[part][:, :, None]
+            for part in _CUBES
+        }
+        real = np.full((len(models), len(benchmarks)), np.nan)
+        return cls(
+            tuple(models),
+            tuple(benchmarks), (PREDICTED, ),
+            real=real,
+            level=level,
+            **cubes)
+
+    @classmethod
+    def side_by_side(
+        cls,
+        by_method: Mapping[str, Optional['Predictions']],
+        models: Sequence[str],
+        benchmarks: Sequence[str],
+        missing: Mapping[tuple[str, str, str], Missing] = MappingProxyType({})
+    ) -> 'Predictions':
+        """Predictions of several predictors, without real accuracies.
+
+        Args:
+            by_method (Mapping): Predictions of one method each, at one
+                level, by the name to call it; None of a method that says
+                nothing at all.
+            models (Sequence[str]): Models to hold.
+            benchmarks (Sequence[str]): Benchmarks to hold.
+            missing (Mapping): Why cells have no value, as in the class; a
+                benchmark that a method does not know has a reason already.
+        """
+        shape = len(models), len(benchmarks), len(by_method)
+        cubes: dict[str, Any] = {
+            part:
+            np.zeros(shape, bool) if part in _MARKS else np.full(
+                shape, np.nan)
+            for part in _CUBES
+        }
+        reasons, levels = {}, []
+        for p, (method, table) in enumerate(by_method.items()):
+            if table is None:
+                continue
+            levels.append(table.level)
+            rows = [m for m, name in enumerate(models) if name in table.models]
+            places = [table.models.index(models[m]) for m in rows]
+            for b, name in enumerate(benchmarks):
+                if name in table.benchmarks:
+                    column = table.benchmarks.index(name)
+                    for part, cube in cubes.items():
+                        values = getattr(table, part)
+                        cube[rows, b, p] = values[places, column, 0]
+                else:
+                    reasons.update({
+                        (model, name, method): UNKNOWN_BENCHMARK
+                        for model in models
+                    })
+        return cls(
+            tuple(models),
+            tuple(benchmarks),
+            tuple(by_method),
+            real=np.full(shape[:2], np.nan),
+            level=levels[0] if levels else np.nan,
+            missing={
+                **reasons,
+                **missing
+            },
+            **cubes)
+
+    @classmethod
+    def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
+        """The models of all tables; benchmarks, methods and level agree."""
+        parts: dict[str, Any] = {
+            part: np.concatenate([getattr(table, part) for table in tables])
+            for part in (*_CUBES, REAL)
+        }
+        return replace(
+            tables[0],
+            models=tuple(model for table in tables for model in table.models),
+            missing={
+                cell: reason
+                for table in tables
+                for cell, reason in table.missing.items()
+            },
+            **parts)
+
+    def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
+        """The same predictions beside observed accuracies.
+
+        Args:
+            accuracies (AccuracyTable): Of these models and benchmarks and
+                perhaps more, in any order.
 
         Raises:
-            ValueError: If the table has no such model or benchmark.
+            InputError: The table lacks a model or a benchmark.
         """
-        cell = self.models.index(model), self.benchmarks.index(benchmark)
+        table = accuracies.select(self.models, self.benchmarks)
+        return replace(self, real=table.values)
+
+    def select(self,
+               models: Optional[Sequence[str]] = None,
+               benchmarks: Optional[Sequence[str]] = None,
+               methods: Optional[Sequence[str]] = None) -> 'Predictions':
+        """The given models, benchmarks and methods, in the given order.
+
+        Args:
+            models (Optional[Sequence[str]]): Names; all by default.
+            benchmarks (Optional[Sequence[str]]): Names; all by default.
+            methods (Optional[Sequence[str]]): Names; all by default.
+
+        Raises:
+            InputError: The table lacks a name.
+        """
+        chosen: dict[str, Any] = {
+            'models':
+            self.models if models is None else tuple(models),
+            'benchmarks':
+            self.benchmarks if benchmarks is None else tuple(benchmarks),
+            'methods':
+            self.methods if methods is None else tuple(methods)
+        }
+        index = np.ix_(*([self._place(axis, name) for name in names]
+                         for axis, names in chosen.items()))
+        cubes: dict[str, Any] = {
+            part: getattr(self, part)[index]
+            for part in _CUBES
+        }
+        kept = [{*names} for names in chosen.values()]
+        return replace(
+            self,
+            real=self.real[index[0][:, :, 0], index[1][:, :, 0]],
+            missing={
+                cell: reason
+                for cell, reason in self.missing.items()
+                if cell[0] in kept[0] and cell[1] in kept[1] and (
+                    cell[2] == REAL or cell[2] in kept[2])
+            },
+            **chosen,
+            **cubes)
+
+    def at(self,
+           model: str,
+           benchmark: str,
+           method: Optional[str] = None) -> Union[Prediction, Missing]:
+        """One prediction, or why there is none.
+
+        Args:
+            model (str): One of `models`.
+            benchmark (str): One of `benchmarks`.
+            method (Optional[str]): One of `methods`, by default the first.
+
+        Raises:
+            InputError: The table lacks a name.
+        """
+        method = self.methods[0] if method is None else method
+        cell = (self._place('models',
+                            model), self._place('benchmarks', benchmark),
+                self._place('methods', method))
+        if np.isnan(self.values[cell]):
+            return self.missing.get((model, benchmark, method),
+                                    Missing('no prediction'))
         return Prediction(
             float(self.values[cell]), float(self.low[cell]),
             float(self.high[cell]), self.level, bool(self.extrapolated[cell]),
             bool(self.in_sample[cell]))
 
-    def select(self, models: Sequence[str]) -> 'PredictionTable':
-        """The rows of some models, in their order.
+    def real_at(self, model: str, benchmark: str) -> Union[float, Missing]:
+        """The observed accuracy, or why there is none.
 
         Raises:
-            ValueError: If the table has no such model.
+            InputError: The table lacks a name.
         """
-        rows = [self.models.index(model) for model in models]
-        return replace(
-            self, models=tuple(models),
-            **{part: getattr(self, part)[rows]
-               for part in self._ARRAYS})  # yapf: disable
+        accuracy = self.real[self._place('models', model),
+                             self._place('benchmarks', benchmark)]
+        if np.isnan(accuracy):
+            return self.missing.get((model, benchmark, REAL),
+                                    Missing('no real accuracy'))
+        return float(accuracy)
 
-    def on(self, benchmarks: Sequence[str]) -> 'PredictionTable':
-        """The columns of some benchmarks, NaN for those it does not know."""
-        shape = len(self.models), len(benchmarks)
-        parts: dict[str, Any] = {
-            part:
-            np.zeros(shape, bool)
-            if getattr(self, part).dtype == bool else np.full(shape, np.nan)
-            for part in self._ARRAYS
+    def difference(self, method: str) -> NDArray[np.float64]:
+        """Predicted minus real accuracy, NaN without either. `(M, B)`."""
+        return self.values[:, :, self._place('methods', method)] - self.real
+
+    def held_out(self, method: str) -> NDArray[np.bool_]:
+        """Cells with a prediction and an accuracy that was not fitted on.
+
+        Returns:
+            NDArray: Shape `(M, B)`.
+        """
+        in_sample = self.in_sample[:, :, self._place('methods', method)]
+        return ~np.isnan(self.difference(method)) & ~in_sample
+
+    def mean_difference(self, method: str) -> NDArray[np.float64]:
+        """Mean absolute difference on held-out models; NaN of none. `(B,)`."""
+        sizes = np.abs(self.difference(method))
+        held_out = self.held_out(method)
+        totals = np.where(held_out, sizes, 0).sum(axis=0)
+        return np.divide(
+            totals,
+            held_out.sum(axis=0),
+            out=np.full(len(totals), np.nan),
+            where=held_out.any(axis=0))
+
+    def covered(self, method: str) -> NDArray[np.bool_]:
+        """Held-out cells whose interval holds the real accuracy. `(M, B)`."""
+        p = self._place('methods', method)
+        inside = (self.low[:, :, p] <= self.real) & (
+            self.real <= self.high[:, :, p])
+        return inside & self.held_out(method)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One record for every model, benchmark and method, in this order.
+
+        Yields:
+            dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
+            `high` (fractions, None where not known), `extrapolated`,
+            `in_sample` and `missing`, the reasons.
+        """
+        for model in self.models:
+            for benchmark in self.benchmarks:
+                for method in self.methods:
+                    yield self._record(model, benchmark, method)
+
+    def _record(self, model: str, benchmark: str,
+                method: str) -> dict[str, Any]:
+        real = self.real_at(model, benchmark)
+        cell = self.at(model, benchmark, method)
+        reasons = [
+            self.missing[model, benchmark, column].reason
+            for column in (REAL, method)
+            if (model, benchmark, column) in self.missing
+        ]
+        values = vars(cell) if isinstance(cell, Prediction) else {}
+        return {
+            'model': model,
+            'benchmark': benchmark,
+            'method': method,
+            REAL: None if isinstance(real, Missing) else real,
+            'predicted': values.get('value'),
+            'low': values.get('low'),
+            'high': values.get('high'),
+            'extrapolated': values.get('extrapolated'),
+            'in_sample': values.get('in_sample'),
+            'missing': '; '.join(reasons),
         }
-        for column, benchmark in enumerate(benchmarks):
-            if benchmark in self.benchmarks:
-                known = self.benchmarks.index(benchmark)
-                for part, array in parts.items():
-                    array[:, column] = getattr(self, part)[:, known]
-        return replace(self, benchmarks=tuple(benchmarks), **parts)
 
-    @classmethod
-    def concatenate(cls,
-                    tables: Sequence['PredictionTable']) -> 'PredictionTable':
-        """One table of the models of all; benchmarks and level agree."""
-        return replace(
-            tables[0], models=sum((table.models for table in tables), ()),
-            **{part: np.concatenate([getattr(t, part) for t in tables])
-               for part in cls._ARRAYS})  # yapf: disable
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold: the level and all records."""
+        return {
+            'level': None if np.isnan(self.level) else self.level,
+            'predictions': list(self.records())
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas table of the records; pandas must be installed.
+
+        Returns:
+            pandas.DataFrame: One row for every model, benchmark and method.
+        """
+        import pandas
+        return pandas.DataFrame(list(self.records()))
+
+    def _place(self, axis: str, name: str) -> int:
+        names: tuple[str, ...] = getattr(self, axis)
+        if name not in names:
+            raise InputError('predictions', f'one of the {axis} '
+                             f'{", ".join(names)}', repr(name),
+                             'Correct the name.')  # yapf: disable
+        return names.index(name)

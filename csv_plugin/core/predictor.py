@@ -1,20 +1,24 @@
 """Predicted accuracies from losses: a dot product and a curve."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, TokenColumns
+from csv_plugin.core.conventions import InputError, shortened
+from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.predictions import PredictionTable
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
+
+#: What a prediction is made of: the columns themselves, losses on the target
+#: tokens, or the dumps of models, whatever their tokens, by model.
+Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,7 @@ class BenchmarkPredictor:
         penalty (float): Shrinkage toward uniform, infinite for uniform.
         cv_mse (float): Mean squared error on held-out families; NaN if
             nothing could be held out.
-        model (SalienceModel): Eq. 1 and Eq. 2.
+        model (SalienceModel): Salience weights and the curve.
         intervals (Intervals): See `intervals`.
         notes (tuple[str, ...]): What a user should know.
     """
@@ -45,33 +49,51 @@ class BenchmarkPredictor:
     intervals: Intervals
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return (f'BenchmarkPredictor({self.benchmark}: {self.solver}, '
+                f'{len(self.fit_models)} models fitted)')
+
+    def predict(self, values: NDArray, level: float) -> dict[str, NDArray]:
+        """Predictions of M models with features `(M, K)`.
+
+        Args:
+            values (NDArray): Feature columns, `(M, K)`.
+            level (float): Level of the intervals, in (0, 1).
+
+        Returns:
+            dict[str, NDArray]: `values`, `low`, `high` and `extrapolated`
+            as in `Predictions`, each `(M,)`.
+        """
+        low, high = self.intervals.bounds(self.model, values, level)
+        return {
+            'values': self.model.predict(values),
+            'low': low,
+            'high': high,
+            'extrapolated':
+            self.intervals.extrapolated(self.model.scores(values))
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """Predicts the accuracies of models from their losses.
 
     Args:
-        units (tuple[str, ...]): Names of the K feature columns.
-        uniform (NDArray): Coefficients of the all-token loss, `(K,)`.
-        fingerprint (str): Of the validation set the losses belong to.
+        columns (Columns): The K feature columns, and the texts.
         benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
         versions (Mapping[str, str]): Package versions at training.
-        scored (Optional[NDArray]): Tokens that the features count, bool,
-            `(T,)`; None where they were not made from tokens.
-        targets (Optional[TargetTokens]): The T tokens.
+        targets (Optional[TargetTokens]): The T tokens that losses are
+            mapped onto; None if it was not made from tokens.
         matrix (Optional[csc_array]): What a nat of a token adds to each
             column, `(T, K)`; see `TokenColumns`.
 
     Raises:
-        InputError: If there is no benchmark, or the parts about tokens do
-            not fit each other.
+        InputError: There is no benchmark, or the parts about tokens do not
+            fit each other.
     """
-    units: tuple[str, ...]
-    uniform: NDArray
-    fingerprint: str
+    columns: Columns
     benchmarks: tuple[BenchmarkPredictor, ...]
     versions: Mapping[str, str]
-    scored: Optional[NDArray] = None
     targets: Optional[TargetTokens] = None
     matrix: Optional[csc_array] = None
 
@@ -80,185 +102,169 @@ class Predictor:
             raise InputError('predictor', 'a benchmark or more', 'none',
                              'Give accuracies on a benchmark.')
         if self.targets is not None:
-            n_tokens = len(self._columns().scored)
+            n_tokens = self._token_columns().matrix.shape[0]
+            fingerprint = self.columns.fingerprint
             if (self.targets.n_tokens,
-                    self.targets.fingerprint) != (n_tokens, self.fingerprint):
+                    self.targets.fingerprint) != (n_tokens, fingerprint):
                 raise InputError(
                     'predictor', f'{n_tokens} target tokens of the texts '
-                    f'{self.fingerprint}', f'{self.targets.n_tokens} of '
+                    f'{fingerprint}', f'{self.targets.n_tokens} of '
                     f'{self.targets.fingerprint}',
                     'Use the tokens that the features were made of.')
 
-    def _columns(self) -> TokenColumns:
-        if self.matrix is None or self.scored is None:
-            raise InputError(
-                'predictor', 'feature columns that were made from tokens',
-                'columns of a table',
-                'Give features to predict(), or train on token losses.')
-        return TokenColumns(self.units, self.matrix, self.uniform, self.scored)
+    def __repr__(self) -> str:
+        names = shortened(', '.join(self.names), 50)
+        fitted = {
+            model
+            for part in self.benchmarks
+            for model in part.fit_models
+        }
+        return (f'Predictor({len(self.names)} benchmarks: {names};\n'
+                f'  fitted to {len(fitted)} models;\n'
+                f'  {self.columns})')
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the benchmarks."""
+        return tuple(part.benchmark for part in self.benchmarks)
+
+    def benchmark(self, name: str) -> BenchmarkPredictor:
+        """The part that predicts one benchmark.
+
+        Raises:
+            InputError: The predictor does not know the benchmark.
+        """
+        if name not in self.names:
+            raise InputError('predictor',
+                             f'one of the benchmarks {list(self.names)}',
+                             repr(name),
+                             'Train a predictor on its accuracies.')
+        return self.benchmarks[self.names.index(name)]
 
     def with_tokens(self, targets: TargetTokens,
-                    columns: TokenColumns) -> 'Predictor':
-        """The same predictor, able to `predict_losses`.
+                    source: TokenColumns) -> 'Predictor':
+        """The same predictor, able to predict from token losses.
 
         Args:
             targets (TargetTokens): The tokens that losses are mapped onto.
-            columns (TokenColumns): What the features were made by.
+            source (TokenColumns): What the features were made by.
 
         Raises:
-            InputError: If they are not those of the training.
+            InputError: They are not those of the training.
         """
-        self._check_units(columns.units)
-        self._check_scored(columns.scored)
-        return replace(self, targets=targets, matrix=columns.matrix)
+        source.columns.check_same(self.columns)
+        return replace(self, targets=targets, matrix=source.matrix)
 
-    def token_weights(self, benchmark: str) -> NDArray:
-        """Salience weight of every token, `(T,)`; uniform is 1 (Eq. 1).
-
-        NaN for tokens that the training did not count.
-
-        Raises:
-            InputError: If the predictor does not know the benchmark, or was
-                not made from tokens.
-        """
-        matrix = self._columns().matrix
-        weights = matrix @ self._known(benchmark).model.coefficients
-        per_nat = matrix @ self.uniform
-        counted = per_nat != 0
-        return np.divide(
-            weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
-
-    def features(self, losses: Mapping[str, Sequence[TokenLosses]],
-                 fingerprint: str) -> FeatureTable:
-        """The columns of models from their token losses, `(M, K)`.
-
-        Scored: the target tokens that the training counted, all of which
-        every model must have.
-
-        Args:
-            losses (Mapping): Each model's losses in nats on the texts, such
-                as those of its dump, in any order.
-            fingerprint (str): Of the validation set they come from.
-
-        Raises:
-            InputError: If the predictor was not made from tokens, the
-                fingerprint or a text is another, a text is missing, or a
-                token that the training counted is unscored.
-        """
-        self._check_fingerprint(fingerprint)
-        columns = self._columns()
-        if self.targets is None:
-            raise InputError('predictor', 'the tokens of the training', 'none',
-                             'Give it tokens by with_tokens().')
-        return columns.features(self.targets.table(losses))
-
-    def predict_losses(self,
-                       losses: Mapping[str, Sequence[TokenLosses]],
-                       fingerprint: str,
-                       level: float = 0.9) -> PredictionTable:
-        """Predict models from their token losses, whatever their tokens.
-
-        Args and errors as in `features` and `predict`.
-        """
-        return self.predict(
-            self.features(losses, fingerprint), fingerprint, level)
-
-    def weights(self, benchmark: str) -> NDArray:
+    def weights(self, benchmark: str) -> NDArray[np.float64]:
         """Salience weight of every unit, shape `(K,)`; uniform is 1.
 
         NaN for columns that have no part in the all-token loss, such as
         directions of a scoring LM.
 
         Raises:
-            InputError: If the predictor does not know the benchmark.
+            InputError: The predictor does not know the benchmark.
         """
-        used = np.where(self.uniform == 0, np.nan, self.uniform)
-        return self._known(benchmark).model.coefficients / used
+        uniform = self.columns.uniform
+        used = np.where(uniform == 0, np.nan, uniform)
+        return self.benchmark(benchmark).model.coefficients / used
 
-    def _known(self, benchmark: str) -> BenchmarkPredictor:
-        for known in self.benchmarks:
-            if known.benchmark == benchmark:
-                return known
-        raise InputError(
-            'predictor', 'one of the benchmarks '
-            f'{[known.benchmark for known in self.benchmarks]}',
-            repr(benchmark), 'Train a predictor on its accuracies.')
+    def token_weights(self, benchmark: str) -> NDArray[np.float64]:
+        """Salience weight of every token, `(T,)`; uniform is 1.
 
-    def predict(self,
-                features: FeatureTable,
-                fingerprint: str,
-                level: float = 0.9) -> PredictionTable:
+        NaN for tokens that the training did not count.
+
+        Raises:
+            InputError: The predictor does not know the benchmark, or was
+                not made from tokens.
+        """
+        matrix = self._token_columns().matrix
+        weights = matrix @ self.benchmark(benchmark).model.coefficients
+        per_nat = matrix @ self.columns.uniform
+        counted = per_nat != 0
+        return np.divide(
+            weights, per_nat, where=counted, out=np.full(len(counted), np.nan))
+
+    def loss_table(self, dumps: Mapping[str, TokenLossDump]) -> LossTable:
+        """Losses of models on the predictor's own tokens (Algorithm 1).
+
+        Scored: the target tokens all of whose bytes the model scored.
+
+        Args:
+            dumps (Mapping): The dump of each model, by its name.
+
+        Raises:
+            InputError: The predictor was not made from tokens, a dump is of
+                other texts, or it lacks one of them.
+        """
+        self._token_columns()
+        if self.targets is None:
+            raise InputError('predictor', 'the tokens of the training', 'none',
+                             'Give it tokens by with_tokens().')
+        for dump in dumps.values():
+            self.columns.check_texts(dump.info.fingerprint)
+        return self.targets.table({
+            model: dump.texts
+            for model, dump in dumps.items()
+        })
+
+    def features(self, losses: Losses) -> FeatureTable:
+        """The feature columns of models, `(M, K)`.
+
+        Scored: the target tokens that the training counted, all of which
+        every model must have.
+
+        Args:
+            losses (Losses): A table of these columns, built with
+                `columns.scored` of this predictor if they were made from
+                tokens; losses in nats on its target tokens; or dumps.
+
+        Raises:
+            InputError: The predictor was not made from tokens; the texts,
+                the columns or the tokens are not those of the training; a
+                text is missing, or a token that the training counted is
+                unscored.
+        """
+        if isinstance(losses, FeatureTable):
+            losses.columns.check_same(self.columns)
+            return losses
+        if not isinstance(losses, LossTable):
+            losses = self.loss_table(losses)
+        elif self.targets is not None:
+            self.columns.check_texts(losses.fingerprint)
+            self.targets.check_table(losses)
+        return self._token_columns().features(losses)
+
+    def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
         Args:
-            features (FeatureTable): The columns that were fitted on, built
-                with `scored` of this predictor if made from tokens.
-            fingerprint (str): Of the validation set they come from.
+            losses (Losses): As in `features`.
             level (float): Level of the intervals, in (0, 1).
 
+        Returns:
+            Predictions: Of one method; real accuracies are not known.
+
         Raises:
-            InputError: If the fingerprint, the columns or the tokens that
-                they count are not those of the training, or the level is
-                not in (0, 1).
+            InputError: As in `features`, or the level is not in (0, 1).
         """
-        self._check(features, fingerprint)
-        cells = [
-            _predict_one(known, features, level) for known in self.benchmarks
+        features = self.features(losses)
+        parts = [
+            dict(
+                part.predict(features.values, level),
+                in_sample=np.isin(features.models, part.fit_models))
+            for part in self.benchmarks
         ]
-        parts = (np.stack(part, axis=1) for part in zip(*cells))
-        return PredictionTable(
-            features.models,
-            tuple(b.benchmark for b in self.benchmarks),
-            level=level,
-            **dict(zip(PredictionTable._ARRAYS, parts)))
+        columns = {
+            name: np.stack([part[name] for part in parts], axis=1)
+            for name in parts[0]
+        }
+        return Predictions.of_method(features.models, self.names, columns,
+                                     level)
 
-    def _check(self, features: FeatureTable, fingerprint: str) -> None:
-        self._check_fingerprint(fingerprint)
-        self._check_units(features.units)
-        self._check_scored(features.scored)
-
-    def _check_fingerprint(self, fingerprint: str) -> None:
-        if fingerprint != self.fingerprint:
+    def _token_columns(self) -> TokenColumns:
+        if self.matrix is None or self.columns.scored is None:
             raise InputError(
-                'predictor',
-                f'losses on the validation set {self.fingerprint}',
-                f'the validation set {fingerprint}',
-                'Collect losses on the texts of the training, or train anew.')
-
-    def _check_units(self, units: tuple[str, ...]) -> None:
-        if units != self.units:
-            theirs, ours = next(
-                pair for pair in zip_longest(units, self.units)
-                if pair[0] != pair[1])
-            raise InputError(
-                'predictor', f'the {len(self.units)} feature columns of the '
-                'training, in their order', f'{len(units)} columns, '
-                f'{theirs!r} in the place of {ours!r}',
-                'Build the features as they were built for the training.')
-
-    def _check_scored(self, scored: Optional[NDArray]) -> None:
-        if not _same_tokens(scored, self.scored):
-            raise InputError(
-                'predictor', 'features of the tokens that the training '
-                f'counted, {_count(self.scored)}', f'{_count(scored)}, or '
-                'others', 'Build the features with scored=predictor.scored.')
-
-
-def _same_tokens(one: Optional[NDArray], other: Optional[NDArray]) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
-
-
-def _count(scored: Optional[NDArray]) -> str:
-    return 'none' if scored is None else str(np.count_nonzero(scored))
-
-
-def _predict_one(known: BenchmarkPredictor, features: FeatureTable,
-                 level: float) -> tuple[NDArray, ...]:
-    """Columns of a `PredictionTable`, each of shape `(M,)`."""
-    model, intervals = known.model, known.intervals
-    low, high = intervals.bounds(model, features.values, level)
-    return (model.predict(features.values), low, high,
-            intervals.extrapolated(model.score(features.values)),
-            np.isin(features.models, known.fit_models))
+                'predictor', 'feature columns that were made from tokens',
+                'columns of a table',
+                'Give features to predict(), or train on token losses.')
+        return TokenColumns(self.columns, self.matrix)

@@ -1,283 +1,340 @@
-"""Eq. 2, the downstream scaling law, and its Levenberg-Marquardt fit (Eq. 4).
+"""Eq. 2, the downstream scaling law, its slope, and its fit (Eq. 4).
 
 `accuracy = floor + (1 - floor) / (1 + exp(-alpha (score - beta)))`. The
 capability score is a weighted *loss* (Eq. 1), so a benchmark that improves
-as models improve has a negative `alpha`.
+as models improve has a negative `alpha`. Source: Ge et al., ACL 2025, arXiv
+2506.13216.
 """
-from dataclasses import dataclass
-from typing import Optional
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares, minimize_scalar
 from scipy.special import expit, logit
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import short_repr
 
-#: Accuracies this close to chance (or below it) carry no signal.
+#: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02
 
-#: Why a fit cannot be trusted, by the code that `SigmoidFit.problems` holds.
+#: Why no curve can be fitted or trusted, in words, by the names that
+#: `diagnose` returns.
 PROBLEMS = {
-    'too_few_models': 'fewer than 3 models with a score',
+    'too_few_models': 'fewer than 3 models with an accuracy',
     'constant_score': 'all models have the same capability score',
     'constant_accuracy': 'all models have the same accuracy',
     'at_chance': f'no model is more than {CHANCE_MARGIN} above chance',
     'slope_sign': 'accuracy rises with the loss',
 }
 
+#: Steps after which a regression is taken as it is.
+MAX_STEPS = 50
+#: Numbers in the products of design columns that are in memory at a time.
+PRODUCTS = 2**20
+#: A problem whose damping has grown this far cannot be improved any more.
+MAX_DAMPING = 1e6
 
-def accuracy_at(logit: ArrayLike, floor: ArrayLike) -> NDArray:
-    """The curve of Eq. 2 over its exponent, `alpha (score - beta)`.
+
+def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
+    """Eq. 2 over its exponent, `alpha (score - beta)`.
 
     Args:
-        logit (ArrayLike): Exponent, any shape.
-        floor (ArrayLike): Fractions; broadcasts.
+        exponent (ArrayLike): Any shape.
+        floor (ArrayLike): Accuracy at infinitely bad scores, a fraction;
+            broadcasts.
 
     Returns:
-        NDArray: Accuracies, fractions, broadcast shape.
+        NDArray: Accuracies, fractions in the broadcast shape.
+
+    >>> accuracy_at([-900, 0], 0.25)
+    array([0.25 , 0.625])
     """
     floor = np.asarray(floor)
-    return floor + (1 - floor) * expit(logit)
+    return floor + (1 - floor) * expit(exponent)
 
 
-def scaling_law(score: ArrayLike, alpha: ArrayLike, beta: ArrayLike,
-                floor: ArrayLike) -> NDArray:
-    """Accuracy at a capability score (Eq. 2).
+def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
+    """Derivative of Eq. 2 in its exponent: accuracy per unit of exponent.
 
-    Args:
-        score (ArrayLike): Capability scores, nats per character or any
-            unit.
-        alpha (ArrayLike): Slope, per unit of score; broadcasts, as do
-            `beta` (the score half-way up, unit of the score) and `floor`
-            (accuracy far out on the bad side, a fraction).
+    Args and shapes as in `accuracy_at`.
 
-    Returns:
-        NDArray: Fractions in 0..1, broadcast shape.
-
-    >>> float(scaling_law(2.0, -3.0, 2.0, 0.25))
-    0.625
+    >>> slope_at([-900, 0], 0.25)
+    array([0.    , 0.1875])
     """
-    distance = np.asarray(score) - np.asarray(beta)
-    return accuracy_at(np.asarray(alpha) * distance, floor)
+    share = expit(exponent)
+    return (1 - np.asarray(floor)) * share * (1 - share)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One benchmark's scaling law.
+    """Eq. 2 with its parameters, or a stack of such curves.
 
     Args:
-        alpha (float): Slope per unit of score.
-        beta (float): Score half-way between the floor and 1.
-        floor (float): Accuracy at infinitely bad scores, a fraction.
-    """
-    alpha: float
-    beta: float
-    floor: float
+        alpha (NDArray): Slope per unit of score, shape `(...)`.
+        beta (NDArray): Score half-way between the floor and 1, `(...)`.
+        floor (NDArray): Accuracy at infinitely bad scores, a fraction,
+            `(...)`.
 
-    def __call__(self, score: NDArray) -> NDArray:
-        """Accuracies of shape of `score`, fractions (Eq. 2)."""
-        return scaling_law(score, self.alpha, self.beta, self.floor)
+    >>> Curve(-3.0, 2.0, 0.25).accuracies(np.array([2.0]))
+    array([0.625])
+    """
+    alpha: NDArray
+    beta: NDArray
+    floor: NDArray
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            values = np.asarray(getattr(self, part.name), dtype=np.float64)
+            object.__setattr__(self, part.name, values)
+
+    def __repr__(self) -> str:
+        if self.alpha.ndim:
+            return f'Curve(stack of shape {self.alpha.shape})'
+        return f'Curve({self.alpha:.6g}, {self.beta:.6g}, {self.floor:.6g})'
+
+    def exponents(self, scores: NDArray) -> NDArray:
+        """`alpha (score - beta)` for M scores of each curve.
+
+        Args:
+            scores (NDArray): Capability scores, `(..., M)` or `(M,)`.
+
+        Returns:
+            NDArray: Shape `(..., M)`; higher is better.
+        """
+        return self.alpha[..., None] * (scores - self.beta[..., None])
+
+    def accuracies(self, scores: NDArray) -> NDArray:
+        """Accuracies, fractions, shape `(..., M)`; scores as above."""
+        return accuracy_at(self.exponents(scores), self.floor[..., None])
+
+    def slopes(self, scores: NDArray) -> NDArray:
+        """Accuracy per unit of exponent, `(..., M)`; scores as above."""
+        return slope_at(self.exponents(scores), self.floor[..., None])
+
+    def __getitem__(self, index: Any) -> 'Curve':
+        return Curve(self.alpha[index], self.beta[index], self.floor[index])
 
     @classmethod
-    def constant(cls, accuracy: float) -> 'Curve':
-        """The flat curve: `alpha` is 0 and the floor only places it.
+    def stack(cls, curves: Sequence['Curve']) -> 'Curve':
+        """Curves of one shape as one stack with a new leading axis."""
+        return cls(*(np.stack([getattr(curve, part.name) for curve in curves])
+                     for part in fields(cls)))
 
-        >>> round(float(Curve.constant(0.3)(np.array(7.0))), 9)
-        0.3
+    @classmethod
+    def constant(cls, accuracy: ArrayLike) -> 'Curve':
+        """Flat curves: `alpha` is 0, and the floor only places them.
+
+        >>> Curve.constant(0.25).accuracies(np.array([-7.0, 7.0]))
+        array([0.25, 0.25])
         """
-        return cls(alpha=0.0, beta=0.0, floor=2 * accuracy - 1)
-
-
-@dataclass(frozen=True)
-class SigmoidFit:
-    """A fitted scaling law and what is known about its quality.
-
-    Args:
-        curve (Curve): The curve; flat where no slope can be fitted.
-        covariance (NDArray): Of (alpha, beta), shape `(2, 2)`, or of
-            (alpha, beta, floor), shape `(3, 3)`, when a floor was learned
-            inside its range; NaN when the models are too few to tell.
-        mse (float): Mean squared residual over the fitted models.
-        n_models (int): Models used: those with a score and an accuracy.
-        problems (tuple[str, ...]): Keys of `PROBLEMS`; empty if sound.
-    """
-    curve: Curve
-    covariance: NDArray
-    mse: float
-    n_models: int
-    problems: tuple[str, ...]
+        accuracy = np.asarray(accuracy, dtype=np.float64)
+        zeros = np.zeros_like(accuracy)
+        return cls(zeros, zeros, 2 * accuracy - 1)
 
 
 def diagnose(score: NDArray, accuracy: NDArray,
              chance: float) -> tuple[str, ...]:
-    """Reasons why no slope can be fitted; keys of `PROBLEMS`.
+    """Reasons why no slope can be fitted.
 
     Args:
-        score (NDArray): Shape `(n,)`.
-        accuracy (NDArray): Shape `(n,)`, fractions.
+        score (NDArray): Capability scores, shape `(n,)`.
+        accuracy (NDArray): Fractions, none missing, shape `(n,)`.
         chance (float): Accuracy at random guessing.
+
+    Returns:
+        tuple[str, ...]: Keys of `PROBLEMS`; empty if there is none.
     """
     # Equal losses may have sums that differ in their last bits.
     rounding = 1e-12 * np.abs(score).max(initial=0)
-    found = {
+    present = {
         'too_few_models': len(score) < 3,
         'constant_score': len(score) > 0 and np.ptp(score) <= rounding,
         'constant_accuracy': len(score) > 0 and np.ptp(accuracy) == 0,
         'at_chance': bool(np.all(accuracy <= chance + CHANCE_MARGIN)),
     }
-    return tuple(name for name, is_so in found.items() if is_so)
+    return tuple(name for name, is_so in present.items() if is_so)
 
 
-def fit_sigmoid(score: NDArray,
-                accuracy: NDArray,
-                chance: float,
-                learn_floor: bool = False,
-                start: Optional[tuple[float, float]] = None) -> SigmoidFit:
-    """Fit Eq. 2 to models by Levenberg-Marquardt (Eq. 4).
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """Q penalised regressions (Eq. 4) on one design matrix.
+
+    Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2 + penalty
+    |theta'|^2`, where `A` is Eq. 2 over its exponent and `theta'` are the
+    coefficients behind the first `n_free`. Cross-validation needs hundreds
+    of them that differ in mask, floor and penalty only, so they are stacked
+    and solved together, by damped Gauss-Newton (Levenberg-Marquardt).
 
     Args:
-        score (NDArray): Capability scores, shape `(n,)`, finite.
-        accuracy (NDArray): Shape `(n,)`, fractions; NaN = not run, left out.
-        chance (float): Accuracy at random guessing, in [0, 1).
-        learn_floor (bool): Whether the floor may be anything in
-            `[0, chance]` (models below the emergence threshold often score
-            below chance) instead of `chance`.
-        start (tuple[float, float]): First guess of (alpha, beta), tried
-            beside the built-in ones.
+        design (NDArray): Shape `(n, p)`.
+        accuracy (NDArray): Shape `(n,)`, fractions.
+        masks (NDArray): Rows that count, 0 or 1, shape `(Q, n)`.
+        floors (NDArray): Shape `(Q,)`, fractions in [0, 1).
+        n_free (int): Leading coefficients that are not penalised.
+    """
+    design: NDArray
+    accuracy: NDArray
+    masks: NDArray
+    floors: NDArray
+    n_free: int
 
-    Raises:
-        InputError: On shapes that differ, scores that are not finite,
-            infinite accuracies, or chance outside [0, 1).
+    __repr__ = short_repr
+
+    def start(self) -> NDArray:
+        """Logit regression on the second column (the first is ones).
+
+        Returns:
+            NDArray: Shape `(Q, p)`; the other coefficients are 0.
+        """
+        floors = self.floors[:, None]
+        share = np.clip((self.accuracy - floors) / (1 - floors), .02, .98)
+        target, z = logit(share), self.design[:, 1]
+        n = self.masks.sum(axis=1, keepdims=True)
+        dz = z - self.masks @ z[:, None] / n
+        dt = target - np.sum(self.masks * target, axis=1, keepdims=True) / n
+        # Flat where z does not vary among the rows that count.
+        rounding = 1e-20 * (self.masks @ z**2) + np.finfo(float).tiny
+        slope = np.sum(
+            self.masks * dz * dt, axis=1) / np.maximum(
+                np.sum(self.masks * dz**2, axis=1), rounding)
+        theta = np.zeros((len(self.masks), self.design.shape[1]))
+        theta[:, 0] = ((target - dt) - slope[:, None] * (z - dz))[:, 0]
+        theta[:, 1] = slope
+        return theta
+
+    def predict(self, theta: NDArray) -> NDArray:
+        """Accuracies of all rows, shape `(Q, n)`, fractions."""
+        return accuracy_at(theta @ self.design.T, self.floors[:, None])
+
+    def solve(self,
+              penalty: float,
+              start: NDArray,
+              tolerance: float = 1e-6) -> NDArray:
+        """Minimise all Q objectives.
+
+        Args:
+            penalty (float): Ridge penalty of the coefficients behind the
+                first `n_free`, relative to the mean squared residual.
+            start (NDArray): Shape `(Q, p)`.
+            tolerance (float): A problem is solved once a step improves its
+                objective by less than this share.
+
+        Returns:
+            NDArray: Coefficients, shape `(Q, p)`.
+        """
+        theta, damping = start.copy(), np.full(len(start), 1e-6)
+        ridge = np.full(self.design.shape[1], penalty)
+        ridge[:self.n_free] = 0
+        active = np.arange(len(start))
+        value = self._objective(theta, active, ridge)
+        for _ in range(MAX_STEPS):
+            step = self._step(theta[active], active, ridge, damping[active])
+            trial = theta[active] + step
+            new = self._objective(trial, active, ridge)
+            better = new <= value
+            theta[active[better]] = trial[better]
+            damping[active] *= np.where(better, 0.1, 10)
+            # At the optimum, rounding makes a step better or worse.
+            least = value * np.where(better, tolerance, 1e-15)
+            done = (np.abs(value - new) <= least) | (
+                damping[active] > MAX_DAMPING)
+            value = np.where(better, new, value)[~done]
+            active = active[~done]
+            if not len(active):
+                break
+        return theta
+
+    def _objective(self, theta: NDArray, rows: NDArray,
+                   ridge: NDArray) -> NDArray:
+        masks, floors = self.masks[rows], self.floors[rows, None]
+        fitted = accuracy_at(theta @ self.design.T, floors)
+        squares = masks * (self.accuracy - fitted)**2
+        return squares.sum(axis=1) / masks.sum(axis=1) + theta**2 @ ridge
+
+    def _step(self, theta: NDArray, rows: NDArray, ridge: NDArray,
+              damping: NDArray) -> NDArray:
+        masks, floors = self.masks[rows], self.floors[rows, None]
+        exponent = theta @ self.design.T
+        slope = slope_at(exponent, floors)
+        weight = masks * slope / masks.sum(axis=1, keepdims=True)
+        residual = self.accuracy - accuracy_at(exponent, floors)
+        hessian = _weighted_squares(weight * slope, self.design)
+        diagonal = np.einsum('qpp->qp', hessian)
+        diagonal += ridge
+        # The last term keeps a saturated problem solvable.
+        diagonal += damping[:, None] * diagonal + 1e-15
+        gradient = (weight * residual) @ self.design - theta * ridge
+        return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+
+
+def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
+    """`design.T @ diag(w) @ design` for every row `w` of the weights.
+
+    One product of large matrices instead of many of small ones.
+
+    Args:
+        weights (NDArray): Shape `(Q, n)`.
+        design (NDArray): Shape `(n, p)`.
+
+    Returns:
+        NDArray: Shape `(Q, p, p)`.
+    """
+    n, p = design.shape
+    total = np.zeros((len(weights), p * p))
+    n_rows = max(1, PRODUCTS // p**2)
+    for start in range(0, n, n_rows):
+        rows = design[start:start + n_rows]
+        products = (rows[:, :, None] * rows[:, None, :]).reshape(-1, p * p)
+        total += weights[:, start:start + n_rows] @ products
+    return total.reshape(-1, p, p)
+
+
+def fit_curve(
+    score: NDArray[np.float64],
+    accuracy: NDArray[np.float64],
+    floor: float,
+    guess: Optional[NDArray[np.float64]] = None
+) -> tuple[Curve, NDArray[np.float64]]:
+    """Eq. 4: alpha and beta of one benchmark, on standardised scores.
+
+    The problem is solved from a logit regression and, if there is one, from
+    a guess; the solution with the smaller error is taken.
+
+    Args:
+        score (NDArray): Capability scores, finite, shape `(n,)`.
+        accuracy (NDArray): Fractions, none missing, shape `(n,)`.
+        floor (float): Lower end of Eq. 2.
+        guess (Optional[NDArray]): Intercept and slope in standardised
+            scores, such as those returned for scores nearby, `(2,)`.
+
+    Returns:
+        tuple[Curve, NDArray]: The curve; intercept and slope in
+        standardised scores, `(2,)`.
 
     >>> score = np.array([1.0, 1.5, 2.0, 2.5, 3.0])
-    >>> fit = fit_sigmoid(score, Curve(-4, 2.1, 0.25)(score), chance=0.25)
-    >>> round(fit.curve.alpha, 6), round(fit.curve.beta, 6), fit.problems
-    (-4.0, 2.1, ())
+    >>> exact = Curve(-4.0, 2.1, 0.25).accuracies(score)
+    >>> curve, _ = fit_curve(score, exact, floor=0.25)
+    >>> round(float(curve.alpha), 6), round(float(curve.beta), 6)
+    (-4.0, 2.1)
     """
-    score, accuracy = _check(score, accuracy, chance)
-    problems = diagnose(score, accuracy, chance)
-    if problems:
-        mean = float(accuracy.mean()) if len(accuracy) else chance
-        curve = Curve.constant(mean)
-        mse = float(np.mean((accuracy - mean)**2)) if len(accuracy) else 0.0
-        return SigmoidFit(curve, np.full((2, 2), np.nan), mse, len(score),
-                          problems)
-    solve = _fit_floor if learn_floor and chance > 0 else _fit_fixed
-    params = solve(score, accuracy, chance, start)
-    curve = Curve(*(float(p) for p in params[:3]))
-    problems = ('slope_sign', ) if curve.alpha > 0 else ()
-    free = 3 if 0 < curve.floor < chance else 2
-    mse = float(np.mean((curve(score) - accuracy)**2))
-    return SigmoidFit(curve, _covariance(score, accuracy, curve, free), mse,
-                      len(score), problems)
-
-
-def _check(score: NDArray, accuracy: NDArray,
-           chance: float) -> tuple[NDArray, NDArray]:
-    score = np.asarray(score, dtype=float)
-    accuracy = np.asarray(accuracy, dtype=float)
-    if score.ndim != 1 or score.shape != accuracy.shape:
-        raise InputError('fit_sigmoid', 'score and accuracy of one shape (n,)',
-                         f'{score.shape} and {accuracy.shape}',
-                         'Give one score and one accuracy per model.')
-    if not np.isfinite(score).all():
-        raise InputError('fit_sigmoid', 'finite scores', 'NaN or infinity',
-                         'Leave out models without losses.')
-    if np.isinf(accuracy).any():
-        raise InputError('fit_sigmoid', 'accuracies in 0..1', 'infinity',
-                         'Put NaN where a benchmark was not run.')
-    if not 0 <= chance < 1:
-        raise InputError('fit_sigmoid', 'chance in [0, 1)', str(chance),
-                         'Give accuracies and chance as fractions.')
-    known = ~np.isnan(accuracy)
-    return score[known], accuracy[known]
-
-
-def _fit_fixed(score: NDArray, accuracy: NDArray, floor: float,
-               start: Optional[tuple[float, float]]) -> NDArray:
-    """(alpha, beta, floor) with the floor as given."""
-    centre, spread = score.mean(), score.std()
-    z = (score - centre) / spread
-
-    def residuals(params: NDArray) -> NDArray:
-        """Of (intercept, slope) in standard units, shape `(n,)`."""
-        return accuracy_at(params[0] + params[1] * z, floor) - accuracy
-
-    def jacobian(params: NDArray) -> NDArray:
-        """Of the residuals, shape `(n, 2)`."""
-        p = expit(params[0] + params[1] * z)
-        d = (1 - floor) * p * (1 - p)
-        return np.stack([d, d * z], axis=1)
-
-    starts = _starts(z, accuracy, floor)
-    if start is not None:
-        alpha, beta = start
-        starts.append(np.array([alpha * (centre - beta), alpha * spread]))
-    # The best few starts are enough, and one of them may sit on a plateau.
-    starts.sort(key=lambda s: float(np.sum(residuals(s)**2)))
-    fits = [
-        least_squares(residuals, s, jacobian, method='lm', xtol=1e-15,
-                      ftol=1e-15, gtol=1e-15, max_nfev=500)
-        for s in starts[:3]
-    ]  # yapf: disable
-    intercept, slope = min(fits, key=lambda fit: fit.cost).x
+    centre = score.mean()
+    spread = max(score.std(), np.finfo(float).tiny)
+    design = np.stack([np.ones_like(score), (score - centre) / spread], axis=1)
+    n_starts = 1 if guess is None else 2
+    regressions = Regressions(
+        design,
+        accuracy,
+        np.ones((n_starts, len(score))),
+        np.full(n_starts, floor),
+        n_free=2)
+    starts = regressions.start()
+    starts[1:] = guess
+    # So tight that gradients taken at the solution are exact.
+    lines = regressions.solve(0.0, starts, tolerance=1e-14)
+    squares = (regressions.predict(lines) - accuracy)**2
+    line = lines[squares.sum(axis=1).argmin()]
     # A flat optimum has its half-way point infinitely far away.
-    slope = slope or -1e-12
-    return np.array(
-        [slope / spread, centre - intercept * spread / slope, floor])
-
-
-def _starts(z: NDArray, accuracy: NDArray, floor: float) -> list[NDArray]:
-    """Guesses of (intercept, slope): a logit regression and a coarse grid."""
-    share = np.clip((accuracy - floor) / (1 - floor), 0.02, 0.98)
-    slope, intercept = np.polyfit(z, logit(share), 1)
-    grid = [
-        np.array([-s * middle, s]) for s in (-20, -5, -1, 1, 5, 20)
-        for middle in np.quantile(z, (0.05, 0.25, 0.5, 0.75, 0.95))
-    ]
-    return [np.array([intercept, slope]), *grid]
-
-
-def _fit_floor(score: NDArray, accuracy: NDArray, chance: float,
-               start: Optional[tuple[float, float]]) -> NDArray:
-    """(alpha, beta, floor) with the floor learned in [0, chance]."""
-
-    def sse(floor: float) -> float:
-        """Sum of squares of the best curve with a given floor."""
-        fit = _fit_fixed(score, accuracy, floor, start)
-        return float(np.sum((scaling_law(score, *fit) - accuracy)**2))
-
-    inner = float(minimize_scalar(sse, bounds=(0, chance), method='bounded').x)
-    floor = min((0.0, inner, chance), key=sse)
-    params = _fit_fixed(score, accuracy, floor, start)
-    if floor != inner:
-        return params
-    scale = np.array([params[0], score.std(), chance])
-    fit = least_squares(
-        lambda p: scaling_law(score, *(p * scale)) - accuracy, params / scale,
-        lambda p: _jacobian(score, Curve(*(p * scale)), 3) * scale,
-        method='lm', xtol=1e-15, ftol=1e-15, gtol=1e-15)  # yapf: disable
-    return fit.x * scale if 0 <= fit.x[2] <= 1 else params
-
-
-def _jacobian(score: NDArray, curve: Curve, free: int) -> NDArray:
-    """d accuracy / d (alpha, beta, floor), first `free` columns."""
-    p = expit(curve.alpha * (score - curve.beta))
-    d = (1 - curve.floor) * p * (1 - p)
-    return np.stack([d * (score - curve.beta), -d * curve.alpha, 1 - p],
-                    axis=1)[:, :free]
-
-
-def _covariance(score: NDArray, accuracy: NDArray, curve: Curve,
-                free: int) -> NDArray:
-    jac = _jacobian(score, curve, free)
-    freedom = len(score) - free
-    # Zero or nearly so once every model sits on a flat end of the curve.
-    size = np.linalg.norm(jac, axis=0)
-    if (freedom == 0 or size.min() < 1e-100
-            or np.linalg.matrix_rank(jac / size) < free):
-        return np.full((free, free), np.nan)
-    variance = np.sum((curve(score) - accuracy)**2) / freedom
-    inverse = np.linalg.pinv(jac / size) / size[:, None]
-    return variance * inverse @ inverse.T
+    slope = line[1] or -1e-12
+    return Curve(slope / spread, centre - line[0] * spread / slope,
+                 np.array(floor)), line

@@ -14,8 +14,8 @@ class TokenSpans:
     """The bytes `starts[i]:ends[i]` that each token of one text covers.
 
     Tokens stand in the order of the text and share no byte. A token may be
-    empty (zero width), and a byte may belong to no token (a gap). Equal
-    spans compare equal and hash alike.
+    empty (zero width), and a byte may belong to no token (a gap). Spans
+    with the same offsets are equal and have the same hash.
 
     Args:
         starts (NDArray): First byte of each token. Shape `(n,)`.
@@ -36,7 +36,7 @@ class TokenSpans:
     def __post_init__(self) -> None:
         starts, ends = _offset_arrays(self.starts, self.ends)
         _check_order(starts, ends, self.n_bytes, 'byte', np.arange(len(ends)))
-        # Frozen through and through, so that a hash stays true.
+        # Arrays that cannot be changed, so that the hash never changes.
         for field, array in (('starts', starts), ('ends', ends)):
             array.flags.writeable = False
             object.__setattr__(self, field, array)
@@ -60,13 +60,13 @@ class TokenSpans:
         >>> TokenSpans.from_token_bytes([b'n', b'\xc3', b'\xa9'], 'né').ends
         array([1, 2, 3])
         """
-        expected, found = utf8_bytes(text), b''.join(tokens)
-        if found != expected:
-            same = _common_prefix(expected, found)
+        expected, joined = utf8_bytes(text), b''.join(tokens)
+        if joined != expected:
+            same = _common_prefix(expected, joined)
             raise InputError(
                 'token bytes', f'the {len(expected)} bytes of the text',
-                f'{len(found)} bytes that differ from byte {same} on: '
-                f'{found[same:same + 8]!r} for {expected[same:same + 8]!r}',
+                f'{len(joined)} bytes that differ from byte {same} on: '
+                f'{joined[same:same + 8]!r} for {expected[same:same + 8]!r}',
                 'Use character offsets if the tokenizer changes the text.')
         ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
         return cls(np.append(0, ends)[:-1], ends, len(expected))
@@ -107,6 +107,9 @@ class TokenSpans:
         return cls(start + width * rank // count,
                    start + width * (rank + 1) // count, int(bounds[-1]))
 
+    def __repr__(self) -> str:
+        return f'TokenSpans({len(self)} tokens of {self.n_bytes} bytes)'
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -132,12 +135,12 @@ class TokenSpans:
 def _offset_arrays(
         starts: ArrayLike,
         ends: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Fresh int64 arrays of one shape `(n,)`."""
+    """New int64 arrays of the same shape `(n,)`."""
     arrays = np.array(starts), np.array(ends)
     for array in arrays:
         if array.shape != (array.size, ) or array.shape != arrays[0].shape:
             raise InputError('token offsets',
-                             'starts and ends of one shape (n,)',
+                             'starts and ends of the same shape (n,)',
                              f'{arrays[0].shape} and {arrays[1].shape}',
                              'Give every token one start and one end.')
         # An empty list makes an array of floats, which is fine.
@@ -150,7 +153,7 @@ def _offset_arrays(
 
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  length: int, unit: str, tokens: NDArray[np.int64]) -> None:
-    """Refuse offsets that leave the text or step back; name the token."""
+    """Refuse offsets outside the text or out of order, and name the token."""
     if length < 0:
         raise InputError('text length', f'at least 0 {unit}s', str(length),
                          'Pass the length of the text.')

@@ -113,7 +113,7 @@ def paper_split() -> dict[str, str]:
     models of Table 2 have no row there and keep their Table 2 names:
     internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft. The other way
     round, Tables 3 and 4 score gemma-2-2b-it and gemma-2-9b-it, which are
-    in no split. Table 2 prints Yi-1.5-34B-Chat twice; it is here once.
+    in no split. Table 2 prints Yi-1.5-34B-Chat twice; here it is listed once.
 
     Returns:
         dict[str, str]: 'train', 'validation' or 'test' for each model.

@@ -3,17 +3,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import gmean
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable, standard_error
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.predictions import PredictionTable
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.splits import grouped_folds
 
@@ -23,7 +23,7 @@ class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
     Args:
-        n_models (int): Models that were not fitted on and have a score.
+        n_models (int): Models with an accuracy that was not fitted on.
         mse (float): Mean squared error.
         mae (float): Mean absolute error.
         spearman (float): Rank correlation.
@@ -31,9 +31,9 @@ class BenchmarkErrors:
         coverage (float): Share of intervals that hold the observed value.
         width (float): Mean width of the intervals.
         noise (float): Mean squared standard error of the observed values,
-            NaN if the number of items is unknown. A yardstick rather than
-            a bound: models answer the same items, so their scores err
-            together and a fit on other models' scores follows.
+            NaN if the number of items is unknown. A yardstick and no lower
+            bound: all models answer the same items, so their accuracies
+            deviate together, and a fit to other models follows.
     """
     n_models: int
     mse: float
@@ -47,48 +47,56 @@ class BenchmarkErrors:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """One solver and its baselines on the same models.
+    """One method and its baselines on the same models.
 
     Args:
-        predictor (Predictor): Of the solver.
-        predictions (Mapping[str, PredictionTable]): By method: the solver
-            first, then baselines such as 'uniform' (all-token loss) and
-            'constant'.
-        observed (AccuracyTable): Of the predicted models, `(M, B)`.
+        predictor (Predictor): Of the method under study.
+        predictions (Predictions): Beside the real accuracies; the method
+            under study first, then baselines such as 'uniform' (all-token
+            loss) and 'constant'.
+        n_items (NDArray): Items of each benchmark, 0 where unknown, `(B,)`.
     """
     predictor: Predictor
-    predictions: Mapping[str, PredictionTable]
-    observed: AccuracyTable
+    predictions: Predictions
+    n_items: NDArray[np.int64]
 
     @classmethod
-    def of(cls, predictors: Mapping[str, Predictor],
-           losses: Mapping[str, Sequence[TokenLosses]],
+    def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
            observed: AccuracyTable) -> 'Study':
-        """What predictors make of token losses.
+        """Predictions of several predictors from the same losses.
 
         Args:
             predictors (Mapping[str, Predictor]): By method, the one under
                 study first; the others may lack some of its benchmarks.
-            losses (Mapping): Each model's losses on the texts.
-            observed (AccuracyTable): Of the same models.
+            losses (Losses): Of the observed models; dumps are mapped onto
+                the tokens of the first predictor, which all share.
+            observed (AccuracyTable): Of the same models and perhaps more.
 
         Raises:
-            InputError: As in `Predictor.predict_losses`.
+            InputError: As in `Predictor.predict`, or a model was not
+                observed.
         """
         first = next(iter(predictors.values()))
-        predictions = {
-            method:
-            known.predict_losses(losses,
-                                 first.fingerprint).on(observed.benchmarks)
-            for method, known in predictors.items()
+        if not isinstance(losses, (FeatureTable, LossTable)):
+            losses = first.loss_table(losses)
+        by_method = {
+            method: predictor.predict(losses)
+            for method, predictor in predictors.items()
         }
-        return cls(first, predictions, observed.select(tuple(losses)))
+        models = next(iter(by_method.values())).models
+        predictions = Predictions.side_by_side(by_method, models,
+                                               observed.benchmarks)
+        return cls(first, predictions.with_real(observed), observed.n_items)
+
+    def __repr__(self) -> str:
+        return f'Study({self.predictions})'
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """By benchmark; models that were fitted on do not count."""
+        table = self.predictions.select(methods=[method])
         return {
-            benchmark: _errors(self.predictions[method], self.observed, b)
-            for b, benchmark in enumerate(self.observed.benchmarks)
+            benchmark: _errors(table, b, int(self.n_items[b]))
+            for b, benchmark in enumerate(table.benchmarks)
         }
 
 
@@ -98,8 +106,8 @@ def geometric_mean(values: Iterable[float]) -> float:
     >>> round(geometric_mean([1e-4, 1e-2, float('nan')]), 6)
     0.001
     """
-    known = [value for value in values if not np.isnan(value)]
-    return float(gmean(known)) if known else float('nan')
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(gmean(numbers)) if numbers else float('nan')
 
 
 def split_study(features: FeatureTable,
@@ -107,46 +115,37 @@ def split_study(features: FeatureTable,
                 families: Mapping[str, str],
                 fit_models: Sequence[str],
                 solver: Solver,
-                fingerprint: str,
                 seed: int = 0,
                 progress: Progress = iter) -> Study:
-    """Fit on some models, predict all.
+    """Fit to some of the models, predict all of them.
 
     Args:
-        features (FeatureTable): Columns of M models.
-        accuracies (AccuracyTable): Of the same models, in any order.
-        families (Mapping[str, str]): Family of each model.
+        features (FeatureTable): Of all models.
+        accuracies (AccuracyTable): Of all models, in any order.
+        families (Mapping[str, str]): Family of each model to fit on.
         fit_models (Sequence[str]): Models to fit on.
         solver (Solver): The method under study.
-        fingerprint (str): Of the validation set.
         seed (int): Of the cross-validation folds.
         progress (Progress): Wraps the benchmarks of the solver's fit.
 
     Raises:
-        InputError: If a model lacks features, accuracies or a family.
+        InputError: A model lacks features, accuracies or a family.
     """
-    seen = accuracies.select(fit_models)
+    fitted = accuracies.select(fit_models)
     groups = _groups(families, fit_models)
-    methods = _methods(solver)
     predictors = {
         name:
-        fit_predictor(features, seen, groups, method, fingerprint, seed,
+        fit_predictor(features, fitted, groups, method, seed,
                       progress if method is solver else iter)
-        for name, method in methods.items()
+        for name, method in _methods(solver).items()
     }
-    predictions = {
-        name: predictor.predict(features, fingerprint)
-        for name, predictor in predictors.items()
-    }
-    return Study(predictors[solver.name], predictions,
-                 accuracies.select(features.models))
+    return Study.of(predictors, features, accuracies)
 
 
 def leave_families_out(features: FeatureTable,
                        accuracies: AccuracyTable,
                        families: Mapping[str, str],
                        solver: Solver,
-                       fingerprint: str,
                        seed: int = 0,
                        n_folds: int = 8,
                        progress: Progress = iter) -> Study:
@@ -161,20 +160,14 @@ def leave_families_out(features: FeatureTable,
     groups = _groups(families, features.models)
     folds = grouped_folds(groups, n_folds, seed)
     names = np.array(features.models, dtype=object)
-    parts: dict[str, list[PredictionTable]] = {n: [] for n in _methods(solver)}
+    parts = []
     for fold in progress(range(folds.max() + 1)):
-        fitted = split_study(features, observed, families,
-                             list(names[folds != fold]), solver, fingerprint,
-                             seed)
-        for name, table in fitted.predictions.items():
-            parts[name].append(table.select(list(names[folds == fold])))
-    predictor = fit_predictor(features, observed, groups, solver, fingerprint,
-                              seed)
-    predictions = {
-        name: PredictionTable.concatenate(tables).select(features.models)
-        for name, tables in parts.items()
-    }
-    return Study(predictor, predictions, observed)
+        study = split_study(features, observed, families,
+                            list(names[folds != fold]), solver, seed)
+        parts.append(study.predictions.select(list(names[folds == fold])))
+    predictor = fit_predictor(features, observed, groups, solver, seed)
+    predictions = Predictions.concatenate(parts).select(features.models)
+    return Study(predictor, predictions, observed.n_items)
 
 
 def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:
@@ -193,15 +186,13 @@ def _methods(solver: Solver) -> dict[str, Solver]:
     return methods
 
 
-def _errors(table: PredictionTable, observed: AccuracyTable,
-            benchmark: int) -> BenchmarkErrors:
-    real = np.where(table.in_sample[:, benchmark], np.nan,
-                    observed.values[:, benchmark])
-    known = ~np.isnan(real)
-    real = real[known]
-    predicted = table.values[known, benchmark]
-    low, high = table.low[known, benchmark], table.high[known, benchmark]
-    noise = standard_error(real, observed.n_items[benchmark])**2
+def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:
+    """Of the only method of a table, on its benchmark b."""
+    rows = table.held_out(table.methods[0])[:, b]
+    real = table.real[rows, b]
+    predicted, low, high = (
+        part[rows, b, 0] for part in (table.values, table.low, table.high))
+    noise = standard_error(real, n_items)**2
     return BenchmarkErrors(
         len(real), metrics.mse(real, predicted), metrics.mae(real, predicted),
         metrics.spearman(real, predicted),

@@ -2,6 +2,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.losses import LossTable, TokenLosses
 from csv_plugin.core.spans import TokenSpans
@@ -42,10 +44,30 @@ class TargetTokens:
         return cls(texts.ids, tuple(text.sha256 for text in texts),
                    tuple(spans), texts.fingerprint)
 
+    def __repr__(self) -> str:
+        return (f'TargetTokens({self.n_tokens} tokens of '
+                f'{len(self.text_ids)} texts {self.fingerprint[:12]})')
+
     @property
     def n_tokens(self) -> int:
         """T, the tokens of all texts."""
         return sum(len(spans) for spans in self.spans)
+
+    def check_table(self, table: LossTable) -> None:
+        """Refuse losses that are on other tokens.
+
+        Args:
+            table (LossTable): Losses on the same texts.
+
+        Raises:
+            InputError: A text has more or fewer tokens than expected.
+        """
+        counts = [len(spans) for spans in self.spans]
+        if np.diff(table.token_offsets).tolist() != counts:
+            raise InputError(
+                'losses', f'the {self.n_tokens} tokens of the training',
+                f'{table.losses.shape[1]} tokens, or other tokens',
+                'Map the losses onto the tokens of the training.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
         """Losses of M models on these tokens (Algorithm 1).
@@ -72,17 +94,17 @@ class TargetTokens:
         if unknown := by_id.keys() - set(self.text_ids):
             raise InputError(f'losses of {model!r}',
                              'losses on the texts of the training',
-                             f'others on {min(unknown)!r}',
+                             f'losses on {min(unknown)!r}',
                              'Score the texts that the training used.')
         for text_id, sha256 in zip(self.text_ids, self.hashes):
             if text_id not in by_id:
                 raise InputError(f'losses of {model!r}',
                                  f'losses on text {text_id!r}', 'none',
                                  'Score all texts of the validation set.')
-            found = by_id[text_id].sha256
-            if found and found != sha256:
+            recorded = by_id[text_id].sha256
+            if recorded and recorded != sha256:
                 raise InputError(f'losses of {model!r}, text {text_id!r}',
                                  f'a text with the SHA-256 {sha256[:12]}',
-                                 found[:12],
+                                 recorded[:12],
                                  'Score the texts that the training used.')
         return [by_id[text_id] for text_id in self.text_ids]

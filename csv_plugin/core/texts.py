@@ -80,8 +80,8 @@ class Text:
         source (str): Where it comes from, such as a benchmark; may be
             empty.
         answer (Optional[tuple[int, int]]): First character of the answer in
-            the text, and the character after its last; None if no part of
-            the text is one.
+            the text, and the character after its last; None if the text has
+            no answer.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8
@@ -139,6 +139,9 @@ class TextSet:
         object.__setattr__(
             self, 'fingerprint',
             fingerprint((text.text_id, text.text) for text in texts))
+
+    def __repr__(self) -> str:
+        return f'TextSet({len(self)} texts {self.fingerprint[:12]})'
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""From a trained zoo and its evaluation to the files of the package."""
+"""Makes the package's files from the trained zoo and its evaluation."""
 import json
 import shutil
 from collections.abc import Sequence
@@ -17,12 +17,13 @@ from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 
-#: A series whose mixture of writings no fitted model has.
+#: All models of this series are test models.
 UNSEEN_SERIES = 'd'
-#: Accuracy at random guessing; what is generated is not guessed.
+#: Chance level of each exam. The answers of two exams are generated and not
+#: chosen.
 CHANCE = dict(census=.25, chinese=.25, scenes=.25, sums=0., swaps=0.)
 
-#: Checkpoints that ship, all of them test models.
+#: Model and per cent of the checkpoints that ship, all of them test models.
 HELD_OUT = (('a-l', 100), ('b-l', 50), ('c-l', 80), ('d-s', 100), ('d-m', 65),
             ('d-l', 100))
 
@@ -30,8 +31,13 @@ HELD_OUT = (('a-l', 100), ('b-l', 50), ('c-l', 80), ('d-s', 100), ('d-m', 65),
 def split_of(model: str, percent: int) -> str:
     """The split of a checkpoint.
 
-    Test: a whole series, and the second half of the largest models of the
-    others. Validation: the last third of the second largest ones.
+    Test: all of series d, and the second half of the training of the largest
+    models. Validation: the last third of the training of the second largest
+    models.
+
+    Args:
+        model (str): Name of the model.
+        percent (int): Per cent of its training.
 
     >>> split_of('a-l', 35), split_of('a-l', 50), split_of('d-xs', 10)
     ('train', 'test', 'test')
@@ -43,36 +49,38 @@ def split_of(model: str, percent: int) -> str:
 
 
 def checkpoints() -> list[tuple[str, int]]:
-    """Model and per cent of all checkpoints of the zoo."""
+    """Model and per cent of every checkpoint of the zoo."""
     return [(model, percent) for model in MODELS for percent in CHECKPOINTS]
 
 
 def abbr(model: str, percent: int) -> str:
-    """How a checkpoint is called in a run, such as 'a-l@50'."""
+    """The name of a checkpoint in a run, such as 'a-l@50'."""
     return f'{model}@{percent}'
 
 
 def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
                      sizes: dict[str, int]) -> None:
-    """Dumps and scores of the zoo as `io.collections` reads them.
+    """Write dumps and accuracies of the zoo for `io.collection`.
 
     Args:
-        folder (Path): To create; files of the same name are replaced.
+        folder (Path): Folder to write to; files of the same name are
+            replaced.
         runs (Sequence[Path]): Time-stamped folders of OpenCompass runs that
-            together hold every checkpoint; the last that has one counts.
+            together hold every checkpoint. Of several runs that hold a
+            result, the last counts.
         texts (TextSet): The validation set.
-        sizes (dict[str, int]): Parameters of each model.
+        sizes (dict[str, int]): Number of parameters of each model.
 
     Raises:
-        InputError: If a score or a dump is in none of the runs.
+        InputError: If an accuracy or a dump is in none of the runs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     models = [(model, percent, abbr(model, percent))
               for model, percent in checkpoints()]
     for model, _, name in models:
-        run = _run_of(runs, f'predictions/{name}')
+        run = _last_run(runs, f'predictions/{name}')
         dump = read_run_dump(run, name, texts.fingerprint)
-        # Names rather than the folders they lay in.
+        # Names take the place of the folders of the models.
         info = replace(
             dump.info, model=name, tokenizer=recipe_of(model)[0].name)
         write_dump(folder / f'{name}.parquet', replace(dump, info=info))
@@ -82,7 +90,7 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
               ((name, f'series {recipe_of(model)[0].name}', sizes[model] / 1e9,
                 split_of(model, percent)) for model, percent, name in models))
     write_csv(folder / collection.SCORES, ('model', *world.KINDS),
-              ((name, *(_score(runs, name, kind) for kind in world.KINDS))
+              ((name, *(_accuracy(runs, name, kind) for kind in world.KINDS))
                for _, _, name in models))
     write_csv(folder / collection.BENCHMARKS,
               ('benchmark', 'chance', 'n_items'),
@@ -90,15 +98,17 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
 
 
 def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
-    """Copy what ships of a zoo, and its manifest with all scores.
+    """Copy the held-out models, all tokenizers and the manifest of a zoo.
+
+    The copy of the manifest also holds all accuracies.
 
     Args:
-        zoo (Path): What tools/train_demo_zoo.py wrote.
-        folder (Path): Where to; checkpoints there are replaced.
+        zoo (Path): Folder that tools/train_demo_zoo.py wrote.
+        folder (Path): Folder to write to; its checkpoints are replaced.
         runs (Sequence[Path]): As in `write_collection`.
 
     Raises:
-        InputError: If a score is in none of the runs.
+        InputError: If an accuracy is in none of the runs.
     """
     for series in SERIES:
         _copy(tokenizer_folder(zoo, series), tokenizer_folder(folder, series))
@@ -110,7 +120,7 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
     for model, record in manifest['models'].items():
         record['scores'] = {
             percent: {
-                kind: _score(runs, abbr(model, percent), kind)
+                kind: _accuracy(runs, abbr(model, percent), kind)
                 for kind in world.KINDS
             }
             for percent in CHECKPOINTS
@@ -124,22 +134,23 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
 
-def _score(runs: Sequence[Path], name: str, kind: str) -> float:
+def _accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
+    """The accuracy of a checkpoint in an exam, a fraction."""
     place = f'results/{name}/{kind}.json'
-    path = _run_of(runs, place) / place
-    found = json.loads(path.read_text('utf-8'))
-    if 'accuracy' not in found:
+    path = _last_run(runs, place) / place
+    result = json.loads(path.read_text('utf-8'))
+    if 'accuracy' not in result:
         raise InputError(
             str(path), 'an accuracy',
-            str(found)[:80], 'Evaluate the model again.')
-    return found['accuracy'] / 100
+            str(result)[:80], 'Evaluate the model again.')
+    return result['accuracy'] / 100
 
 
-def _run_of(runs: Sequence[Path], place: str) -> Path:
-    # The last, as time-stamped folders are listed: what was run again counts.
+def _last_run(runs: Sequence[Path], place: str) -> Path:
+    """The last run that holds a file or folder; runs are in order of time."""
     for run in reversed(runs):
         if (run / place).exists():
             return run
-    raise InputError('runs', f'one with {place}',
-                     f'none of {", ".join(map(str, runs))}',
+    raise InputError('runs', f'a run with {place}',
+                     f'none among {", ".join(map(str, runs))}',
                      'Evaluate configs/eval_csv_collect.py to its end.')

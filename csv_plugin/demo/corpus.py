@@ -1,4 +1,4 @@
-"""Training texts of a series as tokens, and batches of them."""
+"""Turns the training texts of a series into tokens and batches."""
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -9,23 +9,27 @@ from transformers import PreTrainedTokenizerBase
 from csv_plugin.demo import world
 from csv_plugin.demo.recipes import CONTEXT, Series
 
-#: Stands for no token at all in a batch; what losses ignore in torch.
+#: Fills the places of a batch that hold no token; torch's losses ignore it.
 NO_TOKEN = -100
 # Texts in one call of a tokenizer.
 _CHUNK = 512
-# No tokenizer here makes longer tokens on average.
+# More characters than a token has on average, with any of the tokenizers.
 _MOST_CHARS = 12
 
+#: Tokens of texts, one array per text or part of a text.
 Rows = list[NDArray[np.int64]]
 
 
 def mixed_texts(series: Series, n_chars: int, seed: int) -> Iterator[str]:
-    """Texts of all kinds, as many characters of each as its share says.
+    """Texts of all kinds, in the mixture of a series by characters.
 
     Args:
-        series (Series): Whose mixture.
-        n_chars (int): Characters altogether, about.
-        seed (int): Of the texts.
+        series (Series): The series.
+        n_chars (int): Approximate number of characters of all texts.
+        seed (int): Another seed, other texts.
+
+    Yields:
+        str: A text.
     """
     for kind, share in series.shares.items():
         yield from world.documents(kind, round(n_chars * share), seed)
@@ -33,40 +37,43 @@ def mixed_texts(series: Series, n_chars: int, seed: int) -> Iterator[str]:
 
 def training_rows(series: Series, tokenizer: PreTrainedTokenizerBase,
                   n_tokens: int, seed: int) -> Rows:
-    """Tokens of training texts, in shares of the series' mixture.
+    """Tokens of training texts, in the mixture of a series by tokens.
 
     Args:
-        series (Series): Whose mixture.
+        series (Series): The series.
         tokenizer (PreTrainedTokenizerBase): The series' tokenizer.
-        n_tokens (int): Tokens altogether; each kind ends with the text that
-            reaches its share.
-        seed (int): Of the texts.
+        n_tokens (int): Number of predicted tokens of all texts. Each kind
+            ends with the text that reaches its share.
+        seed (int): Another seed, other texts.
 
     Returns:
-        Rows: BOS, text and EOS of each text, see `windows`.
+        Rows: BOS, text and EOS of each text, cut by `windows`.
     """
     rows: Rows = []
     for kind, share in series.shares.items():
-        wanted = round(n_tokens * share)
-        texts = world.documents(kind, wanted * _MOST_CHARS, seed)
-        while wanted > 0:
+        n_missing = round(n_tokens * share)
+        texts = world.documents(kind, n_missing * _MOST_CHARS, seed)
+        while n_missing > 0:
             for ids in encoded(tokenizer, list(islice(texts, _CHUNK))):
                 ids.append(tokenizer.eos_token_id)
                 rows += windows(ids)
-                wanted -= len(ids) - 1
-                if wanted <= 0:
+                n_missing -= len(ids) - 1
+                if n_missing <= 0:
                     break
     return rows
 
 
 def encoded(tokenizer: PreTrainedTokenizerBase,
             texts: Sequence[str]) -> list[list[int]]:
-    """Tokens of texts, BOS in front."""
+    """Tokens of texts, each with BOS in front."""
     return tokenizer(list(texts), verbose=False)['input_ids']
 
 
 def windows(ids: Sequence[int]) -> Rows:
-    """Cut after every 512 predicted tokens, one token of overlap.
+    """Cut a text after every 512 predicted tokens.
+
+    The last token of a row is the first of the next row, so each token but
+    the first of the text is predicted once.
 
     >>> [len(row) for row in windows(range(1025))]
     [513, 513]
@@ -80,24 +87,25 @@ def windows(ids: Sequence[int]) -> Rows:
 
 def batches(rows: Rows, batch_tokens: int,
             rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Every row once, rows of about one length together, in random order.
+    """Batches of rows of similar length, in random order.
 
     Args:
-        rows (Rows): Tokens of texts.
+        rows (Rows): Tokens of texts. Each row goes into one batch.
         batch_tokens (int): Most predicted tokens of a batch, the places of
             padding included; a longer row is a batch of its own.
-        rng (np.random.Generator): Which rows of a length meet, and when.
+        rng (np.random.Generator): Draws which rows of equal length share a
+            batch, and the order of the batches.
 
     Returns:
-        list: Batches, shape `(rows, longest)` each, `NO_TOKEN` at the end of
-            shorter rows.
+        list[NDArray[np.int64]]: Batches of shape `(rows, longest)`, with
+        `NO_TOKEN` behind shorter rows.
     """
     order = rng.permutation(len(rows))
     lengths = np.array([len(row) for row in rows])[order]
     order = order[np.argsort(lengths, kind='stable')]
     groups: list[list[int]] = [[]]
     for index in order:
-        # Rows come shortest first, so this one is the longest.
+        # Rows come shortest first, so this row is the longest of its group.
         if (len(groups[-1]) + 1) * (len(rows[index]) - 1) > batch_tokens:
             groups.append([])
         groups[-1].append(index)

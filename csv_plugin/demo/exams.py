@@ -1,4 +1,4 @@
-"""The exams of the small world as OpenCompass datasets."""
+"""The exams of Tidewell as OpenCompass datasets."""
 import re
 from typing import Any
 
@@ -13,16 +13,19 @@ _FINAL = re.compile(r'[Aa]nswer(?: is|:) ([^.\n]+)\.')
 
 @LOAD_DATASET.register_module()
 class TidewellExam(BaseDataset):
-    """Questions of one kind, with a column per option where there are any.
-    """
+    """Questions of one kind, with a column for each option, if any."""
 
     @staticmethod
     def load(kind: str, n_items: int = N_ITEMS) -> Dataset:
-        """Write the exam.
+        """Make the rows of an exam.
 
         Args:
             kind (str): One of `demo.world.KINDS`.
             n_items (int): Number of questions.
+
+        Returns:
+            Dataset: Columns `question` and `label`; also the options `A` to
+            `D` if the exam is multiple choice.
 
         Raises:
             InputError: As in `demo.world.exam`.
@@ -37,12 +40,15 @@ def _row(item: Item) -> dict[str, Any]:
 
 @TEXT_POSTPROCESSORS.register_module()
 def tidewell_final_answer(text: str) -> str:
-    """The final answer of a worked solution, '' if it has none.
+    """The final answer of a worked solution, or '' if it has none.
 
-    What a model goes on to ask and answer does not count.
+    Further questions and answers that a model adds do not count.
+
+    Args:
+        text (str): What a model generated after the question.
 
     >>> tidewell_final_answer(' 2 + 3 = 5. The answer is 5.\\nQuestion: ...')
     '5'
     """
-    found = _FINAL.search(text.partition('\nQuestion')[0])
-    return found[1] if found else ''
+    match = _FINAL.search(text.partition('\nQuestion')[0])
+    return match[1] if match else ''

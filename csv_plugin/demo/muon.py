@@ -1,4 +1,4 @@
-"""Muon: gradient steps on matrices by orthogonalised momentum.
+"""Muon: an optimiser that steps along the orthogonalised momentum of matrices.
 
 Keller Jordan et al., "Muon: An optimizer for hidden layers in neural
 networks" (2024), https://kellerjordan.github.io/posts/muon.
@@ -8,23 +8,26 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-# Of the odd polynomial whose iteration takes singular values to about 1.
+# Coefficients of the odd polynomial whose iteration takes singular values to
+# about 1.
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5
 
 
 def orthogonalised(matrices: Tensor) -> Tensor:
-    """Singular values replaced by values of about 1 (0.7 to 1.2).
+    """Matrices with their singular values replaced by 0.7 to 1.2.
+
+    The replacement is a Newton-Schulz iteration.
 
     Args:
         matrices (Tensor): Matrices, none of them zero. Shape `(n, r, c)`.
 
     Returns:
-        Tensor: By Newton-Schulz iteration. Shape `(n, r, c)`.
+        Tensor: Matrices with the same singular vectors. Shape `(n, r, c)`.
     """
     is_tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if is_tall else matrices
-    # The spectral norm is at most this one.
+    # The spectral norm is at most the Frobenius norm, which is now 1.
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
     a, b, c = _COEFFICIENTS
     for _ in range(_ITERATIONS):
@@ -34,14 +37,14 @@ def orthogonalised(matrices: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon with Nesterov momentum; all matrices of a shape in one go.
+    """Muon with Nesterov momentum; matrices of equal shape are stacked.
 
     Args:
         matrices (Iterable[nn.Parameter]): Matrices; each needs a gradient at
             every step.
-        lr (float): Learning rate; a step of a square matrix has singular
+        lr (float): Learning rate; the step of a square matrix has singular
             values of about this size.
-        momentum (float): Share of the old momentum that is kept.
+        momentum (float): Share of the momentum that is kept at a step.
     """
 
     def __init__(self,
@@ -56,15 +59,15 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """One step of every matrix."""
+        """Change every matrix by one step."""
         for group in self.param_groups:
-            first, keep = group['params'][0], group['momentum']
+            first, momentum = group['params'][0], group['momentum']
             gradients = torch.stack([p.grad for p in group['params']])
             state = self.state[first]
             if not state:
                 state['momentum'] = torch.zeros_like(gradients)
-            mean = state['momentum'].lerp_(gradients, 1 - keep)
-            steps = orthogonalised(gradients.lerp(mean, keep))
+            mean = state['momentum'].lerp_(gradients, 1 - momentum)
+            steps = orthogonalised(gradients.lerp(mean, momentum))
             rows, columns = first.shape
             size = group['lr'] * max(1, rows / columns)**.5
             for matrix, step in zip(group['params'], steps):

@@ -1,11 +1,11 @@
-"""What the models of the demonstration zoo are made of."""
+"""Recipes of the zoo: tokenizers, mixtures of texts, sizes and training."""
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Tokens in a window, and so the longest document in one piece.
+#: Tokens in a window; longer documents are cut.
 CONTEXT = 512
-#: Per cent of the training after which a model is kept.
+#: Checkpoints are kept after these per cent of the training.
 CHECKPOINTS = (10, 20, 35, 50, 65, 80, 100)
 
 
@@ -30,8 +30,8 @@ class Series:
 
     Args:
         name (str): One letter.
-        tokenizer (TokenizerRecipe): Its tokenizer.
-        mixture (Mapping[str, float]): Parts of each kind of writing among
+        tokenizer (TokenizerRecipe): The tokenizer of its models.
+        mixture (Mapping[str, float]): Amount of each kind of writing among
             the training tokens, in any unit.
     """
     name: str
@@ -51,9 +51,9 @@ class Size:
 
     Args:
         name (str): 'xs' to 'l'.
-        width (int): Of the hidden states; a multiple of 16, the width of an
-            attention head.
-        layers (int): How many.
+        width (int): Width of the hidden states; a multiple of 16, the width
+            of an attention head.
+        layers (int): Number of layers.
     """
     name: str
     width: int
@@ -61,7 +61,10 @@ class Size:
 
     @property
     def inner_width(self) -> int:
-        """Of the feed-forward block: 8/3 of the width, up to full 16s."""
+        """Width of the feed-forward block.
+
+        It is 8/3 of `width`, rounded up to a multiple of 16.
+        """
         return -(-self.width // 6) * 16
 
 
@@ -70,14 +73,15 @@ class TrainingRecipe:
     """How each model is trained: one pass over its tokens.
 
     Args:
-        tokens (int): Training tokens of a model, about.
+        tokens (int): Approximate number of training tokens of a model.
         seed (int): Everything random follows from it and the model's name.
         batch_tokens (int): Most tokens of a batch, padding included.
-        warm_up_steps (int): Steps until the learning rates are reached,
-            from which they fall linearly to 0.
+        warm_up_steps (int): Steps in which the learning rates rise. They
+            fall linearly to 0 until the end of the training.
         matrix_lr (float): Learning rate of Muon, for matrices of layers.
         other_lr (float): Learning rate of AdamW, for embeddings and norms.
-        tokenizer_chars (int): Characters that a tokenizer is trained on.
+        tokenizer_chars (int): Number of characters on which a tokenizer is
+            trained.
     """
     tokens: int = 4_000_000
     seed: int = 0
@@ -88,7 +92,14 @@ class TrainingRecipe:
     tokenizer_chars: int = 1_000_000
 
     def seed_of(self, *names: str) -> int:
-        """A seed for one of the things that must differ from each other."""
+        """A seed of its own for each sequence of names.
+
+        Args:
+            names (str): What the seed is for, such as a model or a series.
+
+        Returns:
+            int: 32 bits of a digest of `seed` and the names.
+        """
         data = '/'.join((str(self.seed), *names)).encode()
         return int.from_bytes(hashlib.sha256(data).digest()[:4], 'big')
 
@@ -99,7 +110,7 @@ def _mixture(census: float, chinese: float, scenes: float, sums: float,
         census=census, chinese=chinese, scenes=scenes, sums=sums, swaps=swaps)
 
 
-#: By name.
+#: The series of models, by name.
 SERIES = {
     series.name: series
     for series in (
@@ -113,7 +124,7 @@ SERIES = {
                _mixture(1, 2.5, .5, 1.5, .5)),
     )
 }
-#: By name, smallest first.
+#: The sizes of models by name, smallest first.
 SIZES = {
     size.name: size
     for size in (Size('xs', 32, 2), Size('s', 48, 2), Size('m', 64, 3),

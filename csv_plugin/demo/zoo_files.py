@@ -1,4 +1,4 @@
-"""Where the zoo keeps its models, whole or not at all."""
+"""The folders and the manifest of the zoo, written whole or not at all."""
 import json
 import os
 import shutil
@@ -37,15 +37,18 @@ def checkpoint_folder(zoo: Path, model: str, percent: int) -> Path:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a temporary folder that becomes `path` when all went well.
+    """Fill a temporary folder that is renamed to `path` after a success.
 
     Args:
-        path (Path): The folder to create; it must not exist, its parents
-            may be missing.
+        path (Path): The folder to create. It must not exist; its parents may
+            be missing.
 
     Yields:
         Path: An empty folder to write to. It is removed if the body of the
             `with` statement fails.
+
+    Raises:
+        OSError: If `path` exists and is not empty.
     """
     temporary = path.with_name(f'.{token_hex(8)}.{path.name}')
     temporary.mkdir(parents=True)
@@ -57,7 +60,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def manifest_head(recipe: TrainingRecipe) -> dict[str, Any]:
-    """How models are trained, as JSON gives it back."""
+    """What the manifest says of the training of all models.
+
+    Args:
+        recipe (TrainingRecipe): How models are trained.
+
+    Returns:
+        dict[str, Any]: The values as they are read from JSON.
+    """
     head = {
         'recipe': asdict(recipe),
         'checkpoints_percent': CHECKPOINTS,
@@ -70,7 +80,7 @@ def manifest_head(recipe: TrainingRecipe) -> dict[str, Any]:
             for name, size in SIZES.items()
         },
     }
-    # Lists instead of tuples.
+    # JSON turns tuples into lists.
     return json.loads(json.dumps(head))
 
 
@@ -79,25 +89,25 @@ class Manifest:
 
     Args:
         zoo (Path): Folder of the zoo.
-        recipe (TrainingRecipe): How models are trained from now on.
+        recipe (TrainingRecipe): How models are trained.
 
     Raises:
-        InputError: The zoo holds models of another recipe.
+        InputError: If the zoo holds models of another recipe.
     """
 
     def __init__(self, zoo: Path, recipe: TrainingRecipe) -> None:
         self.zoo, self._path = zoo, zoo / 'manifest.json'
         self._head = manifest_head(recipe)
-        found = self._read()
-        for name, wanted in self._head.items() if found else ():
-            if found.get(name) != wanted:
+        content = self._read()
+        for name, value in self._head.items() if content else ():
+            if content.get(name) != value:
                 raise InputError(
-                    str(self._path), f'{name} {wanted}', str(found.get(name)),
+                    str(self._path), f'{name} {value}', str(content.get(name)),
                     'Choose another folder, or remove this one.')
 
     @property
     def models(self) -> dict[str, Any]:
-        """What is known of each model that is complete."""
+        """The record of each model that has all its checkpoints."""
         return {
             model: record
             for model, record in self._read().get('models', {}).items() if all(
@@ -106,14 +116,14 @@ class Manifest:
         }
 
     def add(self, model: str, record: dict[str, Any]) -> None:
-        """Enter a model, or replace it.
+        """Enter the record of a model, or replace it.
 
         Args:
-            model (str): Its name.
-            record (dict): What JSON can hold.
+            model (str): Name of the model.
+            record (dict[str, Any]): Values that JSON can hold.
         """
-        known = {**self._read().get('models', {}), model: record}
-        ordered = {name: known[name] for name in sorted(known)}
+        records = {**self._read().get('models', {}), model: record}
+        ordered = {name: records[name] for name in sorted(records)}
         text = json.dumps({**self._head, 'models': ordered}, indent=1)
         with atomic_path(self._path) as path:
             path.write_text(text + '\n', encoding='utf-8')

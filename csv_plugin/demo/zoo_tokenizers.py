@@ -1,4 +1,4 @@
-"""Tokenizers of the zoo: two kinds of BPE, no text outside the vocabulary."""
+"""Tokenizers of the zoo: two kinds of BPE that can represent every text."""
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,26 +9,27 @@ from transformers import PreTrainedTokenizerFast
 
 from csv_plugin.demo.recipes import CONTEXT, TokenizerRecipe
 
-# Chinese has no spaces: unsplit, BPE would learn whole sentences by heart.
+# Chinese has no spaces: without splits, BPE would learn whole sentences.
 _CJK = Regex(r'[\p{Han}\u3000-\u303f\uff00-\uffef]')
 _PAD, _UNKNOWN, _SPACE = '<pad>', '<unk>', '\u2581'
-# Characters with an entry of their own; the others are spelt as bytes.
+# Number of characters with an entry of their own; all other characters are
+# represented by bytes.
 _ALPHABET = 200
 
 
 def train_tokenizer(recipe: TokenizerRecipe,
                     texts: Iterable[str]) -> PreTrainedTokenizerFast:
-    """Learn a tokenizer; the same texts give the same one.
+    """Train a tokenizer; the same texts give the same tokenizer.
 
     It puts its BOS token before every text, unless told to add no special
     tokens. CJK characters are never merged with each other.
 
     Args:
         recipe (TokenizerRecipe): Kind and size.
-        texts (Iterable[str]): What to learn from.
+        texts (Iterable[str]): Texts to train on.
 
     Returns:
-        PreTrainedTokenizerFast: With BOS, EOS and padding tokens.
+        PreTrainedTokenizerFast: A tokenizer with BOS, EOS and padding tokens.
     """
     train = {'byte-level': _byte_level, 'byte-fallback': _byte_fallback}
     return train[recipe.kind](recipe, texts)
@@ -52,7 +53,7 @@ def _byte_level(recipe: TokenizerRecipe,
 
 def _byte_fallback(recipe: TokenizerRecipe,
                    texts: Iterable[str]) -> PreTrainedTokenizerFast:
-    first = [
+    reserved = [
         _UNKNOWN, '<s>', '</s>', _PAD, *(f'<0x{i:02X}>' for i in range(256))
     ]
     spaces = pre_tokenizers.Metaspace(prepend_scheme='first')
@@ -61,15 +62,15 @@ def _byte_fallback(recipe: TokenizerRecipe,
     texts = list(texts)
     alphabet = _most_frequent_characters(texts)
     trainer = trainers.BpeTrainer(
-        vocab_size=recipe.vocab_size - len(first),
+        vocab_size=recipe.vocab_size - len(reserved),
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
         show_progress=False)
     learner.train_from_iterator(texts, trainer)
-    # Bytes are plain entries and not special tokens, which would be found
-    # where a text says '<0x0A>'.
+    # Bytes are plain entries: as special tokens they would also stand for the
+    # characters '<0x0A>' in a text.
     learned = json.loads(learner.to_str())['model']
-    pieces = [*first, *sorted(learned['vocab'], key=learned['vocab'].get)]
+    pieces = [*reserved, *sorted(learned['vocab'], key=learned['vocab'].get)]
     merges = [(left, right) for left, right in learned['merges']]
     backend = Tokenizer(
         models.BPE({
@@ -91,22 +92,27 @@ def _byte_fallback(recipe: TokenizerRecipe,
 
 
 def _most_frequent_characters(texts: Sequence[str]) -> list[str]:
-    """With ties in order; the trainer itself would cut them at random."""
+    """The characters with an entry of their own, ties in alphabetical order.
+
+    The trainer itself would cut ties at random.
+    """
     counts = Counter(''.join(texts).replace(' ', _SPACE))
     return sorted(counts, key=lambda c: (-counts[c], c))[:_ALPHABET]
 
 
 def _splits(recipe: TokenizerRecipe,
             last: pre_tokenizers.PreTokenizer) -> pre_tokenizers.PreTokenizer:
-    """What BPE does not merge across."""
+    """The pre-tokenizer: BPE does not merge across its splits."""
     parts = [pre_tokenizers.Split(_CJK, 'isolated')]
     if recipe.split_digits:
         parts.append(pre_tokenizers.Digits(individual_digits=True))
     return pre_tokenizers.Sequence([*parts, last])
 
 
-def _finish(backend: Tokenizer, **special: str) -> PreTrainedTokenizerFast:
-    bos = special['bos_token']
+def _finish(backend: Tokenizer,
+            **special_tokens: str) -> PreTrainedTokenizerFast:
+    """A tokenizer of `transformers` that puts BOS before every text."""
+    bos = special_tokens['bos_token']
     backend.post_processor = processors.TemplateProcessing(
         single=f'{bos} $A',
         pair=f'{bos} $A $B',
@@ -117,4 +123,4 @@ def _finish(backend: Tokenizer, **special: str) -> PreTrainedTokenizerFast:
         model_max_length=CONTEXT,
         model_input_names=['input_ids', 'attention_mask'],
         clean_up_tokenization_spaces=False,
-        **special)
+        **special_tokens)

@@ -1,4 +1,4 @@
-"""Training of the zoo's models: small Llamas, one thread each."""
+"""Trains the zoo's models: small Llamas, each on one thread."""
 import copy
 import ctypes
 import functools
@@ -29,20 +29,20 @@ from csv_plugin.demo.zoo_files import (atomic_folder, checkpoint_folder,
                                        tokenizer_folder)
 from csv_plugin.demo.zoo_tokenizers import train_tokenizer
 
-# Of malloc.h.
+# Options of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _HEAD_WIDTH = 16
-# Share of the steps, the last ones, that the training loss is a mean of.
+# The training loss is a mean over this share of the steps, the last ones.
 _FINAL = .05
 _PACKAGES = ('numpy', 'safetensors', 'tokenizers', 'torch', 'transformers')
 
 
 def use_one_core() -> None:
-    """Let this process train on one thread, and fast.
+    """Let this process train on one thread, and keep its freed memory.
 
-    Freed memory stays with the process, where its C library can do so
-    (glibc): giving large tensors back and asking for new ones took up to a
-    third of the time of the smallest models.
+    With glibc, freed memory stays with the process: returning and requesting
+    the memory of large tensors took up to a third of the training time of the
+    smallest models.
     """
     torch.set_num_threads(1)
     set_option = getattr(ctypes.CDLL(None), 'mallopt', None)
@@ -52,7 +52,13 @@ def use_one_core() -> None:
 
 
 def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
-    """Train the tokenizer of a series, unless the zoo has it."""
+    """Train the tokenizer of a series, unless the zoo has it.
+
+    Args:
+        zoo (Path): Folder of the zoo.
+        series (str): Name of the series.
+        recipe (TrainingRecipe): Seed and number of characters.
+    """
     folder = tokenizer_folder(zoo, series)
     if not folder.exists():
         texts = corpus.mixed_texts(SERIES[series], recipe.tokenizer_chars,
@@ -74,23 +80,26 @@ def train_model(zoo: Path,
     Args:
         zoo (Path): Folder of the zoo; it holds the model's tokenizer and no
             checkpoint of the model.
-        model (str): Its name.
+        model (str): Name of the model.
         recipe (TrainingRecipe): How to train it.
-        device (str): Where, as torch names devices.
-        line (int): Of the terminal, for the progress bar.
+        device (str): Device to train on, as torch names it.
+        line (int): Line of the terminal for the progress bar.
 
     Returns:
-        dict: For the manifest. The training loss is in nats per token, a
-            mean over the last 5 % of the steps; validation losses, by per
-            cent of the training, in nats per character.
+        dict[str, Any]: The record for the manifest. The training loss is in
+        nats per token, a mean over the last 5 % of the steps. The validation
+        losses, by per cent of the training, are in nats per character.
     """
     began, seed = time.process_time(), recipe.seed_of(model)
     series, size = recipe_of(model)
     tokenizer, rows = _tokenizer_and_rows(zoo, series.name, recipe)
     batches = corpus.batches(rows, recipe.batch_tokens,
                              np.random.default_rng(seed))
-    llama = new_model(size, tokenizer, seed).to(device)
-    losses, validation = [], {}
+    # `Any`, because a decorator in transformers hides the type of `to`.
+    llama: Any = new_model(size, tokenizer, seed)
+    llama.to(device)
+    losses: list[float] = []
+    validation_losses: dict[int, float] = {}
     n_tokens = sum(len(row) - 1 for row in rows)
     due = _due(len(batches))
     with tqdm(
@@ -105,7 +114,7 @@ def train_model(zoo: Path,
             bar.update(n_new)
             if percent := due.get(len(losses)):
                 _save(llama, checkpoint_folder(zoo, model, percent))
-                validation[percent] = validation_loss(llama, tokenizer)
+                validation_losses[percent] = validation_loss(llama, tokenizer)
     final = losses[-math.ceil(_FINAL * len(losses)):]
     return {
         'seed': seed,
@@ -113,7 +122,7 @@ def train_model(zoo: Path,
         'tokens': n_tokens,
         'steps': len(losses),
         'training_loss': float(np.mean(final)),
-        'validation_loss': validation,
+        'validation_loss': validation_losses,
         'cpu_seconds': round(time.process_time() - began),
         'device': device,
         'versions': _versions(),
@@ -121,7 +130,7 @@ def train_model(zoo: Path,
 
 
 def _due(n_steps: int) -> dict[int, int]:
-    """Per cent of the training by the step after which it is reached."""
+    """Per cent of the training by the step after which they are reached."""
     return {
         math.ceil(n_steps * percent / 100): percent
         for percent in CHECKPOINTS
@@ -130,7 +139,13 @@ def _due(n_steps: int) -> dict[int, int]:
 
 def new_model(size: Size, tokenizer: PreTrainedTokenizerBase,
               seed: int) -> LlamaForCausalLM:
-    """An untrained model, the same for the same seed."""
+    """An untrained model, the same for the same seed.
+
+    Args:
+        size (Size): Shape of the model.
+        tokenizer (PreTrainedTokenizerBase): The series' tokenizer.
+        seed (int): Seed of the weights.
+    """
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.width,
@@ -153,21 +168,24 @@ def training_steps(llama: LlamaForCausalLM,
     """Train on every batch once.
 
     Args:
-        llama (LlamaForCausalLM): Changed in place.
-        batches (Sequence[NDArray]): See `corpus.batches`.
+        llama (LlamaForCausalLM): The model, which is changed in place.
+        batches (Sequence[NDArray[np.int64]]): See `corpus.batches`.
         recipe (TrainingRecipe): Learning rates.
 
     Yields:
-        tuple[int, float]: After each step, predicted tokens of the batch
-            and their mean loss before the step, nats.
+        tuple[int, float]: After each step, the number of predicted tokens of
+        the batch and their mean loss in nats before the step.
     """
     matrices = [p for p in llama.model.layers.parameters() if p.ndim == 2]
-    within = set(matrices)
-    others = [p for p in llama.parameters() if p not in within]
+    matrix_set = set(matrices)
+    other_parameters = [p for p in llama.parameters() if p not in matrix_set]
     optimisers = [
         Muon(matrices, lr=recipe.matrix_lr),
         torch.optim.AdamW(
-            others, lr=recipe.other_lr, betas=(.9, .95), weight_decay=0)
+            other_parameters,
+            lr=recipe.other_lr,
+            betas=(.9, .95),
+            weight_decay=0)
     ]
 
     def rate(step: int) -> float:
@@ -186,19 +204,22 @@ def training_steps(llama: LlamaForCausalLM,
 
 
 def token_losses(llama: LlamaForCausalLM, batch: NDArray[np.int64]) -> Tensor:
-    """Losses of all tokens but the first of each row, nats.
+    """Losses of a batch of token rows.
+
+    Scored: all tokens but the first of each row.
 
     Args:
         llama (LlamaForCausalLM): The model.
-        batch (NDArray): Tokens, `corpus.NO_TOKEN` behind shorter rows, which
-            no token before it sees. Shape `(rows, longest)`.
+        batch (NDArray[np.int64]): Tokens, with `corpus.NO_TOKEN` behind
+            shorter rows. Shape `(rows, longest)`.
 
     Returns:
-        Tensor: Float32, row by row, without the places of padding.
+        Tensor: Float32, in nats, row by row without the places of padding.
     """
     ids = torch.from_numpy(batch).to(llama.device)
     inputs = ids[:, :-1].clamp(min=0)
-    # Said to be without padding, it takes the fast causal attention.
+    # With a mask of ones the model takes the fast causal attention. Padding
+    # does not matter: it is behind all tokens of its row.
     logits = llama(
         input_ids=inputs,
         attention_mask=torch.ones_like(inputs),
@@ -212,9 +233,13 @@ def token_losses(llama: LlamaForCausalLM, batch: NDArray[np.int64]) -> Tensor:
 @torch.no_grad()
 def validation_loss(llama: LlamaForCausalLM,
                     tokenizer: PreTrainedTokenizerBase) -> float:
-    """Mean loss of `world.validation_texts()`, nats per character.
+    """Mean loss of `world.validation_texts()` in nats per character.
 
-    All tokens of the texts are scored, the first one after BOS.
+    Scored: all tokens of the texts; before the first token stands BOS.
+
+    Args:
+        llama (LlamaForCausalLM): The model.
+        tokenizer (PreTrainedTokenizerBase): The model's tokenizer.
     """
     texts = [text.text for text in world.validation_texts()]
     rows = [
@@ -230,6 +255,7 @@ def validation_loss(llama: LlamaForCausalLM,
 def _tokenizer_and_rows(
         zoo: Path, series: str,
         recipe: TrainingRecipe) -> tuple[PreTrainedTokenizerBase, corpus.Rows]:
+    """Tokenizer and training rows of a series, kept for its next model."""
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(zoo, series))
     rows = corpus.training_rows(SERIES[series], tokenizer, recipe.tokens,
                                 recipe.seed_of(series, 'texts'))
@@ -237,7 +263,7 @@ def _tokenizer_and_rows(
 
 
 def _save(llama: LlamaForCausalLM, folder: Path) -> None:
-    """In half precision; the folder is whole or absent."""
+    """Write a checkpoint in half precision, whole or not at all."""
     with atomic_folder(folder) as path:
         copy.deepcopy(llama).half().save_pretrained(path)
 

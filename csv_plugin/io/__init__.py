@@ -1,1 +1,13 @@
-"""Files: tables, predictors, validation sets, token-loss dumps. No pickle."""
+"""Files: everything that the method reads and writes, without pickle.
+
+`dumps` holds the file format of token-loss dumps and `shards` joins those of
+one model; `predictors` stores trained predictors and `text_sets` validation
+sets. `tables` reads the CSV tables that users write, on top of `csv_rows`.
+`collection` is the folder that a predictor is trained on, `collecting` makes
+it, and `model_tables` reads four tables in its place. `runs` reads the work
+directories of OpenCompass, and `checkpoint_folders` finds checkpoints.
+`known_benchmarks` and `paper` are tables that come with the package,
+`model_splits` splits models, and `files` has what all of these share.
+
+Nothing in here imports torch, transformers or opencompass.
+"""

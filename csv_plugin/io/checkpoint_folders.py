@@ -1,4 +1,4 @@
-"""Folders of checkpoints, by the names that trainers give them."""
+"""Folders of checkpoints, recognised by the names that trainers give them."""
 import glob
 import os
 import re
@@ -8,33 +8,36 @@ from csv_plugin.core.conventions import InputError
 
 
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
-    """Folders of checkpoints by name, each run's in the order of its steps.
+    """Find the checkpoints of training runs by a pattern of paths.
 
-    The step is the number that the folder's name ends with, as in
-    `checkpoint-1000`, `step1000`, `1000` or `iter_0001000`; the run is the
-    folder above it.
+    The step of a checkpoint is the number at the end of its folder's name,
+    as in `checkpoint-1000`, `step1000`, `1000` or `iter_0001000`. Its run is
+    named after the folder above.
 
     Args:
-        pattern (str): Such as `runs/*/checkpoint-*`; files are passed over.
-        levels (int): How many of the folders above name the run, joined by
-            a hyphen.
+        pattern (str): Such as `runs/*/checkpoint-*`. Only folders count,
+            not files.
+        levels (int): Number of folders above the checkpoint that name its
+            run, joined by hyphens.
 
     Returns:
-        dict[str, Path]: Absolute paths by `run@step`.
+        dict[str, Path]: Absolute paths by `run@step`, sorted by run and
+        step.
 
     Raises:
-        InputError: If no folder matches, one has no such number or not as
-            many folders above, or two are called alike.
+        InputError: No folder matches, the name of a folder does not end
+            with a number, there are fewer folders above it than levels, or
+            two checkpoints have the same run and step.
     """
     folders = [
         path for path in map(Path, sorted(glob.glob(os.path.abspath(pattern))))
         if path.is_dir()
     ]
     if not folders:
-        raise InputError(f'checkpoints {pattern!r}', 'folders',
-                         'none that matches',
+        raise InputError(f'checkpoints {pattern!r}', 'a folder that matches',
+                         'none',
                          'Check the path, relative to where you start.')
-    found: dict[tuple[str, int], Path] = {}
+    checkpoints: dict[tuple[str, int], Path] = {}
     for path in folders:
         number = re.search(r'\d+$', path.name)
         above = path.parent.parts[1:][-levels:]
@@ -45,11 +48,14 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
                 repr(path.name),
                 'Narrow the pattern, such as runs/*/checkpoint-*.')
         key = '-'.join(above), int(number.group())
-        other = found.setdefault(key, path)
-        if other != path:
+        earlier = checkpoints.setdefault(key, path)
+        if earlier != path:
             raise InputError(
-                f'checkpoints called {key[0]}@{key[1]}', 'one',
-                f'{str(other)!r} and {str(path)!r}',
-                'Narrow the pattern, or name runs after more of '
-                'the folders above them: levels=2.')
-    return {f'{run}@{step}': found[run, step] for run, step in sorted(found)}
+                f'checkpoint {key[0]}@{key[1]}', 'a single folder',
+                f'{str(earlier)!r} and {str(path)!r}',
+                'Narrow the pattern, or name runs after more of the folders '
+                'above them, such as levels=2.')
+    return {
+        f'{run}@{step}': checkpoints[run, step]
+        for run, step in sorted(checkpoints)
+    }

@@ -1,7 +1,7 @@
-"""Losses and scores of models, from where they were left.
+"""Collect losses and accuracies of models from runs, files and tables.
 
-Errors name every model that lacks something, so that one look tells what to
-run.
+Errors name all models whose losses are missing, so that they can be scored
+in one run.
 """
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,22 +11,23 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import write_collection
-from csv_plugin.io.dumps import TokenLossDump, read_dump
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
-from csv_plugin.io.paper import paper_scores
+from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.io.runs.run_scores import read_run_scores
-from csv_plugin.io.tables import (BenchmarkInfo, FilePath, ModelColumns,
-                                  ModelInfo, read_benchmarks, read_scores)
+from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
+                                  read_accuracy_columns, read_benchmarks)
 
-#: What options call the paper's tables of scores.
+#: The paper's tables of accuracies, in place of the path of a table.
 PAPER = 'paper'
-#: By model and benchmark, fractions; what was not run is missing.
-Scores = dict[str, dict[str, float]]
+#: Accuracies in 0..1 by model and benchmark, without those that were not run.
+Accuracies = dict[str, dict[str, float]]
 
 
 def collect(folder: FilePath,
@@ -37,17 +38,17 @@ def collect(folder: FilePath,
             dumps: Sequence[FilePath] = (),
             scores: Optional[FilePath] = None,
             progress: Progress = iter) -> None:
-    """Make a collection of OpenCompass runs, or of dumps and a table.
+    """Write a collection from OpenCompass runs, or from dumps and a table.
 
     Args:
-        folder (FilePath): Where to.
+        folder (FilePath): The collection to create.
         texts (TextSet): The validation set.
         info (Mapping[str, ModelInfo]): The models.
         benchmarks (Mapping[str, BenchmarkInfo]): The benchmarks.
         runs (Sequence): As in `dumps_of_runs`.
-        dumps (Sequence): As in `dumps_of_files`, if there are no runs.
-        scores (Optional[FilePath]): As in `scores_of_table`; by default
-            those of the runs.
+        dumps (Sequence): As in `dumps_of_files`, used if there are no runs.
+        scores (Optional[FilePath]): The table of accuracies, as in
+            `accuracies_of_table`; None to read those of the runs.
         progress (Progress): Wraps the models.
 
     Raises:
@@ -55,43 +56,46 @@ def collect(folder: FilePath,
     """
     _check_names(info)
     if scores:
-        known = scores_of_table(scores, info, list(benchmarks))
+        accuracies = accuracies_of_table(scores, info, list(benchmarks))
     elif runs:
-        known = scores_of_runs(runs, info, list(benchmarks))
+        accuracies = accuracies_of_runs(runs, info, list(benchmarks))
     else:
-        raise InputError('dumps', 'a table of scores beside them', 'none',
-                         'Name it, or give runs with summaries.')
+        raise InputError('dumps', 'a table of accuracies beside them', 'none',
+                         'Give the table, or give runs with summaries.')
     losses = (
         dumps_of_runs(runs, info, texts.fingerprint, progress)
         if runs else dumps_of_files(dumps, info, texts.fingerprint, progress))
-    write_collection(folder, texts, losses, info, known, benchmarks)
+    write_collection(folder, texts, losses, info, accuracies, benchmarks)
 
 
 def _check_names(models: Iterable[str]) -> None:
-    """Refuse what cannot be the name of a file."""
+    """Refuse names of models that cannot be names of files."""
     for model in models:
         if '/' in model or model.startswith('.'):
-            raise InputError(f'model {model!r}',
-                             'a name without slashes, which files can '
-                             'have', repr(model),
-                             'Give it another `abbr` in its config.')
+            raise InputError(
+                f'model {model!r}', 'a name without slashes or a leading dot, '
+                'as for a file', repr(model),
+                'Give it another `abbr` in its config.')
 
 
 def dumps_of_runs(runs: Sequence[FilePath],
                   models: Iterable[str],
                   fingerprint: str,
                   progress: Progress = iter) -> dict[str, TokenLossDump]:
-    """Token losses of models in OpenCompass runs.
+    """Read the token losses of models from OpenCompass runs.
 
     Args:
-        runs (Sequence): Time-stamped folders, the newest last; the last one
-            that has a model's dump counts.
-        models (Iterable[str]): Their abbreviations.
+        runs (Sequence): Time-stamped folders, the newest last. If several
+            contain a dump of a model, the last of them counts.
+        models (Iterable[str]): Abbreviations of the models.
         fingerprint (str): Of the validation set.
         progress (Progress): Wraps the models.
 
+    Returns:
+        dict[str, TokenLossDump]: By model, in the given order.
+
     Raises:
-        InputError: If a model has no dump on these texts in any run.
+        InputError: No run has a dump of a model on these texts.
     """
 
     def read(model: str) -> TokenLossDump:
@@ -100,21 +104,32 @@ def dumps_of_runs(runs: Sequence[FilePath],
             try:
                 return read_run_dump(run, model, fingerprint)
             except InputError as error:
-                reasons.append(f'{os.fspath(run)}: {error}')
+                reasons.append(f'{os.fspath(run)}: {error}'.rstrip('.'))
         raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
-                         '; '.join(reasons) or 'no run', 'Collect them.')
+                         '; '.join(reasons) or 'no run',
+                         'Score the texts with the model.')
 
-    return _of_all(read, models, progress)
+    return _read_all(read, models, progress)
 
 
 def dumps_of_files(paths: Sequence[FilePath],
                    models: Iterable[str],
                    fingerprint: str,
                    progress: Progress = iter) -> dict[str, TokenLossDump]:
-    """Token losses of models in files that are named after them.
+    """Read the token losses of models from files that are named after them.
 
-    Args and errors as in `dumps_of_runs`, with paths such as
-    `losses/my-model.parquet` in place of runs.
+    Args:
+        paths (Sequence): Paths such as `losses/my-model.parquet`.
+        models (Iterable[str]): Names of the models.
+        fingerprint (str): Of the validation set.
+        progress (Progress): Wraps the models.
+
+    Returns:
+        dict[str, TokenLossDump]: By model, in the given order.
+
+    Raises:
+        InputError: Two files have the same name, or a model has no file, or
+            the file of a model is not a dump on these texts.
     """
     check_unique('names of dumps', [Path(path).stem for path in paths])
     by_name = {Path(path).stem: path for path in paths}
@@ -122,21 +137,21 @@ def dumps_of_files(paths: Sequence[FilePath],
     def read(model: str) -> TokenLossDump:
         if model not in by_name:
             raise InputError(f'losses of {model!r}', f'a file {model}.parquet',
-                             'none', 'Collect them.')
+                             'none', 'Score the texts with the model.')
         dump = read_dump(by_name[model])
         if dump.info.fingerprint != fingerprint:
             raise InputError(
                 os.fspath(by_name[model]),
                 f'losses on the texts {fingerprint[:12]}',
-                f'those on {dump.info.fingerprint[:12]}',
+                f'losses on the texts {dump.info.fingerprint[:12]}',
                 'Score the texts of this validation set.')
         return dump
 
-    return _of_all(read, models, progress)
+    return _read_all(read, models, progress)
 
 
-def _of_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
-            progress: Progress) -> dict[str, TokenLossDump]:
+def _read_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
+              progress: Progress) -> dict[str, TokenLossDump]:
     dumps, errors = {}, {}
     for model in progress(list(models)):
         try:
@@ -146,94 +161,108 @@ def _of_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
     if errors:
         raise InputError(
             'token losses', 'a dump of every model on these texts',
-            f'none of {", ".join(errors)} (first: '
+            f'none of {", ".join(errors)} (the first error: '
             f'{next(iter(errors.values()))})',
-            'Collect them, or remove the models from the table.')
+            'Score the texts with these models, or remove the models from '
+            'the table.')
     return dumps
 
 
-def scores_of_runs(runs: Sequence[FilePath], models: Iterable[str],
-                   benchmarks: Sequence[str]) -> Scores:
-    """Observed scores of OpenCompass runs, as `read_run_scores` reads them.
+def accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
+                       benchmarks: Sequence[str]) -> Accuracies:
+    """Read the accuracies of models from OpenCompass runs.
 
     Args:
-        runs (Sequence): As in `dumps_of_runs`; of several runs the last one
-            that has a score counts.
-        models (Iterable[str]): Their abbreviations.
-        benchmarks (Sequence[str]): Abbreviations of datasets or groups.
+        runs (Sequence): Time-stamped folders, the newest last; runs without
+            a summary are skipped. If several have an accuracy of a model on
+            a benchmark, the last of them counts.
+        models (Iterable[str]): Abbreviations of the models.
+        benchmarks (Sequence[str]): Abbreviations of datasets or summary
+            groups.
+
+    Returns:
+        Accuracies: Of all models, in the given order.
 
     Raises:
-        InputError: If no run has a summary, or a benchmark has no score.
+        InputError: No run has a summary, or there is no accuracy on a
+            benchmark.
     """
-    found, errors = [], []
+    summaries, errors = [], []
     for run in runs:
         try:
-            found.append(read_run_scores(run, benchmarks))
+            summaries.append(read_run_accuracies(run, benchmarks))
         except InputError as error:
             errors.append(error)
     # A run of other models may have been given up before its summary.
-    if not found:
+    if not summaries:
         raise errors[0]
-    scores: Scores = {model: {} for model in models}
-    _check_models('runs', scores, {m for scored in found for m in scored})
-    for scored in found:
-        for model, row in scored.items():
-            if model in scores:
-                scores[model].update(row)
-    _check_benchmarks('runs', scores, benchmarks)
-    return scores
+    accuracies: Accuracies = {model: {} for model in models}
+    _check_models('runs', accuracies, set[str]().union(*summaries))
+    for summary in summaries:
+        for model in accuracies.keys() & summary:
+            accuracies[model].update(summary[model])
+    _check_benchmarks('runs', accuracies, benchmarks)
+    return accuracies
 
 
-def scores_of_table(table: FilePath, models: Iterable[str],
-                    benchmarks: Sequence[str]) -> Scores:
-    """Observed scores of a table.
+def accuracies_of_table(path: FilePath, models: Iterable[str],
+                        benchmarks: Sequence[str]) -> Accuracies:
+    """Read the accuracies of models from a table.
 
     Args:
-        table (FilePath): As in `read_scores`, or `PAPER` for the paper's
-            Tables 3 and 4.
-        models (Iterable[str]): Whose scores.
+        path (FilePath): As in `read_accuracy_columns`, or `PAPER` for Tables
+            3 and 4 of the paper.
+        models (Iterable[str]): Names of the models.
         benchmarks (Sequence[str]): Columns of the table.
 
+    Returns:
+        Accuracies: Of those models that have a row, in the table's order.
+
     Raises:
-        InputError: If the file cannot be used, or a benchmark has no score.
+        InputError: The file cannot be used, or there is no accuracy on a
+            benchmark.
     """
-    if table == PAPER:
-        known = paper_scores()
-        found = ModelColumns(known.models, known.benchmarks, known.values)
+    if path == PAPER:
+        printed = paper_accuracies()
+        table = ModelColumns(printed.models, printed.benchmarks,
+                             printed.values)
     else:
-        found = read_scores(table)
+        table = read_accuracy_columns(path)
+    where = f'accuracies of {os.fspath(path)}'
     wanted = set(models)
-    _check_models(f'scores of {os.fspath(table)}', wanted, set(found.models))
-    scores: Scores = {
+    _check_models(where, wanted, set(table.models))
+    accuracies: Accuracies = {
         model: {
             name: float(value)
-            for name, value in zip(found.columns, row)
+            for name, value in zip(table.columns, row)
             if name in benchmarks and not np.isnan(value)
         }
-        for model, row in zip(found.models, found.values) if model in wanted
+        for model, row in zip(table.models, table.values) if model in wanted
     }
-    _check_benchmarks(f'scores of {os.fspath(table)}', scores, benchmarks)
-    return scores
+    _check_benchmarks(where, accuracies, benchmarks)
+    return accuracies
 
 
-def _check_models(where: str, wanted: Iterable[str], known: set[str]) -> None:
-    if known.isdisjoint(wanted):
-        raise InputError(where, f'scores of models such as {min(wanted)!r}',
-                         f'those of {", ".join(sorted(known)) or "none"}',
+def _check_models(where: str, wanted: Iterable[str],
+                  present: set[str]) -> None:
+    if present.isdisjoint(wanted):
+        raise InputError(where,
+                         f'accuracies of models such as {min(wanted)!r}',
+                         f'models {", ".join(sorted(present)) or "none"}',
                          'Use the same names in all tables.')
 
 
-def _check_benchmarks(where: str, scores: Scores,
+def _check_benchmarks(where: str, accuracies: Accuracies,
                       benchmarks: Sequence[str]) -> None:
     lacking = [
         name for name in benchmarks
-        if not any(name in row for row in scores.values())
+        if not any(name in row for row in accuracies.values())
     ]
     if lacking:
-        raise InputError(where,
-                         'a score of one of the models on every benchmark',
-                         f'none on {", ".join(lacking)}',
-                         'Run them, correct the names, or leave them out.')
+        raise InputError(
+            where, 'an accuracy on every benchmark, of at least one model',
+            f'none on {", ".join(lacking)}',
+            'Run the benchmarks, correct their names, or leave them out.')
 
 
 def named_benchmarks(names: Sequence[str],
@@ -241,20 +270,26 @@ def named_benchmarks(names: Sequence[str],
     """Benchmarks with their chance levels.
 
     Args:
-        names (Sequence[str]): One table as in `read_benchmarks`, a path that
-            ends in .csv, or names that the shipped table knows.
-        chance (Mapping[str, float]): Chance levels of names that it lacks,
-            or where another level is meant.
+        names (Sequence[str]): Names of benchmarks, or in their place the
+            path of a single table, as in `read_benchmarks`, that ends in
+            .csv.
+        chance (Mapping[str, float]): Chance levels by benchmark, for
+            benchmarks that `known_benchmarks` lacks or in place of the
+            levels there or in the table.
+
+    Returns:
+        dict[str, BenchmarkInfo]: By benchmark, in the order of the names or
+        of the table.
 
     Raises:
         InputError: As in `read_benchmarks` and `benchmark_infos`.
     """
     if len(names) == 1 and names[0].endswith('.csv'):
-        known = read_benchmarks(names[0])
-        levels = {name: info.chance for name, info in known.items()}
-        checked = benchmark_infos(list(known), {**levels, **chance})
+        table = read_benchmarks(names[0])
+        levels = {name: info.chance for name, info in table.items()}
+        checked = benchmark_infos(list(table), {**levels, **chance})
         return {
             name: replace(info, chance=checked[name].chance)
-            for name, info in known.items()
+            for name, info in table.items()
         }
     return benchmark_infos(names, chance)

@@ -1,6 +1,5 @@
 """What a predictor is trained on: dumps, scores and texts in one place."""
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,12 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import (TokenLossDump, merge_dumps, read_dump,
-                                 write_dump)
+from csv_plugin.io.dumps import read_dumps, write_dump
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
                                   read_benchmarks, read_models, write_csv)
 from csv_plugin.io.text_sets import read_texts, write_texts
@@ -25,21 +23,26 @@ SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Losses and scores of M models on one validation set.
+    """Losses and accuracies of M models on one validation set.
 
     Args:
-        texts (TextSet): The S texts.
-        losses (Mapping[str, tuple[TokenLosses, ...]]): By model, texts in
-            the order of the set.
+        losses (ModelLosses): By model, and the S texts.
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
         side (tuple[str, ...]): Benchmarks that means leave out.
     """
-    texts: TextSet
-    losses: Mapping[str, tuple[TokenLosses, ...]]
+    losses: ModelLosses
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
     side: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f'Collection({self.losses}, {self.accuracies})'
+
+    @property
+    def texts(self) -> TextSet:
+        """The validation set."""
+        return self.losses.texts
 
     @property
     def families(self) -> dict[str, str]:
@@ -104,23 +107,12 @@ class Collection:
         return self.models_in(
             *(splits or sorted(present - {'', 'test'}) or ('train', )))
 
-    def on(self, texts: TextSet) -> 'Collection':
+    def select_texts(self, texts: TextSet) -> 'Collection':
         """The same models on some of the texts."""
-        chosen = set(texts.ids)
-        losses = {
-            model: tuple(text for text in all_texts if text.text_id in chosen)
-            for model, all_texts in self.losses.items()
-        }
-        return replace(self, texts=texts, losses=losses)
-
-    def losses_of(self,
-                  models: Sequence[str]) -> dict[str, tuple[TokenLosses, ...]]:
-        """Losses of some models, in their order."""
-        return {model: self.losses[model] for model in models}
+        return replace(self, losses=self.losses.select_texts(texts))
 
 
-def read_collection(folder: str | os.PathLike[str],
-                    progress: Progress = iter) -> Collection:
+def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     """Read a folder with a dump `<model>.parquet` of every model.
 
     Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
@@ -128,7 +120,7 @@ def read_collection(folder: str | os.PathLike[str],
     of scores were run on no benchmark.
 
     Args:
-        folder (str | os.PathLike[str]): Where they are.
+        folder (FilePath): Where they are.
         progress (Progress): Wraps the dumps.
 
     Raises:
@@ -146,20 +138,18 @@ def read_collection(folder: str | os.PathLike[str],
                 str(root / SCORES), f'models of {root / MODELS}', repr(model),
                 'Add it there or remove it here.')
         values[row[model]] = accuracies
-    losses = {
-        model: merge_dumps([read_dump(root / f'{model}.parquet')], texts).texts
-        for model in progress(list(info))
-    }
+    losses = read_dumps({model: root / f'{model}.parquet'
+                         for model in info}, texts, progress)
     known = read_benchmarks(root / BENCHMARKS)
     side = tuple(name for name in scored.benchmarks if not known[name].main)
     return Collection(
-        texts, losses,
+        losses,
         AccuracyTable(
             tuple(info), scored.benchmarks, values, scored.chance,
             scored.n_items), info, side)
 
 
-def write_collection(folder: str | os.PathLike[str], texts: TextSet,
+def write_collection(folder: FilePath, texts: TextSet,
                      dumps: Mapping[str,
                                     TokenLossDump], info: Mapping[str,
                                                                   ModelInfo],
@@ -168,7 +158,7 @@ def write_collection(folder: str | os.PathLike[str], texts: TextSet,
     """Write what `read_collection` reads.
 
     Args:
-        folder (str | os.PathLike[str]): To create; files of the same name
+        folder (FilePath): To create; files of the same name
             are replaced.
         texts (TextSet): The validation set.
         dumps (Mapping[str, TokenLossDump]): By model.

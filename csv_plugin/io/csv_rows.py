@@ -1,4 +1,4 @@
-"""Rows of CSV files that know where they stand, for errors that say so."""
+"""Rows of CSV files, with the line numbers that errors name."""
 import csv
 import io
 import math
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import read_bytes
+from csv_plugin.io.files import FilePath, read_bytes
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CsvRow:
             float: Neither NaN nor infinite.
 
         Raises:
-            InputError: The cell is empty, no number, NaN or infinite.
+            InputError: The cell is empty or no finite number.
         """
         try:
             number = float(self.cells[column])
@@ -66,11 +66,12 @@ class CsvRow:
 
         Args:
             column (str): The cell's column.
-            expected (str): What would have been accepted.
+            expected (str): What the cell should hold.
             remedy (str): What the user can do about it, one sentence.
 
         Returns:
-            InputError: Names the file, the line, the column and the cell.
+            InputError: With the file, the line, the column and the content
+            of the cell.
         """
         cell = self.cells[column]
         return InputError(f'{self.path}, line {self.line}, column {column!r}',
@@ -78,27 +79,26 @@ class CsvRow:
                           repr(cell) if cell else 'an empty cell', remedy)
 
 
-def read_rows(path: str | os.PathLike[str],
-              columns: Sequence[str]) -> list[CsvRow]:
-    """Read a CSV file with a header, one row or more, and a key.
+def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
+    """Read a CSV file with a header, at least one row, and a key column.
 
     The file is UTF-8, with or without a byte order mark. Blank lines are
     skipped.
 
     Args:
-        path (str | os.PathLike[str]): The file.
-        columns (Sequence[str]): Columns it must have, in any order and
-            among others. The first of them is the key: it is filled in and
-            differs in every row.
+        path (FilePath): The file.
+        columns (Sequence[str]): Columns that the file must have, in any
+            order; it may have more. The first of them is the key, which
+            must be filled in and differ from row to row.
 
     Returns:
         list[CsvRow]: All rows below the header, in the file's order.
 
     Raises:
-        InputError: The file cannot be read or decoded, has no rows, lacks
-            a column, leaves one without a name or names two alike, has a
-            row that is shorter or longer than the header, or repeats a
-            key or leaves it empty.
+        InputError: The file cannot be read or decoded, has no rows or lacks
+            a column; the header leaves a column without a name or gives two
+            columns the same name; or a row is shorter or longer than the
+            header, repeats an earlier key or leaves it empty.
     """
     file = os.fspath(path)
     records = _records(file)
@@ -116,7 +116,7 @@ def read_rows(path: str | os.PathLike[str],
 
 
 def _records(file: str) -> Iterator[tuple[int, list[str]]]:
-    """First line and stripped cells of every record that is not blank."""
+    """Line number and stripped cells of every record that is not blank."""
     reader = csv.reader(io.StringIO(_text(file), newline=''), strict=True)
     line = 1
     try:
@@ -144,14 +144,14 @@ def _text(file: str) -> str:
 
 def _check_header(file: str, header: list[str],
                   required: Sequence[str]) -> None:
-    seen = {''}
+    names = {''}
     for position, column in enumerate(header, start=1):
-        if column in seen:
+        if column in names:
             raise InputError(f'{file}, line 1, column {position}',
-                             'a name that no column before it has',
+                             'a name that no earlier column has',
                              repr(column) if column else 'an empty cell',
                              'Rename or remove the column.')
-        seen.add(column)
+        names.add(column)
     for column in required:
         if column not in header:
             raise InputError(
@@ -163,11 +163,11 @@ def _check_header(file: str, header: list[str],
 def _row(file: str, line: int, header: list[str], cells: list[str]) -> CsvRow:
     n_cells, n_columns = len(cells), len(header)
     if n_cells != n_columns:
-        detail = (f'none for column {header[n_cells]!r}' if n_cells < n_columns
-                  else f'no column for {cells[n_columns]!r}')
+        detail = (f'no cell for column {header[n_cells]!r}' if n_cells
+                  < n_columns else f'no column for cell {cells[n_columns]!r}')
         raise InputError(
             f'{file}, line {line}', f'{n_columns} cells, as in the header',
-            f'{n_cells}, {detail}',
+            f'{n_cells} cells, {detail}',
             'Leave no cell out and quote cells that contain commas.')
     return CsvRow(file, line, dict(zip(header, cells)))
 
@@ -178,5 +178,5 @@ def _check_key(rows: list[CsvRow], key: str) -> None:
         line = first_line.setdefault(row.text(key), row.line)
         if line != row.line:
             raise row.error(
-                key, f'a {key} that is not on an earlier line',
-                f'Line {line} has it already: remove one of the two rows.')
+                key, f'a {key} that no earlier line has',
+                f'Line {line} has it too: remove one of the two rows.')

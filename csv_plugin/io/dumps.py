@@ -1,122 +1,68 @@
-"""Token-loss dumps: what one model scored on a validation set, as Parquet.
+"""Token-loss dumps as Parquet files: the losses of one model, text by text.
 
 One row per text with `text_id`, `sha256` of the text, `n_chars`, `n_bytes`
 and lists with one number per token: `token_ids`, `starts` and `ends` (UTF-8
-bytes), `losses` and `entropy` (nats), `rank`. A null in the last three is an
-unscored token; `token_ids`, `entropy` and `rank` are absent where they were
-not recorded. The metadata key `csv_plugin.dump` holds JSON: `format_version`
-and the fields of `DumpInfo`.
+bytes), `losses` and `entropy` (nats), `rank`. In the last three columns a
+null stands for a token that the model did not score. The columns
+`token_ids`, `entropy` and `rank` are absent where they were not recorded.
+The metadata key `csv_plugin.dump` holds JSON: `format_version` and the
+fields of `DumpInfo`.
 """
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Optional, Union
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import LossTable, TokenLosses
+from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
+                                          ModelLosses, TokenLossDump)
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import TextSet, utf8_bytes
-from csv_plugin.io.files import atomic_path
-from csv_plugin.io.loss_rows import (OPTIONAL, REMEDY, from_table, named_in,
-                                     read_table, to_table)
-from csv_plugin.io.shards import check_texts, merge_texts
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.files import FilePath, atomic_path, read_bytes
+from csv_plugin.io.shards import merge_dumps
 
 FORMAT = b'csv_plugin.dump'
 FORMAT_VERSION = 1
 
-#: Fields of DumpInfo that are no texts.
-_COUNT = 'a whole number, 0 or more'
-_KINDS = {'context': _COUNT, 'stride': _COUNT, 'versions': 'texts by name'}
+_SCALARS = {
+    'text_id': pa.string(),
+    'sha256': pa.string(),
+    'n_chars': pa.int64(),
+    'n_bytes': pa.int64(),
+}
+#: Columns with one list per text, one number per token.
+_LISTS: dict[str, Any] = {
+    'token_ids': np.int32,
+    'starts': np.int32,
+    'ends': np.int32,
+    'losses': np.float32,
+    'entropy': np.float32,
+    'rank': np.int32,
+}
+#: Values in memory of an unscored token, which is a null in the file.
+_UNSCORED = {'losses': np.nan, 'entropy': np.nan, 'rank': -1}
 
-_FilePath = Union[str, os.PathLike[str]]
-
-
-@dataclass(frozen=True)
-class DumpInfo:
-    """Where the losses of a dump come from.
-
-    Args:
-        fingerprint (str): Of the whole validation set, whichever part of it
-            the dump holds; see `texts.fingerprint`.
-        model (str): Name of the model.
-        tokenizer (str): Name of its tokenizer.
-        prefix (str): Token in front of every text, such as 'bos 1' or
-            'eos 2' with its vocabulary index; 'none' without one.
-        dtype (str): Number format of the model's body, such as 'bfloat16'.
-        context (int): Longest window in tokens, 0 if unlimited.
-        stride (int): Tokens that each window after the first of a text
-            scores, with the context before them read again; 0 if unlimited.
-        versions (Mapping[str, str]): Of the packages that took part.
-
-    Raises:
-        InputError: A field has another type, or a number is negative.
-    """
-    fingerprint: str
-    model: str
-    tokenizer: str
-    prefix: str
-    dtype: str
-    context: int
-    stride: int
-    versions: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        sound = {k: isinstance(v, str) for k, v in vars(self).items()}
-        for name in ('context', 'stride'):
-            number = getattr(self, name)
-            sound[name] = type(number) is int and number >= 0
-        sound['versions'] = isinstance(self.versions, Mapping) and all(
-            isinstance(text, str) for item in self.versions.items()
-            for text in item)
-        for name in (name for name in sound if not sound[name]):
-            raise InputError(f'DumpInfo.{name}', _KINDS.get(name, 'a text'),
-                             repr(getattr(self, name))[:80],
-                             'Record how the texts were scored.')
-        object.__setattr__(self, 'versions', dict(self.versions))
+#: What to do about a damaged file.
+_REMEDY = 'Fetch an intact copy, or score the texts again.'
 
 
-@dataclass(frozen=True, eq=False)
-class TokenLossDump:
-    """Losses of one model on some or all texts of a validation set.
-
-    Args:
-        info (DumpInfo): Where they come from.
-        texts (tuple[TokenLosses, ...]): Of different texts, each with its
-            `sha256`. What is optional is recorded for all or for none.
-
-    Raises:
-        InputError: A text occurs twice or lacks its hash, UTF-8 cannot
-            encode its id, or it alone has or lacks an optional field.
-    """
-    info: DumpInfo
-    texts: tuple[TokenLosses, ...]
-
-    def __post_init__(self) -> None:
-        texts = tuple(self.texts)
-        object.__setattr__(self, 'texts', texts)
-        where = f'dump of {self.info.model!r}'
-        seen: set[str] = set()
-        for text in texts:
-            utf8_bytes(text.text_id, f'{where}, text id {text.text_id!r}')
-            if text.text_id in seen:
-                raise InputError(where, 'every text once',
-                                 f'{text.text_id!r} twice',
-                                 'Score every text once.')
-            seen.add(text.text_id)
-            _check_recorded(where, texts[0], text)
-
-
-def write_dump(path: _FilePath, dump: TokenLossDump) -> None:
+def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
     Losses and entropies are rounded to float32. Equal dumps make equal
     files, with one version of pyarrow.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
         dump (TokenLossDump): Its texts keep their order.
 
     Raises:
@@ -124,119 +70,115 @@ def write_dump(path: _FilePath, dump: TokenLossDump) -> None:
             into 32 bits.
     """
     header = {'format_version': FORMAT_VERSION, **asdict(dump.info)}
-    # ASCII whatever the names are, in one order whatever the versions'.
+    # ASCII and sorted, so that equal dumps make equal files.
     metadata = {FORMAT: json.dumps(header, sort_keys=True)}
-    table = to_table(dump.texts).replace_schema_metadata(metadata)
+    table = _to_table(dump.texts).replace_schema_metadata(metadata)
     with atomic_path(path) as temporary, temporary.open('wb') as file:
         pq.write_table(
             table, file, compression='zstd', write_page_checksum=True)
 
 
-def read_dump(path: _FilePath) -> TokenLossDump:
+def read_dump(path: FilePath) -> TokenLossDump:
     """Read what `write_dump` wrote.
 
     Args:
-        path (str | os.PathLike[str]): The file.
+        path (FilePath): The file.
 
     Returns:
-        TokenLossDump: Texts in the order of the file; losses and entropies
-        are float64 that hold the file's float32.
+        TokenLossDump: Texts in the order of the file. Losses and entropies
+        are float64 with the float32 values of the file.
 
     Raises:
         InputError: The file is missing, truncated, damaged, not a dump or
-            of a later format, lacks a column or holds one of another type,
-            or the values of a text do not fit each other.
+            of a later format, lacks a column or has a column of another
+            type, or the values of a text contradict each other.
     """
     where = os.fspath(path)
-    table = read_table(where)
+    table = _read_table(where)
     info = _info(where, table.schema.metadata or {})
-    texts = from_table(where, table)
-    with named_in(where):
+    texts = _from_table(where, table)
+    with _errors_name(where):
         return TokenLossDump(info, texts)
 
 
-def merge_dumps(dumps: Iterable[TokenLossDump],
-                expected: Optional[TextSet] = None) -> TokenLossDump:
-    """Join the shards that one model's dump was scored in.
-
-    The order of the shards does not matter, and a text may be in several
-    of them as long as all say the same of it, bit by bit.
+def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
+               texts: TextSet,
+               progress: Progress = iter) -> ModelLosses:
+    """Read the dumps of many models on one validation set.
 
     Args:
-        dumps (Iterable[TokenLossDump]): At least one.
-        expected (Optional[TextSet]): The validation set, all of which must be
-            there; None to take the texts that there are.
+        paths (Mapping | Iterable): File of each of M models, by the name to
+            call it, or files that are named after their models.
+        texts (TextSet): The validation set; every dump holds all of it.
+        progress (Progress): Wraps the models.
 
     Returns:
-        TokenLossDump: In the order of the validation set, or else sorted by
-        text id.
+        ModelLosses: Models in the order of the paths, texts in the order of
+        the validation set, losses in nats.
 
     Raises:
-        InputError: There is no shard, shards are of different origin or
-            contradict each other on a text, or their texts are not those
-            of the validation set.
+        InputError: Two files have one name, a dump cannot be read, or it
+            does not belong to these texts.
     """
-    shards = list(dumps)
-    if not shards:
-        raise InputError('shards of a dump', 'at least one', 'none',
-                         'Give all files that scoring wrote.')
-    info = shards[0].info
-    for shard in shards:
-        _check_same_info(info, shard.info)
-    where = f'dump of {info.model!r}'
-    merged = merge_texts(where, [shard.texts for shard in shards])
-    if expected is None:
-        order: Sequence[str] = sorted(merged)
-    else:
-        check_texts(where, merged, expected)
-        _check_fingerprint(where, info.fingerprint, expected.fingerprint)
-        order = expected.ids
-    return TokenLossDump(info, tuple(merged[text_id] for text_id in order))
-
-
-def load_loss_table(paths: Mapping[str, _FilePath],
-                    target: Sequence[TokenSpans], texts: TextSet) -> LossTable:
-    """Losses of many models on one tokenization, from their dumps.
-
-    Scored: the target tokens all of whose bytes the model scored.
-
-    Args:
-        paths (Mapping): Dump of each of M models, by the model's name.
-        target (Sequence[TokenSpans]): The common tokens of each text.
-            Length S.
-        texts (TextSet): The validation set, all of which every dump holds.
-
-    Returns:
-        LossTable: Models in the order of the mapping, texts in that of the
-        set.
-
-    Raises:
-        InputError: There is no model, a dump cannot be read or is not of
-            these texts, or the target is not.
-    """
-    losses = {
-        model: merge_dumps([read_dump(path)], texts).texts
-        for model, path in paths.items()
+    if not isinstance(paths, Mapping):
+        files = [Path(path) for path in paths]
+        check_unique('names of dumps', [file.stem for file in files])
+        paths = {file.stem: file for file in files}
+    dumps = {
+        model: merge_dumps([read_dump(paths[model])], texts)
+        for model in progress(list(paths))
     }
-    return LossTable.from_models(losses, target, texts.ids, texts.fingerprint)
+    return ModelLosses(texts, dumps)
 
 
-def _check_recorded(where: str, first: TokenLosses, text: TokenLosses) -> None:
-    """Refuse a text without its hash, or with other fields than the first."""
-    if not text.sha256:
-        raise InputError(f'{where}, text {text.text_id!r}',
-                         'the sha256 of the text', 'none',
-                         'Take it from the text that was scored.')
-    for name in OPTIONAL:
-        has, first_has = (
-            getattr(losses, name) is not None for losses in (text, first))
-        if has != first_has:
-            raise InputError(
-                f'{where}, text {text.text_id!r}',
-                f'{name} as of {first.text_id!r}, '
-                f'{"recorded" if first_has else "not recorded"}',
-                'recorded' if has else 'none',
-                'Score all texts with the same settings.')
+def _to_table(texts: Sequence[TokenLosses]) -> pa.Table:
+    """One row per text: numbers in 32 bits, null for unscored tokens."""
+    columns = {
+        name: pa.array([getattr(text, name) for text in texts], kind)
+        for name, kind in _SCALARS.items()
+    }
+    for name in _LISTS:
+        if name not in OPTIONAL_FIELDS or any(
+                getattr(text, name) is not None for text in texts):
+            columns[name] = _list_column(name, texts)
+    return pa.table(columns)
+
+
+def _list_column(name: str, texts: Sequence[TokenLosses]) -> pa.ListArray:
+    parts = [_narrow(name, text) for text in texts]
+    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int32)
+    values = np.concatenate([np.empty(0, _LISTS[name]), *parts])
+    # The only negative whole number is the rank of an unscored token.
+    unscored = np.isnan(values) if values.dtype.kind == 'f' else values < 0
+    return pa.ListArray.from_arrays(offsets, pa.array(values, mask=unscored))
+
+
+def _narrow(name: str, text: TokenLosses) -> NDArray:
+    """The values of one text in the number type of the file."""
+    values = getattr(text.spans if name in ('starts', 'ends') else text, name)
+    dtype = np.dtype(_LISTS[name])
+    limit = (np.finfo if dtype.kind == 'f' else np.iinfo)(dtype).max
+    beyond = np.flatnonzero(np.abs(values) > limit)
+    if len(beyond):
+        raise InputError(f'{name} of text {text.text_id!r}',
+                         f'at most {limit}',
+                         f'{values[beyond[0]]} at token {beyond[0]}',
+                         'Shorten the text, or score it in higher precision.')
+    return values.astype(dtype)
+
+
+def _read_table(file: str) -> pa.Table:
+    """The table in a Parquet file, with its metadata, not yet checked."""
+    data = read_bytes(file)
+    try:
+        # pyarrow gets bytes: it might take a path for a network address.
+        table = pq.ParquetFile(
+            pa.BufferReader(data), page_checksum_verification=True).read()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(file, 'an intact Parquet file',
+                         f'the error {str(error)!r}', _REMEDY) from error
+    return table
 
 
 def _info(where: str, metadata: Mapping[bytes, bytes]) -> DumpInfo:
@@ -255,23 +197,66 @@ def _info(where: str, metadata: Mapping[bytes, bytes]) -> DumpInfo:
     names = [field.name for field in fields(DumpInfo)]
     if sorted(header) != sorted(names):
         raise InputError(where, f'the metadata {", ".join(names)}',
-                         ', '.join(header) or 'none', REMEDY)
-    with named_in(where):
+                         ', '.join(header) or 'none', _REMEDY)
+    with _errors_name(where):
         return DumpInfo(**header)
 
 
-def _check_same_info(first: DumpInfo, other: DumpInfo) -> None:
-    for field in fields(DumpInfo):
-        one, two = getattr(first, field.name), getattr(other, field.name)
-        if one != two:
-            raise InputError(f'shards of the dump of {first.model!r}',
-                             f'one {field.name}', f'{one!r} and {two!r}',
-                             'Merge only shards that one run wrote.')
+def _from_table(file: str, table: pa.Table) -> tuple[TokenLosses, ...]:
+    """The inverse of `_to_table`; additional columns are ignored."""
+    names = [
+        name for name in (*_SCALARS, *_LISTS)
+        if name not in OPTIONAL_FIELDS or name in table.column_names
+    ]
+    for name in names:
+        _check_column(file, table, name)
+    rows = zip(*(table.column(name) for name in names))
+    return tuple(_text(file, dict(zip(names, row))) for row in rows)
 
 
-def _check_fingerprint(where: str, found: str, expected: str) -> None:
-    if found != expected:
-        raise InputError(
-            where, f'the validation set with fingerprint {expected}',
-            f'that with fingerprint {found}',
-            'Read the validation set that was scored, in its order.')
+def _check_column(file: str, table: pa.Table, name: str) -> None:
+    if name not in table.column_names:
+        raise InputError(file, f'a column {name!r}',
+                         f'{", ".join(table.column_names)}', _REMEDY)
+    column = table.column(name)
+    expected = (
+        _SCALARS[name] if name in _SCALARS else pa.list_(
+            pa.from_numpy_dtype(_LISTS[name])))
+    if column.type != expected:
+        raise InputError(f'{file}, column {name!r}', str(expected),
+                         str(column.type), _REMEDY)
+    if column.null_count:
+        raise InputError(f'{file}, column {name!r}', 'a value in every row',
+                         f'{column.null_count} nulls', _REMEDY)
+
+
+def _text(file: str, row: Mapping[str, Any]) -> TokenLosses:
+    scalars = {name: row[name].as_py() for name in _SCALARS}
+    where = f'{file}, text {scalars["text_id"]!r}'
+    lists: dict[str, Any] = {
+        name: _array(where, name, row[name].values)
+        for name in _LISTS if name in row
+    }
+    with _errors_name(where):
+        spans = TokenSpans(
+            lists.pop('starts'), lists.pop('ends'), scalars.pop('n_bytes'))
+        return TokenLosses(spans=spans, **scalars, **lists)
+
+
+def _array(where: str, name: str, values: pa.Array) -> NDArray:
+    if values.null_count:
+        if name not in _UNSCORED:
+            raise InputError(where, f'a number for every token in {name!r}',
+                             f'{values.null_count} nulls', _REMEDY)
+        values = values.fill_null(_UNSCORED[name])
+    return values.to_numpy()
+
+
+@contextmanager
+def _errors_name(where: str) -> Iterator[None]:
+    """Name the file, or the text in it, in errors about its values."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(where, 'valid token losses',
+                         f'invalid values ({error})', _REMEDY) from error

@@ -1,19 +1,27 @@
-"""Files that are read with a clear error and written whole or not at all."""
+"""Reading files with clear errors, and writing them whole or not at all."""
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from csv_plugin.core.conventions import InputError
 
+#: Whatever Python opens as the path of a file or folder.
+FilePath = str | os.PathLike[str]
 
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Before a long computation: can a file be written there?
+
+def check_target(path: FilePath) -> None:
+    """Check before a long computation that its result can be written.
+
+    Args:
+        path (FilePath): The file to create or replace later.
 
     Raises:
-        InputError: The folder does not exist, or there is a folder of that
-            name.
+        InputError: The folder of the file does not exist, or the path is
+            that of a folder.
     """
     target = Path(path)
     if not target.parent.is_dir():
@@ -27,27 +35,26 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write to a temporary file that becomes `path` when all went well.
+def atomic_path(path: FilePath) -> Iterator[Path]:
+    """Give a temporary path, and rename the file written there to `path`.
 
-    The temporary file lies in the same folder, so that the renaming is one
+    The temporary file lies in the same folder, so that renaming it is one
     step of the file system, and has the same suffix. If the body of the
-    `with` statement fails, the temporary file is removed and whatever was
-    at `path` stays as it was.
+    `with` statement fails, the temporary file is removed and an earlier
+    file at `path` stays as it was.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
 
     Yields:
-        Path: Where to write instead; nothing exists there yet.
+        Path: Where to write; no file exists there yet.
 
     Raises:
         InputError: As in `check_target`.
     """
     target = Path(path)
     check_target(target)
-    # Opened by the writer, unlike tempfile's files, which only their owner
-    # may read.
+    # Only a name: a file that tempfile made could be read by its owner alone.
     temporary = target.with_name(f'.{token_hex(8)}.{target.name}')
     try:
         yield temporary
@@ -56,11 +63,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """All of a file.
+def read_bytes(path: FilePath) -> bytes:
+    """The content of a file.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
     """
     try:
         return Path(path).read_bytes()
@@ -68,3 +75,53 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {error.strerror!r}', 'Check the path.') from error
+
+
+def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
+                 remedy: str) -> None:
+    """Check that a JSON object has fields of the right types.
+
+    Args:
+        where (str): The file, for errors.
+        part (str): Name of the object, for errors.
+        values (Any): A JSON value, which should be the object.
+        fields (Mapping[str, str]): The type of each field that it must
+            have: 'a text', 'a number', 'a number or null', 'a count', 'a
+            list', 'a list of texts', 'pairs of texts' or 'texts by name'.
+        remedy (str): What the user can do, for errors.
+
+    Raises:
+        InputError: The value is not an object, or a field is missing or of
+            another type.
+    """
+    if not isinstance(values, dict):
+        raise InputError(where, f'{part} with named fields',
+                         repr(values)[:80], remedy)
+    for name, expected in fields.items():
+        if name not in values:
+            raise InputError(where, f'{name!r} in {part}', 'none', remedy)
+        if not _CHECKS[expected](values[name]):
+            raise InputError(where, f'{expected} as {name!r} in {part}',
+                             repr(values[name])[:80], remedy)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -math.inf < value < math.inf
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+#: For each type of a JSON value, whether a value has it.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    'a text': lambda v: isinstance(v, str),
+    'a number': _is_number,
+    'a number or null': lambda v: v is None or _is_number(v),
+    'a count': lambda v: type(v) is int and v >= 0,
+    'a list': lambda v: isinstance(v, list),
+    'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
+    'pairs of texts': lambda v: isinstance(v, list) and all(
+        isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
+    'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
+}  # yapf: disable

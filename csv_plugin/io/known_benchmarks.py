@@ -8,15 +8,16 @@ from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
-    """The shipped table, by the names that OpenCompass 0.5.4 uses.
+    """The table of benchmarks that comes with this package.
 
-    A name is the abbreviation of a dataset or the name of a summary group.
-    The chance level of a benchmark with k options is 1/k, of free answers
-    0. That of bbh is the plain mean over its 27 tasks, as the score is: in
-    each the mean of 1/k over its questions, 1/2 where the question allows
-    two answers without listing them as (A) and (B), 0 where the answer is
-    free. Items are those of the split that OpenCompass scores, 0 where
-    that is not certain.
+    Names are those of OpenCompass 0.5.4: the abbreviation of a dataset or
+    the name of a summary group. The chance level of a benchmark is 1/k if
+    its questions have k options, and 0 if answers are free. The chance
+    level of bbh is the plain mean over its 27 tasks, as its accuracy is.
+    The chance level of such a task is the mean of 1/k over its questions;
+    it is 1/2 where a question allows two answers without listing them as
+    (A) and (B), and 0 where answers are free. The number of items is that
+    of the split on which OpenCompass evaluates, 0 where it is not certain.
 
     Returns:
         dict[str, BenchmarkInfo]: By benchmark.
@@ -30,38 +31,41 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
 
 def benchmark_infos(names: Sequence[str],
                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
-    """What is known of benchmarks, in the order of their names.
+    """Chance levels and numbers of items of benchmarks.
 
     Args:
         names (Sequence[str]): Names of benchmarks.
-        chance (Mapping[str, float]): Chance levels by benchmark, for those
-            that the shipped table lacks or where another level is meant.
+        chance (Mapping[str, float]): Chance levels by benchmark, for
+            benchmarks that `known_benchmarks` lacks or in place of its
+            levels.
 
     Returns:
-        dict[str, BenchmarkInfo]: By benchmark. One that the shipped table
-            lacks has an unknown number of items.
+        dict[str, BenchmarkInfo]: By benchmark, in the order of the names.
+        The number of items of a benchmark that `known_benchmarks` lacks is
+        unknown.
 
     Raises:
-        InputError: No chance level is known for some of the names, a level
-            is not in 0..1 or below 1, or it is for none of the names.
+        InputError: A benchmark has no chance level, a given level is not in
+            0..1 or not below 1, or it is for a benchmark that is not among
+            the names.
 
     >>> benchmark_infos(['mmlu', 'mine'], {'mine': 0.5})['mine'].chance
     0.5
     """
     _check_chance(names, chance)
-    known = known_benchmarks()
-    unnamed = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')
-    lacking = [name for name in names if name not in {**known, **chance}]
+    shipped = known_benchmarks()
+    unknown = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')
+    lacking = [name for name in names if name not in {**shipped, **chance}]
     if lacking:
         options = ' '.join(f'--chance {name}=0.25' for name in lacking)
         raise InputError(
-            'chance levels', 'one for every benchmark',
+            'chance levels', 'a level for every benchmark',
             f'none for {", ".join(lacking)}',
             f'Give the accuracy of random guessing, such as {options}.')
     return {
         name: replace(info, chance=chance.get(name, info.chance))
         for name in names
-        for info in [known.get(name, unnamed)]
+        for info in [shipped.get(name, unknown)]
     }
 
 

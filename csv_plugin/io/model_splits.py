@@ -1,4 +1,4 @@
-"""Which models to train on and which to predict."""
+"""Splits of models: which to train on, and which to predict."""
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isnan
@@ -6,8 +6,9 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import paper_split, split_by_size
-from csv_plugin.io.paper import paper_models, paper_scores
-from csv_plugin.io.tables import FilePath, ModelInfo, read_models
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.paper import paper_accuracies, paper_models
+from csv_plugin.io.tables import ModelInfo, read_models
 
 TABLE, FAMILY_SIZE, PAPER = 'table', 'family-size', 'paper'
 #: Ways to split models.
@@ -19,22 +20,27 @@ def named_models(table: Optional[FilePath],
     """The models to train on and to predict, with their splits.
 
     Args:
-        table (Optional[FilePath]): As in `read_models`; may be missing if
-            the split is the paper's: then its models that have a split and
-            scores, those of configs/eval_csv_paper.py.
-        split (str): One of `SPLITS`: as in the table; by size within each
-            family (`split_by_size`); or the paper's Table 2.
+        table (Optional[FilePath]): As in `read_models`. With the split
+            'paper' it may be None: then the models are those of the paper
+            with a split and accuracies, as in configs/eval_csv_paper.py.
+        split (str): A way to split models, from `SPLITS`: 'table' takes the
+            splits of the table, 'family-size' splits each family by size
+            (see `split_by_size`), 'paper' takes those of the paper's Table
+            2.
+
+    Returns:
+        dict[str, ModelInfo]: By model, in the order of the table.
 
     Raises:
-        InputError: If the table is missing, cannot be used, or lacks what
-            the split needs.
+        InputError: The table is missing or cannot be used, or as in
+            `split_models`.
     """
     if table is None and split != PAPER:
         raise InputError('models', 'a table of models', 'none',
-                         'Give one, or use the split of the paper.')
+                         'Give a table, or use the split of the paper.')
     if table is None:
-        scored = paper_scores().models
-        info = {m: known for m, known in paper_models().items() if m in scored}
+        models, evaluated = paper_models(), paper_accuracies().models
+        info = {model: models[model] for model in models if model in evaluated}
     else:
         info = read_models(table)
     return split_models(info, split)
@@ -42,31 +48,36 @@ def named_models(table: Optional[FilePath],
 
 def split_models(info: Mapping[str, ModelInfo],
                  split: str) -> dict[str, ModelInfo]:
-    """The same models in the splits of `named_models`.
+    """Replace the splits of models.
+
+    Args:
+        info (Mapping[str, ModelInfo]): By model.
+        split (str): As in `named_models`.
+
+    Returns:
+        dict[str, ModelInfo]: The same models in the same order.
 
     Raises:
-        InputError: A size is unknown, or a model is not in the paper.
+        InputError: The split needs sizes and the size of a model is
+            unknown, or it is that of the paper and a model is not in it.
     """
     if split == TABLE:
         return dict(info)
     if split == FAMILY_SIZE:
-        unknown = [m for m, known in info.items() if isnan(known.params_b)]
+        unknown = [model for model in info if isnan(info[model].params_b)]
         if unknown:
             raise InputError('models', 'params_b of every model',
                              f'none of {", ".join(unknown)}',
                              'Give their billions of parameters.')
-        splits = split_by_size([known.family for known in info.values()],
-                               [known.params_b for known in info.values()])
+        splits = split_by_size([model.family for model in info.values()],
+                               [model.params_b for model in info.values()])
         return {
-            model: replace(known, split=str(name))
-            for (model, known), name in zip(info.items(), splits)
+            model: replace(info[model], split=str(part))
+            for model, part in zip(info, splits)
         }
-    known_splits = paper_split()
-    unknown = [model for model in info if model not in known_splits]
+    parts = paper_split()
+    unknown = [model for model in info if model not in parts]
     if unknown:
         raise InputError('models', "models of the paper's Table 2",
                          ', '.join(unknown), 'Use the names of its tables.')
-    return {
-        model: replace(known, split=known_splits[model])
-        for model, known in info.items()
-    }
+    return {model: replace(info[model], split=parts[model]) for model in info}

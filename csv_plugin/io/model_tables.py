@@ -7,10 +7,11 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.texts import fingerprint
-from csv_plugin.io.tables import (FilePath, ModelInfo, read_accuracies,
-                                  read_benchmarks, read_losses, read_models)
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.tables import (ModelInfo, read_accuracies, read_benchmarks,
+                                  read_losses, read_models)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,14 +24,11 @@ class ModelTables:
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
         main (tuple[str, ...]): Benchmarks that averages are taken over.
-        fingerprint (str): Of the units' names, as the texts behind them
-            are not known.
     """
     features: FeatureTable
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
     main: tuple[str, ...]
-    fingerprint: str
 
     @property
     def families(self) -> dict[str, str]:
@@ -57,7 +55,7 @@ class ModelTables:
         """The same tables for some models."""
         return ModelTables(
             self.features.select(models), self.accuracies.select(models),
-            self.info, self.main, self.fingerprint)
+            self.info, self.main)
 
 
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
@@ -86,13 +84,14 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     values[[row[model] for model in scored.models]] = scored.values
     n_units = len(losses.columns)
     benchmarks = read_benchmarks(benchmarks_path)
+    # The texts behind the units are not known, their names are.
+    columns = Columns(losses.columns, np.full(n_units, 1 / n_units),
+                      fingerprint((unit, '') for unit in losses.columns))
     return ModelTables(
-        FeatureTable(losses.models, losses.columns, losses.values,
-                     np.full(n_units, 1 / n_units)),
+        FeatureTable(losses.models, columns, losses.values),
         AccuracyTable(losses.models, scored.benchmarks, values, scored.chance,
                       scored.n_items), info,
-        tuple(name for name in scored.benchmarks if benchmarks[name].main),
-        fingerprint((unit, '') for unit in losses.columns))
+        tuple(name for name in scored.benchmarks if benchmarks[name].main))
 
 
 def _check_known(path: FilePath, models: tuple[str, ...], other_path: FilePath,

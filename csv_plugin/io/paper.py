@@ -1,10 +1,10 @@
-"""Models and scores of the paper (Ge et al. 2025), as it prints them.
+"""Models and accuracies of the paper (Ge et al. 2025), as it prints them.
 
 All names are those of its Tables 3 and 4. Two models there, gemma-2-2b-it
-and gemma-2-9b-it, have scores but are in no split of Table 2; two models of
-Table 2, internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft, have no
-scores. Nothing is filled in: what is to be fitted or compared is what both
-`paper_models` and `paper_scores` hold, 57 models.
+and gemma-2-9b-it, have accuracies but are in no split of Table 2. Two models
+of Table 2, internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft, have no
+accuracies. Nothing is filled in. 57 models are in both `paper_models` and
+`paper_accuracies` and can be used for fits and comparisons.
 """
 from importlib.resources import as_file, files
 
@@ -13,16 +13,16 @@ from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.tables import ModelInfo, read_accuracies
 
 
-def paper_scores() -> AccuracyTable:
+def paper_accuracies() -> AccuracyTable:
     """Tables 3 and 4: accuracies of 59 models on six benchmarks.
 
     Returns:
-        AccuracyTable: Accuracies in 0..1, all known. Chance levels and
-            numbers of items are those of `known_benchmarks`; the paper
-            gives none.
+        AccuracyTable: Accuracies in 0..1, none missing. Chance levels and
+        numbers of items are those of `known_benchmarks`, as the paper
+        gives none.
 
-    >>> scores = paper_scores()
-    >>> float(scores.column('gsm8k')[scores.models.index('Qwen2-72B')])
+    >>> table = paper_accuracies()
+    >>> float(table.column('gsm8k')[table.models.index('Qwen2-72B')])
     0.8954
     """
     data = files('csv_plugin.data')
@@ -32,11 +32,10 @@ def paper_scores() -> AccuracyTable:
 
 
 def paper_models() -> dict[str, ModelInfo]:
-    """Table 2: the split of 59 models, with their series and sizes.
+    """Table 2: the series, splits and sizes of 59 models.
 
     Returns:
-        dict[str, ModelInfo]: By model, the series as its family. The two
-            models without a split are not among them.
+        dict[str, ModelInfo]: By model, with its series as the family.
 
     >>> paper_models()['Yi-34B']
     ModelInfo(family='Yi', split='validation', params_b=34.0)

@@ -6,7 +6,7 @@ is needed. docs/formats.md describes the layout.
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -16,13 +16,14 @@ from safetensors.numpy import save
 from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import Columns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SalienceModel
+from csv_plugin.core.scaling_law import Curve
+from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.io.files import atomic_path
-from csv_plugin.io.json_fields import check_fields
-from csv_plugin.io.token_arrays import SHAPES, pack_tokens, unpack_tokens
+from csv_plugin.io.files import FilePath, atomic_path, check_fields
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 1
@@ -59,38 +60,49 @@ _SHAPES = {
     'error_variance': '2',
     'backtest': 'b',
 }
+#: Axes of the arrays of tokens: texts, tokens, units, entries of the matrix.
+_TOKEN_SHAPES = {
+    'tokens.per_text': 'S',
+    'tokens.n_bytes': 'S',
+    'tokens.starts': 'T',
+    'tokens.ends': 'T',
+    'matrix.per_column': 'K',
+    'matrix.token': 'E',
+    'matrix.value': 'E',
+}
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
 
-def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
+def save_predictor(predictor: Predictor, path: FilePath) -> None:
     """Write a predictor; the file appears whole or not at all.
 
     Args:
         predictor (Predictor): What `fit_predictor` returned.
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
 
     Raises:
         InputError: If the folder does not exist.
     """
-    arrays = {'uniform': predictor.uniform}
-    if predictor.scored is not None:
-        arrays['scored'] = predictor.scored
+    columns = predictor.columns
+    arrays: dict[str, NDArray] = {'uniform': columns.uniform}
+    if columns.scored is not None:
+        arrays['scored'] = columns.scored
     texts = []
     if predictor.targets is not None and predictor.matrix is not None:
-        arrays.update(pack_tokens(predictor.targets, predictor.matrix))
+        arrays.update(_pack_tokens(predictor.targets, predictor.matrix))
         texts = list(zip(predictor.targets.text_ids, predictor.targets.hashes))
-    for index, known in enumerate(predictor.benchmarks):
-        for name, array in _arrays(known).items():
+    for index, part in enumerate(predictor.benchmarks):
+        for name, array in _arrays(part).items():
             arrays[f'{index}.{name}'] = array
     header = {
         'format': FORMAT,
         'format_version': FORMAT_VERSION,
-        'fingerprint': predictor.fingerprint,
-        'units': predictor.units,
+        'fingerprint': columns.fingerprint,
+        'units': columns.units,
         'texts': texts,
         'versions': dict(predictor.versions),
-        'benchmarks': [_scalars(known) for known in predictor.benchmarks],
+        'benchmarks': [_scalars(part) for part in predictor.benchmarks],
     }
     # safetensors writes strided arrays wrongly without a word.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
@@ -100,7 +112,7 @@ def save_predictor(predictor: Predictor, path: str | os.PathLike[str]) -> None:
         temporary.write_bytes(save(contiguous, metadata={FORMAT: text}))
 
 
-def load_predictor(path: str | os.PathLike[str]) -> Predictor:
+def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
 
     Raises:
@@ -120,11 +132,12 @@ def load_predictor(path: str | os.PathLike[str]) -> Predictor:
         scored = _array(where, arrays, 'scored', 'T', lengths).astype(bool)
     tokens = _tokens(where, header, arrays, lengths)
     try:
-        return Predictor(
-            tuple(header['units']), uniform, header['fingerprint'], benchmarks,
-            header['versions'], scored, *tokens)
+        columns = Columns(
+            tuple(header['units']), uniform, header['fingerprint'], scored)
+        return Predictor(columns, benchmarks, header['versions'], *tokens)
     except InputError as error:
-        raise InputError(where, 'parts of one predictor', f'others ({error})',
+        raise InputError(where, 'parts of a single predictor',
+                         f'parts that do not fit ({error})',
                          _REMEDY) from error
 
 
@@ -138,22 +151,66 @@ def _tokens(
     lengths['S'] = len(texts)
     part = {
         name: _array(where, arrays, name, letters, lengths)
-        for name, letters in SHAPES.items()
+        for name, letters in _TOKEN_SHAPES.items()
     }
     try:
-        return unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
+        return _unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
     except (InputError, ValueError) as error:
         raise InputError(where, 'tokens that lie in their texts',
-                         f'others ({error})', _REMEDY) from error
+                         f'other tokens ({error})', _REMEDY) from error
 
 
-def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:
-    folds, intervals = known.intervals.folds, known.intervals
+def _pack_tokens(targets: TargetTokens,
+                 matrix: csc_array) -> dict[str, NDArray]:
+    """Target tokens and the matrix of `TokenColumns`, by name."""
+    spans = targets.spans
     return {
-        'coefficients': known.model.coefficients,
-        'curve': _curve(known.model),
+        'tokens.per_text': np.array([len(tokens) for tokens in spans]),
+        'tokens.n_bytes': np.array([tokens.n_bytes for tokens in spans]),
+        'tokens.starts': np.concatenate([t.starts for t in spans]),
+        'tokens.ends': np.concatenate([t.ends for t in spans]),
+        'matrix.per_column': np.diff(matrix.indptr),
+        'matrix.token': matrix.indices,
+        'matrix.value': matrix.data,
+    }
+
+
+def _unpack_tokens(part: Mapping[str, NDArray], texts: Sequence[Sequence[str]],
+                   fingerprint: str,
+                   n_columns: int) -> tuple[TargetTokens, csc_array]:
+    """What `_pack_tokens` packed.
+
+    Args:
+        part (Mapping): The arrays by name, in the shapes of `_TOKEN_SHAPES`.
+        texts (Sequence): Id and SHA-256 of each of S texts.
+        fingerprint (str): Of the validation set.
+        n_columns (int): K.
+
+    Raises:
+        InputError: If the tokens do not lie in their texts.
+        ValueError: If the parts do not fit each other.
+    """
+    ends = np.cumsum(part['tokens.per_text'])[:-1]
+    spans = tuple(
+        TokenSpans(*tokens) for tokens in zip(
+            np.split(part['tokens.starts'], ends),
+            np.split(part['tokens.ends'], ends), (
+                int(n) for n in part['tokens.n_bytes'])))
+    pointers = np.append(0, np.cumsum(part['matrix.per_column']))
+    matrix = csc_array((part['matrix.value'], part['matrix.token'], pointers),
+                       shape=(len(part['tokens.starts']), n_columns))
+    matrix.check_format()
+    ids, hashes = zip(*texts)
+    return TargetTokens(ids, hashes, spans, fingerprint), matrix
+
+
+def _arrays(part: BenchmarkPredictor) -> dict[str, NDArray]:
+    folds, intervals = part.intervals.folds, part.intervals
+    return {
+        'coefficients': part.model.coefficients,
+        'curve': _parameters(part.model.curve),
         'fold_coefficients': folds.coefficients,
-        'fold_curves': _curve(folds),
+        'fold_curves': _parameters(folds.curve),
         'errors': intervals.errors,
         'error_fold': intervals.fold,
         'error_variance': intervals.variance,
@@ -161,29 +218,28 @@ def _arrays(known: BenchmarkPredictor) -> dict[str, NDArray]:
     }
 
 
-def _curve(model: SalienceModel) -> NDArray:
+def _parameters(curve: Curve) -> NDArray:
     """alpha, beta and floor along the last axis."""
-    return np.stack([model.alpha, model.beta, model.floor], axis=-1)
+    return np.stack([curve.alpha, curve.beta, curve.floor], axis=-1)
 
 
-def _model(coefficients: NDArray, curve: NDArray) -> SalienceModel:
-    return SalienceModel(coefficients, curve[..., 0], curve[..., 1], curve[...,
-                                                                           2])
+def _model(coefficients: NDArray, parameters: NDArray) -> SalienceModel:
+    return SalienceModel(coefficients, Curve(*np.moveaxis(parameters, -1, 0)))
 
 
-def _scalars(known: BenchmarkPredictor) -> dict[str, Any]:
+def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark; null stands for what is not finite."""
     return {
-        'benchmark': known.benchmark,
-        'chance': known.chance,
-        'n_items': known.n_items,
-        'fit_models': known.fit_models,
-        'solver': known.solver,
-        'penalty': _finite(known.penalty),
-        'cv_mse': _finite(known.cv_mse),
-        'score_low': _finite(known.intervals.score_low),
-        'score_high': _finite(known.intervals.score_high),
-        'notes': known.notes,
+        'benchmark': part.benchmark,
+        'chance': part.chance,
+        'n_items': part.n_items,
+        'fit_models': part.fit_models,
+        'solver': part.solver,
+        'penalty': _finite(part.penalty),
+        'cv_mse': _finite(part.cv_mse),
+        'score_low': _finite(part.intervals.score_low),
+        'score_high': _finite(part.intervals.score_high),
+        'notes': part.notes,
     }
 
 
@@ -195,9 +251,9 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: Mapping[str, int]) -> BenchmarkPredictor:
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
                  _REMEDY)
-    known = dict(lengths)
+    sizes = dict(lengths)
     part = {
-        name: _array(where, arrays, f'{index}.{name}', letters, known)
+        name: _array(where, arrays, f'{index}.{name}', letters, sizes)
         for name, letters in _SHAPES.items()
     }
     fold, n_folds = part['error_fold'], len(part['fold_curves'])

@@ -1,7 +1,7 @@
-"""CSV tables of models: losses, scores, families and benchmarks.
+"""CSV tables: losses and accuracies of models, families, and benchmarks.
 
 Every file is UTF-8 with a header. The readers take columns in any order and
-raise `InputError` with the file, line, column and text of the cell at fault.
+raise `InputError` with the file, line, column and text of the wrong cell.
 """
 import csv
 import math
@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.csv_rows import CsvRow, read_rows
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import FilePath, atomic_path
 
-FilePath = str | os.PathLike[str]
 _CellReader = Callable[[CsvRow, str], float]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelColumns:
-    """A file with one row of numbers per model.
+    """A table with one row of numbers per model.
 
     Args:
-        models (tuple[str, ...]): Names, unique. Shape `(M,)`.
-        columns (tuple[str, ...]): Units of text whose loss was taken
-            (shape `(K,)`), or benchmarks (shape `(B,)`). Names, unique.
-        values (NDArray): Losses in the file's own unit, or accuracies in
-            0..1 with NaN for "not run". Shape `(M, K)` or `(M, B)`.
+        models (tuple[str, ...]): Unique names of M models.
+        columns (tuple[str, ...]): Unique names of K units of text, or of B
+            benchmarks.
+        values (NDArray): Losses on the units, in whatever unit the file
+            has, shape `(M, K)`; or accuracies in 0..1, NaN where a model
+            was not run on a benchmark, shape `(M, B)`.
     """
     models: tuple[str, ...]
     columns: tuple[str, ...]
@@ -39,11 +39,11 @@ class ModelColumns:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What is known of a model besides its losses and scores.
+    """Family, split and size of a model.
 
     Args:
-        family (str): Models of one family are never separated by folds.
-        split (str): 'train', 'validation' or 'test'; empty if not told.
+        family (str): Cross-validation never separates models of one family.
+        split (str): 'train', 'validation' or 'test'; empty if unknown.
         params_b (float): Parameters in billions, NaN where unknown.
     """
     family: str
@@ -53,13 +53,13 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class BenchmarkInfo:
-    """What is known of a benchmark besides the scores.
+    """Chance level and size of a benchmark.
 
     Args:
-        chance (float): Accuracy at random guessing, at least 0, below 1.
+        chance (float): Accuracy of random guessing, at least 0, below 1.
         n_items (int): Number of items, 0 where unknown.
         main (bool): Whether tables of results show it.
-        kind (str): What is measured, such as 'accuracy'; may be empty.
+        kind (str): The metric, such as 'accuracy'; may be empty.
     """
     chance: float
     n_items: int
@@ -68,14 +68,14 @@ class BenchmarkInfo:
 
 
 def read_losses(path: FilePath) -> ModelColumns:
-    """Read losses: a column `model`, every other column one unit of text.
+    """Read losses: a column `model`, and one column per unit of text.
 
     Args:
         path (FilePath): The file, for example `losses.csv`.
 
     Returns:
-        ModelColumns: Losses as they are in the file, whose unit (nats per
-            token, bits per byte) it does not tell. Shape `(M, K)`.
+        ModelColumns: Losses in the unit of the file, such as nats per token
+        or bits per byte, which the file does not tell. Shape `(M, K)`.
 
     Raises:
         InputError: The file is not such a table, or a loss is missing, not
@@ -84,15 +84,16 @@ def read_losses(path: FilePath) -> ModelColumns:
     return _model_columns(path, _loss)
 
 
-def read_scores(path: FilePath) -> ModelColumns:
-    """Read accuracies: a column `model`, every other column a benchmark.
+def read_accuracy_columns(path: FilePath) -> ModelColumns:
+    """Read accuracies: a column `model`, and one column per benchmark.
 
     Args:
-        path (FilePath): The file, for example `scores.csv`; an empty cell
-            says that the benchmark was not run.
+        path (FilePath): The file, for example `scores.csv`. A cell is empty
+            where the model was not run on the benchmark.
 
     Returns:
-        ModelColumns: Accuracies in 0..1, NaN for not run. Shape `(M, B)`.
+        ModelColumns: Accuracies in 0..1, NaN where the cell is empty. Shape
+        `(M, B)`.
 
     Raises:
         InputError: The file is not such a table, or an accuracy is not a
@@ -102,18 +103,20 @@ def read_scores(path: FilePath) -> ModelColumns:
 
 
 def read_models(path: FilePath) -> dict[str, ModelInfo]:
-    """Read the columns `model`, `family` and perhaps `split`, `params_b`.
+    """Read the columns `model` and `family`, and `split` and `params_b`.
 
     Args:
-        path (FilePath): The file, for example `models.csv`. The split
-            `val` means `validation`; an empty `params_b` is unknown.
+        path (FilePath): The file, for example `models.csv`. The columns
+            `split` and `params_b` may be missing or have empty cells. The
+            split `val` means `validation`.
 
     Returns:
         dict[str, ModelInfo]: By model, in the file's order.
 
     Raises:
         InputError: The file is not such a table, a family is empty, a
-            split is none of the three, or a size is not positive.
+            split is not 'train', 'validation' or 'test', or a size is not
+            positive.
     """
     rows = read_rows(path, ('model', 'family'))
     return {
@@ -128,8 +131,8 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
 
     Args:
         path (FilePath): The file, for example `benchmarks.csv`. An empty
-            `n_items` is unknown. The last two columns may be left out;
-            without `main` every benchmark is a main one.
+            `n_items` means that the number is unknown. The columns `main`
+            and `kind` may be missing; `main` is 1 by default.
 
     Returns:
         dict[str, BenchmarkInfo]: By benchmark, in the file's order.
@@ -152,36 +155,36 @@ def read_accuracies(scores_path: FilePath,
     """Join the accuracies of one file with the benchmarks of another.
 
     Args:
-        scores_path (FilePath): As in `read_scores`.
+        scores_path (FilePath): As in `read_accuracy_columns`.
         benchmarks_path (FilePath): As in `read_benchmarks`; it may
-            describe more benchmarks than were scored.
+            describe more benchmarks than the first file has.
 
     Returns:
-        AccuracyTable: Models and benchmarks in the order of the scores.
+        AccuracyTable: Models and benchmarks in the order of the first file.
 
     Raises:
         InputError: One of the files cannot be used, or a benchmark of the
             first has no row in the second.
     """
-    scores = read_scores(scores_path)
-    known = read_benchmarks(benchmarks_path)
-    for benchmark in scores.columns:
-        if benchmark not in known:
+    accuracies = read_accuracy_columns(scores_path)
+    info = read_benchmarks(benchmarks_path)
+    for benchmark in accuracies.columns:
+        if benchmark not in info:
             raise InputError(
                 f'{os.fspath(scores_path)}, line 1, column {benchmark!r}',
                 f'a benchmark of {os.fspath(benchmarks_path)}',
                 repr(benchmark),
                 'Add a row with its chance level and number of items there.')
-    benchmarks = [known[benchmark] for benchmark in scores.columns]
+    benchmarks = [info[benchmark] for benchmark in accuracies.columns]
     return AccuracyTable(
-        scores.models, scores.columns, scores.values,
+        accuracies.models, accuracies.columns, accuracies.values,
         np.array([benchmark.chance for benchmark in benchmarks], np.float64),
         np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
 
 
 def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file that the readers above can read back.
+    """Write a CSV file, which the functions above can read.
 
     The file appears whole or not at all, in UTF-8 with plain line feeds.
 
@@ -198,7 +201,7 @@ def write_csv(path: FilePath, header: Sequence[str],
         with temporary.open('w', encoding='utf-8', newline='') as file:
             writer = csv.writer(file, lineterminator='\n')
             writer.writerow(header)
-            # NaN alone differs from itself, in whatever float type.
+            # Only NaN, of whatever float type, differs from itself.
             writer.writerows(['' if cell != cell else cell for cell in row]
                              for row in rows)
 
@@ -208,7 +211,7 @@ def _model_columns(path: FilePath, read_cell: _CellReader) -> ModelColumns:
     columns = tuple(name for name in rows[0].cells if name != 'model')
     if not columns:
         raise InputError(f'{os.fspath(path)}, line 1',
-                         "a column besides 'model'", 'no other',
+                         "a column besides 'model'", "only 'model'",
                          'Add one column per text or benchmark.')
     return ModelColumns(
         tuple(row.cells['model'] for row in rows), columns,
@@ -220,7 +223,7 @@ def _loss(row: CsvRow, unit: str) -> float:
     if loss < 0:
         raise row.error(
             unit, 'a loss of 0 or more',
-            'Losses are -log p: turn the sign of log-likelihoods.')
+            'Losses are -log p: change the sign of log-likelihoods.')
     return loss
 
 
@@ -244,7 +247,7 @@ def _split(row: CsvRow) -> str:
     if split not in ('', 'train', 'validation', 'test'):
         raise row.error(
             'split', "'train', 'validation' or 'test'",
-            'Models whose scores are to be predicted are for test.')
+            "Give 'test' to models whose accuracies are to be predicted.")
     return split
 
 

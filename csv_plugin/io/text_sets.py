@@ -6,26 +6,27 @@ from typing import Any
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.files import atomic_path, read_bytes
+from csv_plugin.io.files import FilePath, atomic_path, read_bytes
 
 
-def read_texts(path: str | os.PathLike[str]) -> TextSet:
+def read_texts(path: FilePath) -> TextSet:
     """Read a validation set.
 
     The file is UTF-8, with or without a byte order mark. Every line is a
-    JSON object with the texts `text_id` and `text`, and may have a text
-    `source` and an `answer`: `[start, end]` in characters. Blank lines are
-    skipped, other fields ignored.
+    JSON object with the strings `text_id` and `text`. It may also have a
+    string `source`, and `[start, end]` in characters as the `answer`. Blank
+    lines are skipped, other fields ignored.
 
     Args:
-        path (str | os.PathLike[str]): The file, such as `texts.jsonl`.
+        path (FilePath): The file, such as `texts.jsonl`.
 
     Returns:
-        TextSet: In the file's order.
+        TextSet: Texts in the order of the file.
 
     Raises:
-        InputError: The file cannot be read or decoded, has no text, or a
-            line holds no such object, a bad answer or an earlier text's id.
+        InputError: The file cannot be read or decoded or has no text, a
+            line is not such an object or has a wrong answer, or two lines
+            have the same `text_id`.
     """
     file = os.fspath(path)
     texts = []
@@ -33,11 +34,11 @@ def read_texts(path: str | os.PathLike[str]) -> TextSet:
     for line, record in _records(file):
         where = f'{file}, line {line}'
         text = _text(where, record)
-        known = first_line.setdefault(text.text_id, line)
-        if known != line:
+        earlier = first_line.setdefault(text.text_id, line)
+        if earlier != line:
             raise InputError(
-                where, 'an id that is not on an earlier line',
-                f'{text.text_id!r}', f'Line {known} has it already: rename '
+                where, 'a text_id that no earlier line has',
+                repr(text.text_id), f'Line {earlier} has it too: rename '
                 'or remove one of the two.')
         texts.append(text)
     if not texts:
@@ -46,12 +47,12 @@ def read_texts(path: str | os.PathLike[str]) -> TextSet:
     return TextSet(tuple(texts))
 
 
-def write_texts(path: str | os.PathLike[str], texts: TextSet) -> None:
+def write_texts(path: FilePath, texts: TextSet) -> None:
     """Write a validation set; the file appears whole or not at all.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
-        texts (TextSet): What `read_texts` will give back.
+        path (FilePath): The file to create or replace.
+        texts (TextSet): The texts, which `read_texts` will return.
 
     Raises:
         InputError: The folder does not exist.
@@ -77,7 +78,7 @@ def _record(text: Text) -> dict[str, Any]:
 def _records(file: str) -> Iterator[tuple[int, Any]]:
     """Line number and JSON value of every line that is not blank."""
     data = read_bytes(file)
-    # Not splitlines: JSON leaves other line separators in texts as they are.
+    # Not splitlines(): JSON may contain other line separators, unescaped.
     lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
     for line, content in enumerate(lines, start=1):
         if content.strip():
@@ -103,13 +104,13 @@ def _text(where: str, record: Any) -> Text:
     if answer is not None and not _is_pair(answer):
         raise InputError(
             where, "two whole numbers as 'answer'",
-            repr(answer)[:80], 'Give its first character and the one after '
-            'its last, counted from 0.')
+            repr(answer)[:80], 'Give the positions of its first character and '
+            'of the character after its last, counted from 0.')
     try:
         return Text(record['text_id'], record['text'], source, answer)
     except InputError as error:
-        raise InputError(where, 'a text that can be used',
-                         f'another ({error})', 'Repair the line.') from error
+        raise InputError(where, 'a text with a valid answer and encoding',
+                         f'an error ({error})', 'Repair the line.') from error
 
 
 def _is_pair(answer: Any) -> bool:

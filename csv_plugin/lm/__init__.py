@@ -1,1 +1,6 @@
-"""Token losses and hidden states of language models."""
+"""Token losses and hidden states of language models, and what needs them.
+
+`tokens` places the tokens of any tokenizer in a text, `engines` runs a
+language model on texts, `states` holds the hidden states of the scoring LM,
+and `head` learns salience weights from them as the paper does.
+"""

@@ -1,38 +1,39 @@
 """From a causal LM and a validation set to a token-loss dump."""
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 import torch
 import transformers
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import Progress
+from csv_plugin.core.model_losses import (DumpInfo, ModelLosses, TokenLossDump)
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump
 from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import window_stride
 
 
-def dump_info(model: Any,
-              tokenizer: Any,
+def dump_info(model: PreTrainedModel,
+              tokenizer: PreTrainedTokenizerBase,
               texts: TextSet,
               name: Optional[str] = None,
               context: Optional[int] = None) -> DumpInfo:
-    """Where losses of a model on a validation set come from.
+    """How losses of a model on a validation set are computed.
 
     Args:
-        model (Any): A `transformers` causal LM.
-        tokenizer (Any): Its tokenizer.
+        model (PreTrainedModel): A causal LM.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
-        name (Optional[str]): What to call the model, its path by default.
+        name (Optional[str]): Name of the model, its path by default.
         context (Optional[int]): As in `token_losses`.
     """
     limit = context_length(model) if context is None else context
     return DumpInfo(
         fingerprint=texts.fingerprint,
-        model=model.name_or_path if name is None else name,
+        model=str(model.name_or_path) if name is None else name,
         tokenizer=tokenizer.name_or_path,
         prefix=prefix_token(tokenizer)[1],
         dtype=str(model.dtype).removeprefix('torch.'),
@@ -46,8 +47,8 @@ def dump_info(model: Any,
         })
 
 
-def dump_losses(model: Any,
-                tokenizer: Any,
+def dump_losses(model: PreTrainedModel,
+                tokenizer: PreTrainedTokenizerBase,
                 texts: TextSet,
                 part: Optional[Sequence[Text]] = None,
                 name: Optional[str] = None,
@@ -60,16 +61,20 @@ def dump_losses(model: Any,
     Scored: as in `token_losses`.
 
     Args:
-        model (Any): A `transformers` causal LM.
-        tokenizer (Any): Its tokenizer.
+        model (PreTrainedModel): A causal LM.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts of it to score; all by
-            default. Parts are joined by `io.dumps.merge_dumps`.
-        name (Optional[str]): What to call the model, its path by default.
+            default. Parts are joined by `io.shards.merge_dumps`.
+        name (Optional[str]): Name of the model, its path by default.
         entropy (bool): Record the entropy of each predictive distribution.
         rank (bool): Record how many tokens were more likely.
-        context (Optional[int]): Longest window, prefix included.
+        context (Optional[int]): Longest window, prefix included; the
+            model's own by default, 0 = no limit.
         progress (Progress): Wraps the batches.
+
+    Returns:
+        TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
 
     Raises:
         InputError: As in `token_losses`.
@@ -84,3 +89,31 @@ def dump_losses(model: Any,
         progress=progress)
     return TokenLossDump(
         dump_info(model, tokenizer, texts, name, context), tuple(losses))
+
+
+def score(model: PreTrainedModel,
+          tokenizer: PreTrainedTokenizerBase,
+          texts: TextSet,
+          name: Optional[str] = None,
+          progress: Progress = iter) -> ModelLosses:
+    """Token losses of a causal LM on a validation set.
+
+    Scored: every token of every text, behind one prefix token; see
+    `token_losses`.
+
+    Args:
+        model (PreTrainedModel): A causal LM of `transformers`.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+        texts (TextSet): The validation set.
+        name (Optional[str]): Name of the model, its path by default.
+        progress (Progress): Wraps the batches.
+
+    Returns:
+        ModelLosses: Of this model alone, in nats; `|` joins those of
+        several models.
+
+    Raises:
+        InputError: As in `token_losses`.
+    """
+    dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
+    return ModelLosses(texts, {dump.info.model: dump})

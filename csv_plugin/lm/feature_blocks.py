@@ -1,87 +1,24 @@
 """The feature columns that a validation set and a scoring LM offer."""
-import os
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
-import torch
-from safetensors import SafetensorError
-from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from csv_plugin.core.blocks import Block
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import (answer_groups, answer_mask,
-                                      group_columns, text_columns)
+from csv_plugin.core.blocks import (Block, answer_block, answers_by_source,
+                                    loss_blocks)
+from csv_plugin.core.features import text_columns
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.progress import Progress
-from csv_plugin.core.salience import NonNegative, Ridge
+from csv_plugin.core.salience import Ridge
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
-from csv_plugin.lm.states.hidden_states import hidden_states
-from csv_plugin.lm.states.state_columns import StateColumns
-from csv_plugin.lm.tokens.tokenization import tokenize_all
 
-
-def load_scoring_lm(path: str | os.PathLike[str],
-                    tokenizer: Optional[str | os.PathLike[str]] = None,
-                    trust_remote_code: bool = False) -> tuple[Any, Any]:
-    """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
-
-    Args:
-        path (str | os.PathLike[str]): Folder, or name on the hub.
-        tokenizer (Optional): The same of the tokenizer, if it is elsewhere.
-        trust_remote_code (bool): Run code that comes with the model.
-
-    Raises:
-        InputError: If there is no such model, or it cannot be loaded.
-    """
-    try:
-        made = AutoTokenizer.from_pretrained(
-            tokenizer or path, trust_remote_code=trust_remote_code)
-        model = AutoModelForCausalLM.from_pretrained(
-            path, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError, ImportError, SafetensorError) as error:
-        raise InputError(f'scoring LM {os.fspath(path)!r}',
-                         'a causal LM and its tokenizer',
-                         ' '.join(str(error).split())[:200],
-                         'Name its folder, or a model of the hub.') from error
-    if torch.cuda.is_available():
-        return model.to('cuda', torch.bfloat16), made
-    return model.float(), made
-
-
-def target_tokens(tokenizer: Any, texts: TextSet) -> TargetTokens:
-    """A validation set in the tokens of a scoring LM.
-
-    Raises:
-        InputError: If a text cannot be reproduced from its tokens.
-    """
-    return TargetTokens.of(
-        texts,
-        [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
-
-
-def token_states(model: Any,
-                 tokenizer: Any,
-                 texts: TextSet,
-                 progress: Progress = iter) -> Tensor:
-    """Final hidden states of a scoring LM at all tokens, in memory.
-
-    Args and errors as in `hidden_states`.
-
-    Returns:
-        Tensor: float32, shape `(T, H)`, tokens of all texts in order.
-    """
-    chunks = list(
-        hidden_states(model, tokenizer, texts.texts, progress=progress))
-    chunks.sort(key=lambda chunk: (chunk.text, chunk.first))
-    return torch.from_numpy(np.concatenate([chunk.states for chunk in chunks]))
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def feature_blocks(table: LossTable,
                    texts: TextSet,
                    targets: TargetTokens,
-                   states: Optional[Tensor] = None) -> list[Block]:
+                   states: Optional['Tensor'] = None) -> list[Block]:
     """What `Auto` chooses among, coarse columns first.
 
     Args:
@@ -98,23 +35,22 @@ def feature_blocks(table: LossTable,
         over all tokens and over all answers. The columns of a source are
         Phi if there are states, else one per text.
     """
-    groups = group_columns(table, answer_groups(texts.texts, targets.spans))
-    blocks = [
-        Block('groups', groups, (NonNegative(), Ridge())),
-        Block('texts', text_columns(table), (Ridge(), ))
-    ]
-    sources = np.repeat([text.source for text in texts],
-                        [len(spans) for spans in targets.spans])
-    answers = answer_mask(texts, targets.spans) & table.scored
-    for source in np.unique(sources[answers]):
-        part = answers & (sources == source)
-        columns = text_columns(table, part=part) if states is None else \
-            StateColumns.of(states, table, part)
-        blocks.append(Block(f'answers of {source}', columns, (Ridge(), )))
+    blocks = loss_blocks(table, texts, targets)
+    answers = answers_by_source(table, texts, targets)
     if states is None:
-        return blocks
+        return blocks + [
+            answer_block(source, text_columns(table, part=part))
+            for source, part in answers.items()
+        ]
+    # Not at the top: it loads torch.
+    from csv_plugin.lm.states.state_columns import StateColumns
+    blocks += [
+        answer_block(source, StateColumns.of(states, table, part))
+        for source, part in answers.items()
+    ]
     blocks.append(Block('states', StateColumns.of(states, table), (Ridge(), )))
-    if len(np.unique(sources[answers])) > 1:
-        columns = StateColumns.of(states, table, answers)
+    if len(answers) > 1:
+        tokens = np.any(list(answers.values()), axis=0)
+        columns = StateColumns.of(states, table, tokens)
         blocks.append(Block('answer states', columns, (Ridge(), )))
     return blocks

@@ -1,2 +1,7 @@
-"""OpenCompass classes: models, datasets, inferencers, evaluators, summarizers.
+"""What OpenCompass finds in its registries, one module per registry.
+
+`models`, `datasets`, `inferencers`, `evaluators` and `summarizers` hold the
+registered classes. `labels` marks the right answers of a benchmark, `journal`
+keeps the losses of an interrupted run, and `validation_set` draws texts from
+the host's benchmarks. Nothing of the host is replaced.
 """

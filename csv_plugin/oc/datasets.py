@@ -13,7 +13,8 @@ from csv_plugin.io.text_sets import read_texts
 _COLUMNS = Features({
     **{name: Value('string')
        for name in ('text_id', 'text', 'sha256', 'source')},
-    # First character and the one after the last; empty without an answer.
+    # Index of the first character and of the one behind the last character;
+    # empty for a text without an answer.
     'answer': Sequence(Value('int64'))
 })  # yapf: disable
 
@@ -28,12 +29,15 @@ class SalienceTextDataset(BaseDataset):
 
         Args:
             path (str): The file, see `read_nonempty_texts`.
-            fingerprint (str): What the fingerprint of the texts must begin
-                with, so that files named after it hold these texts.
+            fingerprint (str): Start of the fingerprint that the texts must
+                have, so that files named after it hold these texts.
+
+        Returns:
+            Dataset: One row per text.
 
         Raises:
-            InputError: As in `read_nonempty_texts`, or the fingerprint is
-                another.
+            InputError: As in `read_nonempty_texts`, or if the texts have
+                another fingerprint.
         """
         texts = read_nonempty_texts(path)
         if not texts.fingerprint.startswith(fingerprint):
@@ -46,13 +50,13 @@ class SalienceTextDataset(BaseDataset):
 
 
 def read_nonempty_texts(path: str) -> TextSet:
-    """A validation set on which models can be scored.
+    """Read a validation set on which models can be scored.
 
     Args:
         path (str): A file that `io.text_sets.read_texts` reads.
 
     Raises:
-        InputError: As in `read_texts`, or a text is empty.
+        InputError: As in `read_texts`, or if a text is empty.
     """
     texts = read_texts(path)
     for text in texts:
@@ -75,8 +79,12 @@ def _row(text: Text) -> dict[str, Any]:
 def texts_of(rows: Iterable[Mapping[str, Any]]) -> TextSet:
     """The texts in rows of a `SalienceTextDataset`.
 
+    Args:
+        rows (Iterable[Mapping[str, Any]]): Rows of one of its splits.
+
     Raises:
-        InputError: A text is there twice: the dataset is repeated (`n`).
+        InputError: If a text occurs twice because the config repeats the
+            dataset (`n`).
     """
     return TextSet(
         tuple(

@@ -1,4 +1,4 @@
-"""Numbers of a model from its token losses."""
+"""Results of a model from its token losses."""
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -13,10 +13,11 @@ from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.shards import check_texts
+from csv_plugin.io.shards import check_texts, merge_dumps
 from csv_plugin.oc.datasets import texts_of
 
 
@@ -24,11 +25,11 @@ from csv_plugin.oc.datasets import texts_of
 class SalienceEvaluator(BaseEvaluator):
     """Losses of one model on a validation set; lower is better.
 
-    Scored: the tokens of the model's own tokenization that it scored.
+    Scored: the tokens of the model's own tokenizer that it scored.
 
     Args:
-        predictor (Optional[str]): A predictor's file, to store predictions
-            and capability scores as well.
+        predictor (Optional[str]): The file of a predictor, to store
+            predictions and capability scores as well.
     """
 
     def __init__(self, predictor: Optional[str] = None) -> None:
@@ -37,12 +38,12 @@ class SalienceEvaluator(BaseEvaluator):
 
     def score(self, text_id: Sequence[str], dump: Sequence[str],
               test_set: Dataset) -> dict[str, Any]:
-        """All numbers of one model.
+        """All results of one model.
 
         Args:
             text_id (Sequence[str]): Texts that were scored.
-            dump (Sequence[str]): The file that each is in.
-            test_set (Dataset): The texts that should have been.
+            dump (Sequence[str]): Name of the file with each text.
+            test_set (Dataset): All texts of the validation set.
 
         Returns:
             dict[str, Any]: `all_token_loss` and `label_token_loss` (where
@@ -52,7 +53,8 @@ class SalienceEvaluator(BaseEvaluator):
             benchmark.
 
         Raises:
-            InputError: Texts are missing, or a dump cannot be used.
+            InputError: Texts are missing, a dump cannot be read, or dumps
+                contradict each other.
         """
         texts = texts_of(test_set)
         if len(text_id) != len(texts):
@@ -82,7 +84,7 @@ class SalienceEvaluator(BaseEvaluator):
         return self._split()[1]
 
     def _split(self) -> tuple[Path, str]:
-        """OpenCompass's folder of results, and the model's abbr below it."""
+        """OpenCompass's folder of results, and the model's folder in it."""
         folder = Path(self._out_dir).parent
         root = next(p for p in folder.parents if p.name == 'results')
         return root, folder.relative_to(root).as_posix()
@@ -90,15 +92,15 @@ class SalienceEvaluator(BaseEvaluator):
 
 def loss_numbers(model: str, dump: TokenLossDump,
                  texts: TextSet) -> dict[str, Any]:
-    """What `SalienceEvaluator.score` returns without a predictor.
+    """Losses in several units, as `SalienceEvaluator.score` returns them.
 
     Args:
-        model (str): Its name, for errors.
+        model (str): Name of the model, for errors.
         dump (TokenLossDump): Of the texts, in their order.
         texts (TextSet): The texts.
 
     Raises:
-        InputError: No token, or none of the answers, was scored.
+        InputError: No token was scored, or no token of an answer.
     """
     spans = [losses.spans for losses in dump.texts]
     table = LossTable.from_models({model: dump.texts}, spans, texts.ids,
@@ -121,30 +123,29 @@ def predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
     """Predicted accuracies and capability scores, or why there are none.
 
     Args:
-        path (str): The predictor's file.
-        model (str): The model's abbr.
-        dump (TokenLossDump): Its losses.
+        path (str): File of the predictor.
+        model (str): Abbreviation of the model.
+        dump (TokenLossDump): Losses of the model.
 
     Returns:
         dict[str, Any]: By benchmark, `capability` (Eq. 1, nats per
         character) and `predicted`: `value`, `low`, `high`, `level`,
         `extrapolated` and `in_sample`, or an `error`.
     """
-    fingerprint = dump.info.fingerprint
     try:
         predictor = load_predictor(path)
-        features = predictor.features({model: dump.texts}, fingerprint)
+        features = predictor.features({model: dump})
     except InputError as error:  # The losses are good without it.
         return {'capability': None, 'predicted': {'error': str(error)}}
-    table = predictor.predict(features, fingerprint)
+    table = predictor.predict(features)
     return {
         'capability': {
-            known.benchmark: float(known.model.score(features.values)[0])
-            for known in predictor.benchmarks
+            part.benchmark: float(part.model.scores(features.values)[0])
+            for part in predictor.benchmarks
         },
         'predicted': {
-            name: vars(table.at(model, name))
-            for name in table.benchmarks
+            benchmark: vars(table.at(model, benchmark))
+            for benchmark in table.benchmarks
         }
     }
 
@@ -156,7 +157,7 @@ class LabelLossEvaluator(BaseEvaluator):
     def score(self, label_loss: Sequence[float], label_tokens: Sequence[int],
               label_bytes: Sequence[int],
               test_set: Dataset) -> dict[str, float]:
-        """Mean loss of the right answers.
+        """Mean loss of the correct answers.
 
         Args:
             label_loss (Sequence[float]): Nats, one per item.

@@ -1,4 +1,4 @@
-"""Scoring in place of answering: token losses as OpenCompass predictions."""
+"""Inferencers that compute losses, in the place of a benchmark's answers."""
 import json
 import os
 from collections.abc import Sequence
@@ -13,8 +13,9 @@ from tqdm import tqdm
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import TokenLossDump, write_dump
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.runs.run_dumps import reason_kept
 from csv_plugin.lm.engines.token_losses import token_losses
@@ -23,7 +24,8 @@ from csv_plugin.oc.journal import Journal
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import get_token_loss, weights_of
 
-#: Texts that are scored, and lost by a kill, together.
+#: Number of texts that are scored together; a run that is killed loses the
+#: losses of at most that many texts.
 CHUNK = 32
 
 
@@ -31,17 +33,19 @@ CHUNK = 32
 class TokenLossInferencer(BaseInferencer):
     """Token losses of a model on a validation set.
 
-    Writes `<dataset abbr>.parquet`, a token-loss dump, and then the JSON by
-    which OpenCompass knows that the dataset is done, with one entry per
-    text that names its row. Scored: as in `lm.token_losses.token_losses`.
+    Writes `<dataset abbr>.parquet`, a token-loss dump, and then the JSON file
+    by which OpenCompass knows that the dataset is done; its entry for a text
+    names the text's row in the dump. Scored: the same tokens as in
+    `models.get_token_loss`.
 
     Args:
-        model (Any): What `models.get_token_loss` takes.
+        model (Any): A model that `models.get_token_loss` takes.
         entropy (bool): Record the entropy of each predictive distribution.
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window in tokens, the model's own by
             default.
-        unused (Any): What OpenCompass hands to every inferencer.
+        unused (Any): Other arguments that OpenCompass gives every
+            inferencer.
     """
 
     def __init__(self,
@@ -50,7 +54,7 @@ class TokenLossInferencer(BaseInferencer):
                  rank: bool = False,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
-        # Not the base class's, which makes a folder where the run started.
+        # BaseInferencer.__init__ would make a folder where the run started.
         self.model = model
         self.settings: dict[str, Any] = dict(
             entropy=entropy, rank=rank, context=context)
@@ -64,16 +68,17 @@ class TokenLossInferencer(BaseInferencer):
         """Score the test split of a `SalienceTextDataset`.
 
         Args:
-            retriever (Any): Holds the whole set as `index_ds`, and as
-                `test_ds` the part of it to score.
-            ice_template (Any): Unused, and so are prompt templates: they
+            retriever (Any): Holds the whole validation set as `index_ds` and
+                the part to score as `test_ds`.
+            ice_template (Any): Unused, as is `prompt_template`: a template
                 would fill in braces inside a text.
-            prompt_template (Any): See above.
+            prompt_template (Any): Unused.
             output_json_filepath (str): Folder to write to.
             output_json_filename (str): Name of the JSON file.
 
         Returns:
-            list[dict[str, Any]]: What the JSON says of each text.
+            list[dict[str, Any]]: The entries of the JSON file, one per text.
+            Empty in all but the first process.
 
         Raises:
             InputError: As in `models.get_token_loss`.
@@ -101,27 +106,28 @@ class TokenLossInferencer(BaseInferencer):
 
     def _score(self, texts: TextSet, part: Sequence[Text],
                path: Path) -> TokenLossDump:
-        """Chunk by chunk, those of an interrupted run from its journal."""
+        """Score chunk by chunk, but read what an interrupted run scored."""
         info = get_token_loss(self.model, texts, (), **self.settings).info
         journal = self._journal(path, info)
         n_chunks = -(-len(part) // CHUNK)
-        scored = {}
+        losses: dict[str, TokenLosses] = {}
         with tqdm(total=len(part), unit='text', desc=_stem(path)) as bar:
             for chunk in range(n_chunks):
-                # Every chunk is a sample of the whole: the same chunks and
-                # so the same last bits, whenever a run was killed.
-                mine = part[chunk::n_chunks]
-                dump = journal.recall(chunk, mine)
+                # A chunk is a sample of all texts, and depends on them alone:
+                # losses agree to the last bit with those of a run that was
+                # not interrupted.
+                chunk_texts = part[chunk::n_chunks]
+                dump = journal.recall(chunk, chunk_texts)
                 if dump is None:
-                    dump = get_token_loss(self.model, texts, mine,
+                    dump = get_token_loss(self.model, texts, chunk_texts,
                                           **self.settings)
                     journal.keep(chunk, dump)
-                scored.update({text.text_id: text for text in dump.texts})
-                bar.update(len(mine))
+                losses.update({text.text_id: text for text in dump.texts})
+                bar.update(len(chunk_texts))
         return TokenLossDump(info,
-                             tuple(scored[text.text_id] for text in part))
+                             tuple(losses[text.text_id] for text in part))
 
-    def _journal(self, path: Path, info: Any) -> Journal:
+    def _journal(self, path: Path, info: DumpInfo) -> Journal:
         return Journal(
             path.with_name(f'tmp_{_stem(path)}'), info,
             self.settings['entropy'], self.settings['rank'])
@@ -132,13 +138,14 @@ class LabelLossInferencer(BaseInferencer):
     """Loss of the right answer behind a benchmark's own prompt.
 
     Writes one entry per item: `label_loss` in nats, summed over the tokens
-    that touch the label, `label_tokens` and `label_bytes`. Scored: as in
-    `lm.token_losses.token_losses`; see `labels` for what a label is.
+    that overlap the label, with the numbers `label_tokens` and `label_bytes`.
+    See `labels` for what a label is.
 
     Args:
-        model (Any): An OpenCompass model with weights at hand.
-        max_seq_len (Optional[int]): Tokens above which examples are dropped
-            from the prompt, as OpenCompass does.
+        model (Any): An OpenCompass model that `models.weights_of` takes.
+        max_seq_len (Optional[int]): Most tokens of a prompt with its label.
+            In-context examples are dropped until both fit, as OpenCompass
+            does.
         unused (Any): Settings of the inferencer that this one replaces.
     """
 
@@ -157,10 +164,23 @@ class LabelLossInferencer(BaseInferencer):
                   output_json_filename: str = '') -> list[dict[str, Any]]:
         """Score the right answers of a benchmark's test split.
 
-        Args as OpenCompass gives them; returns what the JSON says.
+        Scored: the tokens that overlap the label of an item, each given the
+        prompt and the tokens of the label before it.
+
+        Args:
+            retriever (Any): The benchmark's retriever.
+            ice_template (Any): Template of in-context examples, or None.
+            prompt_template (Any): Template of the prompt, or None.
+            output_json_filepath (str): Folder to write to.
+            output_json_filename (str): Name of the JSON file.
+
+        Returns:
+            list[dict[str, Any]]: The entries of the JSON file, one per item.
+            Empty in all but the first process.
 
         Raises:
-            InputError: As in `label_texts` and `token_losses`.
+            InputError: As in `label_texts`, `weights_of` and `token_losses`,
+                or if nothing stands before a label.
         """
         if not is_first_process():
             return []
@@ -175,6 +195,7 @@ class LabelLossInferencer(BaseInferencer):
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
+    """The entry of an item in the JSON file."""
     label = answer_mask([text], [losses.spans])
     start, end = text.answer or (0, 0)
     nats = float(losses.losses[label].sum())
@@ -191,15 +212,20 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
 
 
 def is_first_process() -> bool:
-    """Whether this is the one of torchrun's processes that writes files.
+    """Whether this process writes the files, of all that torchrun started.
 
-    OpenCompass takes every one for the main process.
+    OpenCompass takes each of them for the main process.
     """
     return os.environ.get('RANK', '0') == '0'
 
 
 def write_predictions(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """The file by which OpenCompass knows that a dataset is done."""
+    """Write the JSON file by which OpenCompass knows that a dataset is done.
+
+    Args:
+        path (Path): The file.
+        rows (Sequence[dict[str, Any]]): Its entries.
+    """
     entries = {str(index): row for index, row in enumerate(rows)}
     with atomic_path(path) as temporary:
         temporary.write_text(
@@ -208,5 +234,5 @@ def write_predictions(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _stem(path: Path) -> str:
-    # Not Path.stem's idea of a suffix: an abbr may hold dots.
+    # Path.stem would cut an abbr at its last dot.
     return path.name.removesuffix('.json')

@@ -1,10 +1,11 @@
 """The right answers of a benchmark, each behind the benchmark's own prompt.
 
-Where a benchmark is scored by perplexity it has a template per label, and
-the label is what follows the part that all templates share (from the start
-of an ASCII word, if the templates part within one). Where it is generated,
-the label is the reference, with a space before it if the prompt ends in
-other ASCII.
+A benchmark that is scored by perplexity has a prompt template for each label.
+The label of an item is what follows the part that all templates share; if the
+templates differ from within an ASCII word on, the label begins with that
+word. For a benchmark that is answered by generation, the label is the
+reference, with a space before it if the prompt ends in a visible ASCII
+character.
 """
 import os.path
 import re
@@ -17,31 +18,37 @@ from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
-#: Stand for the columns of an item: private characters, not in templates.
+#: Code points that stand for the columns of an item. They are for private
+#: use, so templates do not hold them.
 _MARKS = range(0xE000, 0xF8FF)
 
-#: Output columns that tell an evaluator which item it is, what to run, or
-#: what to judge by.
-_HANDLES = frozenset(
+#: Output columns that hold no answers: they tell an evaluator which item it
+#: has before it, which code to run, or what to judge by.
+_NO_ANSWERS = frozenset(
     ('declaration', 'evaluation_sample', 'filename', 'id', 'id_ddm', 'idx',
      'judge', 'metadata', 'problem_id', 'prompt_id', 'q', 'question_id',
      'reference_data', 'rubrics_text', 'task_id', 'test', 'test_code',
      'test_column', 'test_list', 'test_list_2', 'tests'))
 
 
-def check_output_column(column: Optional[str]) -> None:
+def check_output_column(column: Optional[str]) -> str:
     """Refuse a column that is known not to hold the right answers.
 
     Args:
         column (Optional[str]): The `output_column` of a dataset.
 
+    Returns:
+        str: The same column.
+
     Raises:
-        InputError: There is none, or it holds ids, tests or the like.
+        InputError: If there is no column, or if it holds ids, tests or the
+            like.
     """
-    if not column or column in _HANDLES:
-        raise InputError('output_column', 'a column of right answers',
-                         repr(column),
-                         'Choose a dataset config whose references are them.')
+    if not column or column in _NO_ANSWERS:
+        raise InputError(
+            'output_column', 'a column of right answers', repr(column),
+            'Choose a dataset config whose references are right answers.')
+    return column
 
 
 def label_texts(model: Any,
@@ -50,36 +57,39 @@ def label_texts(model: Any,
                 prompt_template: Any,
                 max_seq_len: Optional[int],
                 after_common_start: bool = False) -> list[Text]:
-    """Prompts with the right answers, which are marked as such.
+    """Prompts with the right answers behind them, marked as answers.
 
     Args:
         model (Any): The OpenCompass model that parses the templates.
-        retriever (Any): Of the benchmark, with its test split.
-        ice_template (Any): Of in-context examples, or None.
-        prompt_template (Any): Of the prompt; the one of the examples serves
-            if it is None.
-        max_seq_len (Optional[int]): Tokens above which examples are dropped,
-            the last first.
-        after_common_start (bool): Where the part that all templates share
-            says nothing of the item, as where whole sentences are compared,
-            what the filled templates share counts as well.
+        retriever (Any): The benchmark's retriever, with its test split.
+        ice_template (Any): Template of in-context examples, or None.
+        prompt_template (Any): Template of the prompt. If it is None, the
+            template of the examples is used.
+        max_seq_len (Optional[int]): Most tokens of a text. In-context
+            examples are dropped, the last first, until a text fits.
+        after_common_start (bool): If the part that all templates share holds
+            no column of the item (as where whole sentences are compared),
+            let the answer begin where the filled templates differ.
+
+    Returns:
+        list[Text]: One text per item; its id is the item's place.
 
     Raises:
-        InputError: An item's answer is empty, or none of the labels, or no
-            text, number or list of texts; or all templates are the same; or
-            as in `check_output_column`.
+        InputError: If an item's answer is empty, is not among the labels, or
+            is not a text, a number or a list of texts; if all templates are
+            the same; or as in `check_output_column`.
     """
-    check_output_column(retriever.dataset_reader.output_column)
+    column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
-    make = _by_reference if _is_generative(template) else partial(
+    prompt_and_label = _by_reference if _is_generative(template) else partial(
         _by_label, after_common_start=after_common_start)
-    column = retriever.dataset_reader.output_column
     texts = []
     for index, examples in enumerate(retriever.retrieve()):
         entry = dict(retriever.test_ds[index])
         while True:
             ice = retriever.generate_ice(examples, ice_template=ice_template)
-            prompt, label = make(model, template, entry, column, ice)
+            prompt, label = prompt_and_label(model, template, entry, column,
+                                             ice)
             if not examples or not max_seq_len or \
                     model.get_token_len(prompt + label) <= max_seq_len:
                 break
@@ -101,6 +111,8 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
     """Prompt and label of an item with a template for each label."""
     keys = {str(key): key for key in template.template}
     gold = str(entry[column])
+    # With a mark in place of each column, what the templates share is told
+    # apart from what the values share.
     marks = dict(zip(_MARKS, entry))
     marked_entry = {name: chr(mark) for mark, name in marks.items()}
     marked = {
@@ -115,7 +127,8 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
         raise InputError(
             f'label {gold!r} in column {column!r}',
             f'one of {list(keys)}, with a template of its own',
-            'none' if gold not in marked else 'the template of another',
+            'no such template' if gold not in marked else
+            'a template whose text all labels share',
             'Give the benchmark a template for each of its labels.')
     values = {mark: str(entry[name]) for mark, name in marks.items()}
     filled = {name: text.translate(values) for name, text in marked.items()}
@@ -126,7 +139,7 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
 
 
 def _common_start(texts: Iterable[str]) -> str:
-    """What all texts begin with, up to the start of an ASCII word."""
+    """The common start of texts, cut before an ASCII word that it ends in."""
     return re.sub('[A-Za-z0-9]+$', '', os.path.commonprefix(list(texts)))
 
 
@@ -142,25 +155,28 @@ def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
 
 
 def _reference(answer: Any, column: str) -> str:
-    """The right answer, the first if there are several."""
-    several = isinstance(answer, (list, tuple))
-    kinds = str if several else (str, int, float)
-    answers = answer if several else [answer]
-    if not answers or not all(isinstance(one, kinds) for one in answers):
+    """The right answer, or the first of several right answers."""
+    is_list = isinstance(answer, (list, tuple))
+    types = (str, ) if is_list else (str, int, float)
+    answers = answer if is_list else [answer]
+    if not answers or not all(isinstance(item, types) for item in answers):
         raise InputError(
             f'reference in column {column!r}',
             'a text, a number or a list of texts',
-            f'a {type(answer).__name__}' + (' without texts' * several),
+            f'a {type(answer).__name__}' + (' without texts' * is_list),
             'Choose a dataset config whose references are right answers.')
     return str(answers[0])
 
 
 def _parse(model: Any, prompt: Any, mode: str) -> str:
-    """What the model would read, chats by its tokenizer's template."""
+    """The text that the model would read of a prompt.
+
+    Chats are formatted by the template of the model's tokenizer.
+    """
     parsed = model.parse_template(prompt, mode=mode)
     if isinstance(parsed, str):
         return parsed
-    # Without BOS, which scoring puts in front itself.
+    # The BOS token is removed: scoring puts it in front itself.
     chat = model.tokenizer.apply_chat_template(
         _convert_chat_messages([parsed])[0],
         tokenize=False,

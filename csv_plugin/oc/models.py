@@ -7,8 +7,8 @@ from opencompass.models import BaseModel
 from opencompass.registry import MODELS
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import TokenLossDump
 from csv_plugin.lm.dumping import dump_losses
 
 
@@ -16,10 +16,10 @@ from csv_plugin.lm.dumping import dump_losses
 class TokenLossModel(BaseModel):
     """Any OpenCompass model, with a method for token losses.
 
-    To whoever uses it, it is the inner model: all scores are the same. Wrap
-    a model config `m` as `{**m, 'type': TokenLossModel, 'llm':
-    dict(type=m['type'])}`: everything but the type stays outside, where
-    OpenCompass looks for it.
+    It behaves like the inner model, and all accuracies are the same. Wrap a
+    model config `m` as `{**m, 'type': TokenLossModel, 'llm':
+    dict(type=m['type'])}`: everything but the type stays where OpenCompass
+    looks for it.
 
     Args:
         llm (Mapping): Config of the inner model; its type suffices.
@@ -28,16 +28,16 @@ class TokenLossModel(BaseModel):
 
     def __init__(self, llm: Mapping[str, Any], **rest: Any) -> None:
         inner = MODELS.build({**llm, **rest})
-        # On the instance, in front of what BaseModel defines.
-        vars(self).update({
+        # The inner model's methods hide those that BaseModel defines.
+        self.__dict__.update({
             name: getattr(inner, name)
             for name in dir(type(inner))
             if name == 'is_api' or _is_public_method(type(inner), name)
         })
-        vars(self)['_inner'] = inner
+        self.__dict__['_inner'] = inner
 
     def __getattr__(self, name: str) -> Any:
-        if '_inner' not in vars(self):
+        if '_inner' not in self.__dict__:
             raise AttributeError(name)
         return getattr(self._inner, name)
 
@@ -48,7 +48,11 @@ class TokenLossModel(BaseModel):
                        texts: TextSet,
                        part: Optional[Sequence[Text]] = None,
                        **settings: Any) -> TokenLossDump:
-        """Losses of the inner model; args as in `get_token_loss`."""
+        """Token losses of the inner model.
+
+        Args, returned value, errors and scored tokens as for the function
+        `get_token_loss`.
+        """
         return get_token_loss(self._inner, texts, part, **settings)
 
 
@@ -62,21 +66,24 @@ def get_token_loss(model: Any,
                    **settings: Any) -> TokenLossDump:
     """Token losses of an OpenCompass model, by its own method if it has one.
 
-    Scored: as in `lm.token_losses.token_losses`.
+    Scored: every token of every text, the first one only if the tokenizer has
+    a BOS or EOS token to put before it; see `lm.engines.token_losses`.
 
     Args:
         model (Any): An OpenCompass model with the weights and the tokenizer
-            of a `transformers` causal LM as `model` and `tokenizer`, or one
-            with a method `get_token_loss(texts, part, **settings)`.
+            of a `transformers` causal LM as `model` and `tokenizer`, or a
+            model with a method `get_token_loss(texts, part, **settings)`.
         texts (TextSet): The whole validation set.
-        part (Optional[Sequence[Text]]): The texts of it to score; all by
-            default.
+        part (Optional[Sequence[Text]]): The texts to score; all texts of the
+            validation set by default.
         settings (Any): `entropy`, `rank`, `context` and `progress`, as in
             `lm.dumping.dump_losses`.
 
+    Returns:
+        TokenLossDump: Losses in nats, with a record of how they were made.
+
     Raises:
-        InputError: The model has no weights at hand, or as in
-            `token_losses`.
+        InputError: As in `weights_of` and `lm.engines.token_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:
@@ -87,8 +94,12 @@ def get_token_loss(model: Any,
 def weights_of(model: Any) -> tuple[Any, Any]:
     """The causal LM and the tokenizer inside an OpenCompass model.
 
+    Args:
+        model (Any): An OpenCompass model.
+
     Raises:
-        InputError: The model runs elsewhere or in another engine.
+        InputError: If the model runs on another machine or in an engine
+            other than `transformers`.
     """
     inner = getattr(model, 'model', None)
     tokenizer = getattr(model, 'tokenizer', None)

@@ -12,7 +12,7 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet, utf8_bytes
 
 _ZERO_WIDTH_JOINER = '\u200d'
-#: Code points that change the one before: marks, tags, skin tones.
+#: Code points that change the one before them: marks, skin tones, tags.
 _MARKS = ('Mn', 'Mc', 'Me')
 _MODIFIERS = range(0x1F3FB, 0x1F400)
 _TAGS = range(0xE0020, 0xE0080)
@@ -47,9 +47,9 @@ class HeatMap:
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     """Cut a text where its tokens meet.
 
-    Tokens that meet inside a character stay together, a character being
-    what a reader takes for one: with its accents, or an emoji of several
-    code points. What no token covers is a piece without a weight.
+    Tokens that meet inside a character stay together. A character is a
+    grapheme cluster: a letter with its accents, or an emoji of several code
+    points. Bytes that no token covers form a piece without a weight.
 
     Args:
         text (Text): The text.
@@ -62,8 +62,8 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
         has the mean weight of those that were counted, by bytes.
 
     Raises:
-        InputError: If the tokens are of another text, or the weights of
-            other tokens.
+        InputError: The tokens belong to another text, or there is not one
+            weight per token.
 
     >>> tokens = TokenSpans.from_token_bytes([b'a', b'\\xc3', b'\\xa9'], 'aé')
     >>> heat_map(Text('t', 'aé'), tokens, np.array([1.0, 2.0, 4.0]))
@@ -91,20 +91,20 @@ def strongest_maps(predictor: Predictor, benchmark: str, texts: TextSet,
 
     Args:
         predictor (Predictor): Made from tokens.
-        benchmark (str): One that it knows.
-        texts (TextSet): Those of its training.
-        limit (int): Most texts to take.
+        benchmark (str): One of its benchmarks.
+        texts (TextSet): The texts of its training.
+        limit (int): Greatest number of texts to take.
 
     Raises:
-        InputError: If the predictor was not made from tokens or from other
-            texts, or does not know the benchmark.
+        InputError: The predictor was not made from tokens, was made from
+            other texts, or does not know the benchmark.
     """
     weights = predictor.token_weights(benchmark)
     targets = predictor.targets
     if targets is None or targets.fingerprint != texts.fingerprint:
         raise InputError(
             'texts', 'the validation set of the predictor, '
-            f'{predictor.fingerprint}', texts.fingerprint,
+            f'{predictor.columns.fingerprint}', texts.fingerprint,
             'Give the file that the predictor was trained on.')
     edges = np.cumsum([len(spans) for spans in targets.spans])[:-1]
     rows = list(zip(texts, targets.spans, np.split(weights, edges)))
@@ -143,7 +143,7 @@ def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
 
 
 def _character_edges(text: str) -> list[int]:
-    """Bytes at which a character begins for a reader, and the end."""
+    """Bytes at which a grapheme cluster begins, and the end."""
     edges, position = [], 0
     for index, char in enumerate(text):
         if index == 0 or not _continues(text, index):

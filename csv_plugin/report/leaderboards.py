@@ -1,112 +1,211 @@
-"""Real and predicted scores side by side."""
-import math
-from collections import defaultdict
+"""Real and predicted accuracies side by side, to read and as files."""
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Optional, Union
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, Optional, Union
 
+import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.core.predictions import Prediction
-from csv_plugin.report.markdown import table_cell
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.salience import Constant
+from csv_plugin.io.files import FilePath, atomic_path, check_fields, read_bytes
+from csv_plugin.io.tables import write_csv
+from csv_plugin.report.escaping import table_cell
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
-
-#: A score in percent, or one line that says why there is none.
-Real = Union[float, str]
-#: A prediction, or one line that says why there is none.
-Predicted = Union[Prediction, str]
+#: Columns of the CSV file and fields of the JSON rows.
+FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
+          'high', 'difference', 'extrapolated', 'in_sample', 'missing')
 
 #: How many models or benchmarks a line names.
 _NAMED = 8
+_REMEDY = 'Write the summary again, with -m viz -r.'
 
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Models with their real and predicted scores, or why there are none.
+    """Models with their real and predicted accuracies.
 
     Args:
-        models (tuple[str, ...]): M names.
-        benchmarks (tuple[str, ...]): B names.
-        labels (tuple[str, ...]): Names of the predictors, not 'real'.
-        real (Mapping): Score in percent, or one line that says why there
-            is none, by model and benchmark; of all of them.
-        predicted (Mapping): Prediction, or one line that says why there is
-            none, by label, model and benchmark; of all of them.
-        folders (Mapping): What each model is called in the files of the
-            run, by name.
-        remarks (tuple[str, ...]): Lines to show below the table.
+        predictions (Predictions): Beside the real accuracies; its methods
+            are the labels of predictors.
+        folders (Mapping[str, str]): By model, its name in the files of the
+            run.
+        notes (tuple[str, ...]): The meaning of marks, the reasons for
+            missing values, and remarks. One line each.
     """
-    models: tuple[str, ...]
-    benchmarks: tuple[str, ...]
-    labels: tuple[str, ...]
-    real: Mapping[tuple[str, str], Real]
-    predicted: Mapping[tuple[str, str, str], Predicted]
+    predictions: Predictions
     folders: Mapping[str, str]
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
-    def difference(self, label: str, model: str,
-                   benchmark: str) -> Optional[float]:
-        """Predicted minus real, in points; None unless both are there."""
-        real = self.real[model, benchmark]
-        predicted = self.predicted[label, model, benchmark]
-        if isinstance(real, str) or isinstance(predicted, str):
-            return None
-        return 100 * predicted.value - real
+    def __repr__(self) -> str:
+        return f'Leaderboard({self.predictions}, {len(self.notes)} notes)'
 
-    def mean_difference(self, label: str, benchmark: str) -> Optional[float]:
-        """Mean size of the differences, without models fitted on."""
-        sizes = []
-        for model in self.models:
-            predicted = self.predicted[label, model, benchmark]
-            difference = self.difference(label, model, benchmark)
-            if (difference is not None and isinstance(predicted, Prediction)
-                    and not predicted.in_sample):
-                sizes.append(abs(difference))
-        return math.fsum(sizes) / len(sizes) if sizes else None
+    @classmethod
+    def of(cls, predictions: Predictions, folders: Mapping[str, str],
+           remarks: Sequence[str]) -> 'Leaderboard':
+        """A leaderboard that explains its marks and its missing values.
+
+        Args:
+            predictions (Predictions): As in the class.
+            folders (Mapping[str, str]): As in the class.
+            remarks (Sequence[str]): Notes to add at the end.
+        """
+        return cls(predictions, folders,
+                   (*_legend(predictions), *_reasons(predictions), *remarks))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row for every model, benchmark and predictor, in this order.
+
+        Yields:
+            dict: Of the `FIELDS`: percent, flags as 0 and 1, None where a
+            value is missing, and the reasons why.
+        """
+        for record in self.predictions.records():
+            row = {**record, 'predictor': record['method'], 'difference': None}
+            for field in ('real', 'predicted', 'low', 'high'):
+                if row[field] is not None:
+                    row[field] = percent(row[field])
+            if None not in (row['real'], row['predicted']):
+                row['difference'] = row['predicted'] - row['real']
+            for field in ('extrapolated', 'in_sample'):
+                if row[field] is not None:
+                    row[field] = int(row[field])
+            yield {field: row[field] for field in FIELDS}
+
+
+def compare(
+    predictions: Predictions,
+    folders: Mapping[str, str],
+    real: Mapping[tuple[str, str], Union[float, Missing]],
+    remarks: Sequence[str] = ()
+) -> Leaderboard:
+    """The leaderboard of a run.
+
+    Args:
+        predictions (Predictions): Of the models of the run, under the names
+            that they have in its files.
+        folders (Mapping[str, str]): These names, by the names to show.
+        real (Mapping): By model, under the name to show, and benchmark: the
+            real accuracy, a fraction, or why there is none.
+        remarks (Sequence[str]): As in `Leaderboard.of`.
+    """
+    rows = [predictions.models.index(folder) for folder in folders.values()]
+    cubes: dict[str, Any] = {
+        part: getattr(predictions, part)[rows]
+        for part in ('values', 'low', 'high', 'extrapolated', 'in_sample')
+    }
+    accuracies = np.full((len(folders), len(predictions.benchmarks)), np.nan)
+    missing: dict[tuple[str, str, str], Missing] = {}
+    for (m, model), (b, benchmark) in product(
+            enumerate(folders), enumerate(predictions.benchmarks)):
+        accuracy = real[model, benchmark]
+        if isinstance(accuracy, Missing):
+            missing[model, benchmark, REAL] = accuracy
+        else:
+            accuracies[m, b] = accuracy
+        for label in predictions.methods:
+            reason = predictions.missing.get(
+                (folders[model], benchmark, label))
+            if reason is not None:
+                missing[model, benchmark, label] = reason
+    renamed = replace(
+        predictions,
+        models=tuple(folders),
+        real=accuracies,
+        missing=missing,
+        **cubes)
+    return Leaderboard.of(renamed, folders, remarks)
+
+
+def predictor_remarks(predictors: Mapping[str, Union[Predictor, Missing]],
+                      paths: Mapping[str, str]) -> list[str]:
+    """The files of predictors, and which benchmarks they could not learn.
+
+    Args:
+        predictors (Mapping): By label, a predictor or why it is unusable.
+        paths (Mapping[str, str]): The file of each predictor.
+
+    Returns:
+        list[str]: One line each. An unusable predictor has one only if all
+        are unusable, as the leaderboard then has no cells to explain.
+    """
+    unusable = [
+        f'{label}: {predictor.reason}'
+        for label, predictor in predictors.items()
+        if isinstance(predictor, Missing)
+    ]
+    if len(unusable) == len(predictors):
+        return unusable
+    lines = []
+    for label, predictor in predictors.items():
+        if isinstance(predictor, Predictor):
+            lines.append(f'{label}: {paths[label]}')
+            lines += [
+                f'{label}, {part.benchmark}: {note}'
+                for part in predictor.benchmarks
+                if part.solver == Constant.name for note in part.notes
+            ]
+    return lines
+
+
+def percent(fraction: float) -> float:
+    """A fraction in percent, to 15 significant digits.
+
+    These are as many as float64 keeps, so that a number in percent that was
+    divided by 100 is restored.
+
+    >>> percent(0.29), 100 * 0.29
+    (29.0, 28.999999999999996)
+    """
+    return float(f'{100 * fraction:.15g}')
 
 
 def explain_marks(level: float) -> str:
-    """What the cells of `predicted_cell` mean, one line."""
+    """The meaning of the cells of `predicted_cell`, one line."""
     return (f'Percent; ± half the width of the {level:.0%} interval; * the '
             'real score was fitted on; > outside the range fitted on.')
 
 
-def predicted_cell(prediction: Predicted) -> str:
+def predicted_cell(prediction: Union[Prediction, Missing]) -> str:
     """A prediction in percent, its half-width and marks; '-' for none."""
-    if isinstance(prediction, str):
+    if isinstance(prediction, Missing):
         return '-'
     half = 50 * (prediction.high - prediction.low)
     marks = '*' * prediction.in_sample + '>' * prediction.extrapolated
     return f'{100 * prediction.value:.1f} ±{half:.1f}{marks}'
 
 
-def real_cell(percent: Real) -> str:
-    """A real score in percent; '-' for none."""
-    if isinstance(percent, str) or math.isnan(percent):
-        return '-'
-    return f'{percent:.1f}'
+def real_cell(accuracy: float) -> str:
+    """A real accuracy, given in percent; '-' for NaN."""
+    return '-' if np.isnan(accuracy) else f'{accuracy:.1f}'
 
 
 def predicted_row(board: Leaderboard, label: str, benchmark: str) -> list[str]:
     """Cells of all models in one row."""
     return [
-        predicted_cell(board.predicted[label, model, benchmark])
-        for model in board.models
+        predicted_cell(board.predictions.at(model, benchmark, label))
+        for model in board.predictions.models
     ]
 
 
 def as_text(board: Leaderboard) -> str:
     """Models as rows, notes below; for reading.
 
-    As many benchmarks lie side by side as fit into `WIDTH`, the others
-    follow below.
+    As many benchmarks stand side by side as fit into `WIDTH`, the rest
+    follows below.
     """
     names = _names(board)
     blocks: list[list[list[str]]] = []
     room = 0
-    for benchmark in board.benchmarks:
+    for benchmark in board.predictions.benchmarks:
         group = _columns(board, benchmark)
         width = sum(2 + _width(column) for column in group)
         if width > room:
@@ -114,7 +213,7 @@ def as_text(board: Leaderboard) -> str:
             room = WIDTH - _width(names)
         blocks[-1] += group
         room -= width
-    return '\n\n'.join([*map(_plain, blocks), '\n'.join(notes(board))])
+    return '\n\n'.join([*map(_plain, blocks), '\n'.join(board.notes)])
 
 
 def _plain(columns: Sequence[Sequence[str]]) -> str:
@@ -129,7 +228,7 @@ def _plain(columns: Sequence[Sequence[str]]) -> str:
 def as_markdown(board: Leaderboard) -> str:
     """Models as rows, all benchmarks side by side."""
     columns = [_names(board)]
-    for benchmark in board.benchmarks:
+    for benchmark in board.predictions.benchmarks:
         columns += _columns(board, benchmark)
     header = [table_cell(' '.join(column[:2])) for column in columns]
     rows = list(zip(*(map(table_cell, column[2:]) for column in columns)))
@@ -139,25 +238,28 @@ def as_markdown(board: Leaderboard) -> str:
 
 
 def _names(board: Leaderboard) -> list[str]:
-    return ['', 'model', *board.models, 'mean abs. diff']
+    return ['', 'model', *board.predictions.models, 'mean abs. diff']
 
 
 def _columns(board: Leaderboard, benchmark: str) -> list[list[str]]:
     """Two lines of header, the models, and the mean difference."""
-    real = [real_cell(board.real[model, benchmark]) for model in board.models]
-    columns = [[benchmark, 'real', *real, '']]
-    for label in board.labels:
+    table = board.predictions.select(benchmarks=[benchmark])
+    real = [percent(accuracy) for accuracy in table.real[:, 0]]
+    columns = [[benchmark, 'real', *map(real_cell, real), '']]
+    for p, label in enumerate(table.methods):
         differences = [
-            board.difference(label, model, benchmark) for model in board.models
+            percent(value) - accuracy
+            for value, accuracy in zip(table.values[:, 0, p], real)
         ]
-        mean = board.mean_difference(label, benchmark)
+        mean = percent(table.mean_difference(label)[0])
         columns += [['', label, *predicted_row(board, label, benchmark), ''],
-                    [
-                        '', 'diff', *('-' if d is None else f'{d:+.1f}'
-                                      for d in differences),
-                        '-' if mean is None else f'{mean:.1f}'
-                    ]]
+                    ['', 'diff', *(_number(d, '+.1f') for d in differences),
+                     _number(mean, '.1f')]]  # yapf: disable
     return columns
+
+
+def _number(value: float, digits: str) -> str:
+    return '-' if np.isnan(value) else f'{value:{digits}}'
 
 
 def _width(column: Sequence[str]) -> int:
@@ -168,46 +270,207 @@ def _alignment(columns: Sequence[object]) -> list[str]:
     return ['left', *['right'] * (len(columns) - 1)]
 
 
-def notes(board: Leaderboard) -> list[str]:
-    """What must be known to read the table: marks, reasons, remarks."""
-    levels = {
-        cell.level
-        for cell in board.predicted.values() if isinstance(cell, Prediction)
-    }
-    legend = [*map(explain_marks, levels)]
-    if legend:
-        legend.append('diff is predicted minus real, its mean leaves out '
-                      'models marked *.')
-    return [*legend, *_reasons(board), *board.remarks]
-
-
-def _reasons(board: Leaderboard) -> Iterator[str]:
-    """Why there is no number in some cells, cells of one reason together."""
-    cells = [
-        *((('real', *place), cell) for place, cell in board.real.items()),
-        *board.predicted.items()
+def _legend(predictions: Predictions) -> list[str]:
+    """The meaning of marks and differences; empty without a prediction."""
+    if np.isnan(predictions.values).all():
+        return []
+    return [
+        explain_marks(predictions.level),
+        'diff is predicted minus real, its mean leaves out models marked *.'
     ]
-    missing: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for (column, model, benchmark), cell in cells:
-        if isinstance(cell, str):
-            missing[cell, column, model].append(benchmark)
+
+
+def _reasons(predictions: Predictions) -> Iterator[str]:
+    """Why cells have no number, cells with the same reason in one line."""
+    models, benchmarks = predictions.models, predictions.benchmarks
+    lacking: dict[tuple[str, str, str], list[str]] = {}
+    for column, model, benchmark in product((REAL, *predictions.methods),
+                                            models, benchmarks):
+        missing = predictions.missing.get((model, benchmark, column))
+        if missing is not None:
+            lacking.setdefault((missing.reason, column, model),
+                               []).append(benchmark)
     # Models that lack the same benchmarks, then columns that lack the same
     # of the same models.
-    alike = defaultdict(list)
-    for (reason, column, model), some in missing.items():
-        alike[reason, column, tuple(some)].append(model)
-    columns = defaultdict(list)
-    for (reason, column, benchmarks), models in alike.items():
-        columns[reason, benchmarks, tuple(models)].append(column)
-    for (reason, benchmarks, lacking), names in columns.items():
-        who = _named(lacking, board.models, 'models')
-        where = _named(benchmarks, board.benchmarks, 'benchmarks')
-        yield f'{", ".join(names)} of {who} on {where}: {reason}'
+    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (reason, column, model), names in lacking.items():
+        alike.setdefault((reason, column, tuple(names)), []).append(model)
+    columns: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (reason, column, where), rows in alike.items():
+        columns.setdefault((reason, where, tuple(rows)), []).append(column)
+    for (reason, where, who), labels in columns.items():
+        of_models = _named(who, models, 'models')
+        on_benchmarks = _named(where, benchmarks, 'benchmarks')
+        yield (f'{", ".join(labels)} of {of_models} on {on_benchmarks}: '
+               f'{reason}')
 
 
-def _named(names: Sequence[str], known: Sequence[str], kind: str) -> str:
-    if len(names) == len(known) > 1:
-        return f'all {len(known)} {kind}'
+def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
+    if len(names) == len(everything) > 1:
+        return f'all {len(everything)} {kind}'
     more = len(names) - _NAMED
     return ', '.join(
         names[:_NAMED]) + (f' and {more} more' if more > 0 else '')
+
+
+def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
+    """Write a leaderboard as text, Markdown, CSV and JSON.
+
+    Args:
+        stem (FilePath): Path of the files without `.txt`, `.md`, `.csv` and
+            `.json`; they are replaced if they exist.
+        board (Leaderboard): The leaderboard. CSV and JSON have its `rows`.
+            JSON also has the notes, and as `folders` the names of the
+            models in the files of the run.
+
+    Returns:
+        list[Path]: The files, in this order.
+
+    Raises:
+        InputError: The folder does not exist.
+    """
+    text, markdown, table, data = (
+        Path(f'{os.fspath(stem)}.{kind}')
+        for kind in ('txt', 'md', 'csv', 'json'))
+    _write(text, as_text(board))
+    _write(markdown, '\n'.join([
+        as_markdown(board), '', *(f'* {note}' for note in board.notes)
+    ]))  # yapf: disable
+    rows = list(board.rows())
+    write_csv(table, FIELDS, (list(row.values()) for row in rows))
+    content = {
+        'models': board.predictions.models,
+        'benchmarks': board.predictions.benchmarks,
+        'predictors': board.predictions.methods,
+        'rows': rows,
+        'folders': dict(board.folders),
+        'notes': board.notes,
+    }
+    _write(data, json.dumps(content, indent=1, ensure_ascii=False))
+    return [text, markdown, table, data]
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text(f'{text}\n', 'utf-8')
+
+
+#: Kinds of the fields of a row that are read.
+_ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
+_NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
+_ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
+_LISTS = ('models', 'benchmarks', 'predictors', 'notes')
+#: Rows by predictor, model and benchmark.
+_Rows = dict[tuple[str, str, str], dict[str, Any]]
+
+
+def read_leaderboard(path: FilePath) -> Leaderboard:
+    """Read the JSON file of a leaderboard.
+
+    Args:
+        path (FilePath): A file that `write_leaderboard` wrote.
+
+    Returns:
+        Leaderboard: The level of the intervals is not in the file: NaN.
+
+    Raises:
+        InputError: The file cannot be read, or is not a leaderboard.
+    """
+    where = os.fspath(path)
+    content = _read_content(where)
+    models, benchmarks, labels, notes = (tuple(content[key]) for key in _LISTS)
+    if not labels or not models:
+        raise InputError(where, 'a model and a predictor or more', 'none',
+                         _REMEDY)
+    for kind, names in (('models', models), ('benchmarks', benchmarks),
+                        ('predictors', (REAL, *labels))):
+        check_unique(f'{where}, {kind}', names)
+    rows = dict(_read_row(where, row) for row in content['rows'])
+    for place in product(labels, models, benchmarks):
+        if place not in rows:
+            raise InputError(where, f'a row of {", ".join(place)}', 'none',
+                             _REMEDY)
+    shape = len(models), len(benchmarks), len(labels)
+    cubes = {
+        field: np.array([
+            rows[label, model, benchmark][field]
+            for model, benchmark, label in product(models, benchmarks, labels)
+        ], np.float64).reshape(shape)
+        for field in ('real', *_NUMBERS)
+    }  # yapf: disable
+    predictions = Predictions(
+        models,
+        benchmarks,
+        labels,
+        values=cubes['predicted'] / 100,
+        low=cubes['low'] / 100,
+        high=cubes['high'] / 100,
+        extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
+        in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
+        real=cubes['real'][:, :, 0] / 100,
+        level=np.nan,
+        missing={
+            cell: Missing(reason)
+            for model, benchmark in product(models, benchmarks)
+            for cell, reason in _read_reasons(rows, model, benchmark, labels)
+            if reason
+        })
+    folders = content['folders']
+    return Leaderboard(predictions,
+                       {model: folders.get(model, model)
+                        for model in models}, notes)
+
+
+def _read_content(where: str) -> dict[str, Any]:
+    try:
+        content = json.loads(read_bytes(where))
+    except ValueError as error:
+        raise InputError(where, 'a leaderboard in JSON', str(error),
+                         _REMEDY) from error
+    check_fields(where, 'the leaderboard', content, {
+        **dict.fromkeys(_LISTS, 'a list of texts'), 'rows': 'a list'
+    }, _REMEDY)
+    # Files of earlier versions lack them.
+    content.setdefault('folders', {})
+    check_fields(where, 'the leaderboard', content,
+                 {'folders': 'texts by name'}, _REMEDY)
+    return dict(content)
+
+
+def _read_row(where: str,
+              row: Any) -> tuple[tuple[str, str, str], dict[str, Any]]:
+    check_fields(where, 'a row', row, _ROW, _REMEDY)
+    place = row['predictor'], row['model'], row['benchmark']
+    real, prediction = row['real'], [row[name] for name in _NUMBERS]
+    if not (real is None or 0 <= real <= 100):
+        raise InputError(
+            where, f'a real score of {", ".join(place[1:])} in '
+            'percent', repr(real), _REMEDY)
+    if None in prediction and prediction != [None] * len(prediction):
+        raise InputError(
+            where, f'{", ".join(_NUMBERS)} of {", ".join(place)} '
+            'or none of them', repr(prediction), _REMEDY)
+    return place, row
+
+
+def _read_reasons(
+        rows: _Rows, model: str, benchmark: str,
+        labels: Sequence[str]) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Reasons of a model on a benchmark, which its rows hold joined.
+
+    Where the real accuracy and a prediction are missing, the reason of the
+    first stands in front.
+    """
+    cells = [rows[label, model, benchmark] for label in labels]
+    real: Optional[str] = None
+    if cells[0]['real'] is None:
+        real = next((cell['missing']
+                     for cell in cells if cell['predicted'] is not None),
+                    cells[0]['missing'].partition('; ')[0])
+        yield (model, benchmark, REAL), real
+    for label, cell in zip(labels, cells):
+        if cell['predicted'] is None:
+            reason = cell['missing']
+            if real:
+                reason = reason.removeprefix(real).removeprefix('; ')
+            yield (model, benchmark, label), reason

@@ -1,16 +1,15 @@
 """A study as tables: predictions, errors by benchmark, a Markdown report."""
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import FilePath, atomic_path
 from csv_plugin.io.tables import write_csv
+from csv_plugin.report.escaping import table_cell
 from csv_plugin.report.leaderboards import (explain_marks, predicted_cell,
                                             real_cell)
-from csv_plugin.report.markdown import table_cell
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample')
@@ -27,20 +26,20 @@ means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
 
-def write_predictions(path: str | os.PathLike[str], study: Study,
+def write_predictions(path: FilePath, study: Study,
                       splits: Mapping[str, str]) -> None:
     """Write every prediction of the solver as CSV, one row each.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
-        study (Study): What to write; columns are `PREDICTION_COLUMNS`,
+        path (FilePath): The file to create or replace.
+        study (Study): The study; columns are `PREDICTION_COLUMNS`,
             accuracies as fractions, flags as 0 and 1.
         splits (Mapping[str, str]): Split of each model.
     """
-    table = next(iter(study.predictions.values()))
-    rows = ((model, benchmark, splits[model], study.observed.values[m, b],
-             table.values[m, b], table.low[m, b], table.high[m, b],
-             int(table.extrapolated[m, b]), int(table.in_sample[m, b]))
+    table = study.predictions
+    rows = ((model, benchmark, splits[model], table.real[m, b],
+             table.values[m, b, 0], table.low[m, b, 0], table.high[m, b, 0],
+             int(table.extrapolated[m, b, 0]), int(table.in_sample[m, b, 0]))
             for m, model in enumerate(table.models)
             for b, benchmark in enumerate(table.benchmarks))
     write_csv(path, PREDICTION_COLUMNS, rows)
@@ -50,21 +49,20 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
     """Real and predicted accuracies side by side, as a Markdown table.
 
     Args:
-        study (Study): What to show: in percent, `predicted +- half-width`
-            with the marks `*` (fitted on) and `>` (extrapolated).
+        study (Study): Shown in percent, `predicted ± half-width` with the
+            marks `*` (fitted on) and `>` (extrapolated).
         models (Sequence[str]): One row each, in this order.
     """
-    table = next(iter(study.predictions.values()))
+    table = study.predictions.select(models)
     header = ['model']
     for benchmark in table.benchmarks:
         header += [table_cell(benchmark), 'predicted']
     rows = []
-    for model in models:
-        m, cells = table.models.index(model), [table_cell(model)]
-        for b, benchmark in enumerate(table.benchmarks):
-            real = study.observed.values[m, b]
+    for model, accuracies in zip(models, table.real):
+        cells = [table_cell(model)]
+        for benchmark, accuracy in zip(table.benchmarks, accuracies):
             cells += [
-                real_cell(100 * real),
+                real_cell(100 * accuracy),
                 predicted_cell(table.at(model, benchmark))
             ]
         rows.append(cells)
@@ -73,17 +71,17 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
                     disable_numparse=True)  # yapf: disable
 
 
-def write_leaderboard(path: str | os.PathLike[str], study: Study,
+def write_leaderboard(path: FilePath, study: Study,
                       models: Sequence[str]) -> None:
     """Write `leaderboard` with a line that explains it.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
-        study (Study): What to show.
+        path (FilePath): The file to create or replace.
+        study (Study): The study.
         models (Sequence[str]): One row each, in this order.
     """
-    level = next(iter(study.predictions.values())).level
-    _write_text(path, [leaderboard(study, models), explain_marks(level)])
+    legend = explain_marks(study.predictions.level)
+    _write_text(path, [leaderboard(study, models), legend])
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:
@@ -93,14 +91,14 @@ def error_table(study: Study, main: Sequence[str]) -> str:
         study (Study): The solver's measures, and the MSE of all methods.
         main (Sequence[str]): Benchmarks of the last row's means.
     """
-    methods = list(study.predictions)
+    methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
         table_cell(benchmark), solver[benchmark].n_models,
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
-    ] for benchmark in study.observed.benchmarks]
+    ] for benchmark in study.predictions.benchmarks]
     means = [
         f'mean of {len(main)}', '',
         *(1e3 * _mean_mse(by_method[method], solver, main)
@@ -122,7 +120,7 @@ def error_table(study: Study, main: Sequence[str]) -> str:
 def _mean_mse(errors: Mapping[str, BenchmarkErrors],
               solver: Mapping[str,
                               BenchmarkErrors], main: Sequence[str]) -> float:
-    """NaN if benchmarks are missing: means of others do not compare."""
+    """NaN if the method lacks a benchmark, as means would not compare."""
     if any(
             math.isnan(errors[b].mse) > math.isnan(solver[b].mse)
             for b in main):
@@ -141,26 +139,25 @@ def _measures(errors: Sequence[BenchmarkErrors]) -> list[float]:
 
 
 def _mean(values: Iterable[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return sum(known) / len(known) if known else math.nan
+    numbers = [value for value in values if not math.isnan(value)]
+    return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def write_report(path: str | os.PathLike[str], study: Study,
-                 main: Sequence[str], title: str, command: str) -> None:
+def write_report(path: FilePath, study: Study, main: Sequence[str], title: str,
+                 command: str) -> None:
     """Write the error table with its legend and all notes as Markdown.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
-        study (Study): What to report.
+        path (FilePath): The file to create or replace.
+        study (Study): The study.
         main (Sequence[str]): Benchmarks of the means.
-        title (str): First line, what was predicted from what.
-        command (str): What reproduces the report.
+        title (str): First line, such as '2 models predicted from 16'.
+        command (str): The command that reproduces the report.
     """
-    level = next(iter(study.predictions.values())).level
-    legend = _LEGEND.format(level=level, n_main=len(main))
+    legend = _LEGEND.format(level=study.predictions.level, n_main=len(main))
     notes = [
-        f'* {known.benchmark}: {note}.' for known in study.predictor.benchmarks
-        for note in known.notes
+        f'* {part.benchmark}: {note}.' for part in study.predictor.benchmarks
+        for note in part.notes
     ]
     parts = [
         f'# {title}', f'    {command}',
@@ -170,7 +167,7 @@ def write_report(path: str | os.PathLike[str], study: Study,
     _write_text(path, parts)
 
 
-def _write_text(path: str | os.PathLike[str], parts: Sequence[str]) -> None:
+def _write_text(path: FilePath, parts: Sequence[str]) -> None:
     """Paragraphs as a file that appears whole or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_text('\n\n'.join(parts) + '\n', 'utf-8')

@@ -1,27 +1,29 @@
-"""What a training leaves: a predictor, tables and pictures."""
-from collections.abc import Iterator, Mapping
+"""The files of a training: a predictor, tables and pictures."""
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.capability_points import CapabilityPoints
 from csv_plugin.core.study import Study
-from csv_plugin.io.collection import Collection
+from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.report.pictures import (CapabilityPoints, TrainingCurve,
-                                        capability_picture, capability_points,
+from csv_plugin.io.tables import write_csv
+from csv_plugin.report.pictures import (capability_picture,
                                         convergence_picture, methods_picture,
                                         save, training_curve_picture)
 from csv_plugin.report.study_tables import (error_table, write_leaderboard,
                                             write_predictions, write_report)
-from csv_plugin.report.training_curves import write_curve
 
 PREDICTOR, CURVE = 'predictor.safetensors', 'training_curve.csv'
 PICTURES = 'pictures'
 #: The methods that pictures show before and after the training.
 BEFORE, AFTER = 'all-token loss', 'capability score'
+CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +31,19 @@ class TrainingOutcome:
     """A predictor beside its baselines, on all models of a collection.
 
     Args:
-        predictors (Mapping[str, Predictor]): By method, the main one first;
-            'uniform' is among the others.
-        collection (Collection): Losses and scores of all models.
+        study (Study): Predictions of all models.
+        points (Sequence[tuple[str, Sequence[CapabilityPoints]]]): Name and
+            points of each step to show, such as `BEFORE` and `AFTER`; the
+            predictor of the study is the last step.
+        splits (Mapping[str, str]): Split of each model.
+        main (Sequence[str]): Benchmarks of the means.
         curve (Optional[TrainingCurve]): Errors in the course of the
-            training, if there was one.
+            training; None if it had no steps.
     """
-    predictors: Mapping[str, Predictor]
-    collection: Collection
+    study: Study
+    points: Sequence[tuple[str, Sequence[CapabilityPoints]]]
+    splits: Mapping[str, str]
+    main: Sequence[str]
     curve: Optional[TrainingCurve]
 
     def write(self, out: Path, command: str) -> str:
@@ -44,58 +51,58 @@ class TrainingOutcome:
 
         Args:
             out (Path): Folder to write to.
-            command (str): What reproduces it.
+            command (str): The command that reproduces the files.
 
         Returns:
             str: Title and table of errors.
         """
-        study = Study.of(self.predictors, self.collection.losses,
-                         self.collection.accuracies)
-        splits = {m: known.split for m, known in self.collection.info.items()}
-        main = [
-            name for name in study.observed.benchmarks
-            if name not in self.collection.side
-        ]
+        study = self.study
         fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
-        shown = [model for model in splits if model not in fitted]
-        title = f'{len(shown)} models predicted from {len(splits)-len(shown)}'
+        shown = [model for model in self.splits if model not in fitted]
+        n_fitted = len(self.splits) - len(shown)
+        title = f'{len(shown)} models predicted from {n_fitted}'
         _remove_earlier(out)
-        write_predictions(out / 'predictions.csv', study, splits)
+        write_predictions(out / 'predictions.csv', study, self.splits)
         write_leaderboard(out / 'leaderboard.md', study, shown)
-        write_report(out / 'report.md', study, main, title, command)
+        write_report(out / 'report.md', study, self.main, title, command)
         if self.curve:
             write_curve(out / CURVE, self.curve)
         (out / PICTURES).mkdir(exist_ok=True)
-        for name, figure in self._pictures(study, bool(shown)):
+        for name, figure in self._pictures(bool(shown)):
             for kind in ('png', 'svg'):
                 save(figure, out / PICTURES / f'{name}.{kind}')
-        # Last: whoever finds the predictor finds all the rest.
+        # The last file: where there is a predictor, all the rest is there.
         save_predictor(study.predictor, out / PREDICTOR)
-        return f'{title}\n\n{error_table(study, main)}'
+        return f'{title}\n\n{error_table(study, self.main)}'
 
-    def _pictures(self, study: Study,
-                  held_out: bool) -> Iterator[tuple[str, Figure]]:
+    def _pictures(self, held_out: bool) -> Iterator[tuple[str, Figure]]:
         """Names and figures; the paper's Figures 4, 6 and 7."""
-        steps = [(name, self._points(predictor))
-                 for name, predictor in ((BEFORE, self.predictors['uniform']),
-                                         (AFTER, study.predictor))]
-        yield 'capability', capability_picture(steps[-1][1])
-        yield 'convergence', convergence_picture(steps)
+        yield 'capability', capability_picture(self.points[-1][1])
+        yield 'convergence', convergence_picture(self.points)
         if self.curve:
             yield 'training_curve', training_curve_picture(self.curve)
         if held_out:
-            yield 'methods', methods_picture(study)
+            yield 'methods', methods_picture(self.study.predictions)
 
-    def _points(self, predictor: Predictor) -> list[CapabilityPoints]:
-        features = predictor.features(self.collection.losses,
-                                      self.collection.texts.fingerprint)
-        return capability_points(predictor, features,
-                                 self.collection.accuracies,
-                                 self.collection.families)
+
+def write_curve(path: FilePath, curve: TrainingCurve) -> None:
+    """Write a curve as CSV, a row per benchmark and step.
+
+    Args:
+        path (FilePath): The file to create or replace.
+        curve (TrainingCurve): Its columns are `CURVE_COLUMNS`, squared
+            fractions; `kept` is 1 at the step that is kept.
+    """
+    rows = ((name, step, curve.train[s, b], curve.validation[s, b],
+             int(s == curve.best[b]))
+            for b, name in enumerate(curve.benchmarks)
+            for s, step in enumerate(curve.x)
+            if not np.isnan(curve.train[s, b]))
+    write_csv(path, CURVE_COLUMNS, rows)
 
 
 def _remove_earlier(out: Path) -> None:
-    """What another training left there, which this one may not replace."""
+    """Remove files of an earlier training that this one may not replace."""
     for file in (out / PREDICTOR, out / CURVE, *(out / PICTURES).glob('*.png'),
                  *(out / PICTURES).glob('*.svg')):
         file.unlink(missing_ok=True)

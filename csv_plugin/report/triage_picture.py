@@ -1,4 +1,4 @@
-"""A triage as a picture: accuracies by tokens, and where they will end."""
+"""A triage as a picture: accuracies by tokens, and forecasts of the end."""
 from pathlib import Path
 
 import numpy as np
@@ -11,30 +11,38 @@ from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 
 
-def write_picture(path: Path, found: Triage) -> None:
+def write_picture(path: Path, triage: Triage) -> None:
     """Write a panel per benchmark; see `trajectory_picture`.
 
     Args:
         path (Path): The file to create or replace, `.png` or `.svg`.
-        found (Triage): What to draw.
+        triage (Triage): What to draw.
     """
-    save(
-        trajectory_picture(
-            {
-                benchmark:
-                [trajectory_of(found, run, b) for run in found.runs]
-                for b, benchmark in enumerate(found.benchmarks)
-            }, found.measure), path)
+    panels = {
+        benchmark: [trajectory_of(triage, run, b) for run in triage.runs]
+        for b, benchmark in enumerate(triage.benchmarks)
+    }
+    save(trajectory_picture(panels, triage.measure), path)
 
 
-def trajectory_of(found: Triage, run: RunTrajectory, b: int) -> Trajectory:
-    """A run on a benchmark as it is drawn, with a forecast if it goes on."""
-    cells = found.predictions.select(run.checkpoints)
-    expected = found.expected[run.run]
+def trajectory_of(triage: Triage, run: RunTrajectory, b: int) -> Trajectory:
+    """A run on a benchmark as it is drawn.
+
+    Args:
+        triage (Triage): What to draw.
+        run (RunTrajectory): One of its runs.
+        b (int): Place of the benchmark among the benchmarks.
+
+    Returns:
+        Trajectory: With a forecast if the run is not finished and the error
+        of the forecast is known; observed accuracies are not known.
+    """
+    predicted = triage.predictions.select(run.checkpoints)
+    expected = triage.expected[run.run]
     ahead = None
-    if run.shares[-1] < 1 and not np.isnan(expected.low[b]):
+    if not run.finished and not np.isnan(expected.low[b]):
         ahead = Forecast(run.budget, expected.values[b], expected.low[b],
                          expected.high[b])
-    return Trajectory(run.run, run.tokens, cells.values[:, b],
-                      cells.low[:, b], cells.high[:, b],
+    return Trajectory(run.run, run.tokens, predicted.values[:, b, 0],
+                      predicted.low[:, b, 0], predicted.high[:, b, 0],
                       np.full(len(run.tokens), np.nan), ahead)

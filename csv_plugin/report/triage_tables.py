@@ -4,29 +4,29 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tabulate import tabulate
 
+from csv_plugin.report.escaping import table_cell
 from csv_plugin.report.leaderboards import explain_marks, predicted_cell
-from csv_plugin.report.markdown import table_cell
 from csv_plugin.triage.judging import LEVEL, OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
-#: Benchmarks beside each other.
+#: Number of benchmarks side by side; the rest follows below.
 PER_TABLE = 6
-#: What stands for a verdict on one benchmark.
+#: Signs that stand for the verdicts on one benchmark.
 SIGNS = {AHEAD: '+', BEHIND: '-', OPEN: '=', UNKNOWN: '?'}
 
 
-def as_text(found: Triage) -> str:
-    """For the screen."""
-    return _report(found, 'simple', lambda title: title)
+def as_text(triage: Triage) -> str:
+    """All tables and notes, for the screen."""
+    return _report(triage, 'simple', lambda title: title)
 
 
-def as_markdown(found: Triage) -> str:
-    """The same as Markdown."""
-    return _report(found, 'pipe', lambda title: f'## {title}')
+def as_markdown(triage: Triage) -> str:
+    """All tables and notes as Markdown."""
+    return _report(triage, 'pipe', lambda title: f'## {title}')
 
 
-def _report(found: Triage, style: str, title: Callable[[str], str]) -> str:
-    n = sum(len(run.tokens) for run in found.runs)
+def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
+    n_checkpoints, n_runs = len(triage.predictions.models), len(triage.runs)
     legend = '\n'.join([
         explain_marks(LEVEL),
         '"above next": probability that a run ends above the one below it.',
@@ -34,29 +34,39 @@ def _report(found: Triage, style: str, title: Callable[[str], str]) -> str:
         f'another, {SIGNS[OPEN]} {OPEN}, {SIGNS[UNKNOWN]} {UNKNOWN}.'
     ])
     parts = [
-        title(f'Predicted at {n} checkpoints of {len(found.runs)} runs'),
-        _table(_checkpoint_rows(found), 3, style),
+        title(f'Predicted at {n_checkpoints} checkpoints of {n_runs} runs'),
+        _table(_checkpoint_rows(triage), 3, style),
         title('Forecast at the end of the training, best run first'),
-        _table(_forecast_rows(found), 5, style), legend
+        _table(_forecast_rows(triage), 5, style), legend
     ]
-    if found.backtests:
+    if triage.backtests:
         parts += [
             title('Error to expect: mean absolute, points, on earlier runs'),
-            _table(_error_rows(found), 4, style)
+            _table(_error_rows(triage), 4, style)
         ]
-    lines = [f'OFF TRAJECTORY {one}' for one in found.off] + list(found.notes)
-    if lines:
-        parts += [title('Notes'), '\n'.join(f'* {line}' for line in lines)]
+    notes = [
+        *(f'OFF TRAJECTORY {bad}' for bad in triage.off_trajectory),
+        *triage.notes
+    ]
+    if notes:
+        parts += [title('Notes'), '\n'.join(f'* {note}' for note in notes)]
     return '\n\n'.join(parts)
 
 
-def _table(rows: Sequence[Sequence[str]], fixed: int, style: str) -> str:
-    """Benchmarks stand right of the fixed columns, some more below."""
+def _table(rows: Sequence[Sequence[str]], n_fixed: int, style: str) -> str:
+    """Rows as a table, or as several if there are many benchmarks.
+
+    Args:
+        rows (Sequence[Sequence[str]]): The header and the rows.
+        n_fixed (int): Number of columns before those of the benchmarks. The
+            first of them is repeated in further tables.
+        style (str): Of `tabulate`.
+    """
     if style == 'pipe':
         rows = [list(map(table_cell, row)) for row in rows]
     blocks = []
-    for start in range(fixed, len(rows[0]), PER_TABLE):
-        before = fixed if start == fixed else 1
+    for start in range(n_fixed, len(rows[0]), PER_TABLE):
+        before = n_fixed if start == n_fixed else 1
         part = [[*row[:before], *row[start:start + PER_TABLE]] for row in rows]
         align = ['left', *['right'] * (len(part[0]) - 1)]
         blocks.append(
@@ -69,68 +79,68 @@ def _table(rows: Sequence[Sequence[str]], fixed: int, style: str) -> str:
     return '\n\n'.join(blocks)
 
 
-def _checkpoint_rows(found: Triage) -> list[list[str]]:
-    rows = [['checkpoint', found.measure, 'of budget', *found.benchmarks]]
-    for run in found.runs:
+def _checkpoint_rows(triage: Triage) -> list[list[str]]:
+    rows = [['checkpoint', triage.measure, 'of budget', *triage.benchmarks]]
+    for run in triage.runs:
         rows += [[
             name, f'{tokens:.6g}', f'{share:.0%}',
-            *(predicted_cell(found.predictions.at(name, benchmark))
-              for benchmark in found.benchmarks)
+            *(predicted_cell(triage.predictions.at(name, benchmark))
+              for benchmark in triage.benchmarks)
         ] for name, tokens, share in zip(run.checkpoints, run.tokens,
                                          run.shares)]
     return rows
 
 
-def _forecast_rows(found: Triage) -> list[list[str]]:
-    overall = found.rankings[OVERALL]
-    known = {run.run: run for run in found.runs}
+def _forecast_rows(triage: Triage) -> list[list[str]]:
+    overall = triage.rankings[OVERALL]
+    shares = {run.run: run.shares[-1] for run in triage.runs}
     signs = {
         name: {
             run: SIGNS[verdict]
             for run, verdict in zip(ranking.runs, ranking.verdicts)
         }
-        for name, ranking in found.rankings.items()
+        for name, ranking in triage.rankings.items()
     }
     rows = [[
-        'run', 'from', OVERALL, 'above next', 'verdict', *found.benchmarks
+        'run', 'from', OVERALL, 'above next', 'verdict', *triage.benchmarks
     ]]
     for r, run in enumerate(overall.runs):
-        one = found.expected[run]
-        cells = [
-            f'{_interval(*cell)} {signs[name][run]}' for name, cell in zip(
-                found.benchmarks, zip(one.values, one.low, one.high))
-        ]
+        expected = triage.expected[run]
+        intervals = map(_interval, expected.values, expected.low,
+                        expected.high)
         last = r + 1 == len(overall.runs)
         above = '' if last else _percent(overall.above[r, r + 1])
         rows.append([
-            run, f'{known[run].shares[-1]:.0%}',
-            _interval(overall.values[r], overall.low[r], overall.high[r]),
-            above, overall.verdicts[r], *cells
+            run, f'{shares[run]:.0%}',
+            _interval(overall.values[r], overall.low[r],
+                      overall.high[r]), above, overall.verdicts[r],
+            *(f'{interval} {signs[name][run]}'
+              for name, interval in zip(triage.benchmarks, intervals))
         ])
     return rows
 
 
-def _error_rows(found: Triage) -> list[list[str]]:
-    """One pair of rows for all runs that were looked at alike."""
-    rows = [['from', 'runs', 'taken for the end', OVERALL, *found.benchmarks]]
+def _error_rows(triage: Triage) -> list[list[str]]:
+    """Two rows for all runs with checkpoints at the same shares."""
+    rows = [['from', 'runs', 'taken for the end', OVERALL, *triage.benchmarks]]
     seen = set()
-    for run in found.runs:
-        key = tuple(run.shares)
-        if run.run not in found.backtests or key in seen:
+    for run in triage.runs:
+        shares = tuple(run.shares)
+        if run.run not in triage.backtests or shares in seen:
             continue
-        seen.add(key)
+        seen.add(shares)
         for label, errors in zip(('forecast', 'prediction now'),
-                                 found.error_to_expect(run.run)):
+                                 triage.error_to_expect(run.run)):
             rows.append([
-                f'{run.shares[-1]:.0%}',
-                str(len(found.backtests[run.run].runs)), label,
+                f'{shares[-1]:.0%}',
+                str(len(triage.backtests[run.run].runs)), label,
                 *(f'{100 * error:.1f}' for error in (errors.mean(), *errors))
             ])
     return rows
 
 
 def _interval(value: float, low: float, high: float) -> str:
-    """In percent, such as '61.2 (43-79)'; '-' for what is not known."""
+    """In percent, such as '61.2 (43-79)'; '-' where nothing is known."""
     if np.isnan(value):
         return '-'
     if np.isnan(low):

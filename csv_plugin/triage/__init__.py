@@ -1,0 +1,1 @@
+"""Forecasts where pretraining runs will end, from losses of checkpoints."""

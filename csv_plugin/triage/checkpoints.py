@@ -1,4 +1,4 @@
-"""Checkpoints of pretraining runs: which run, step and tokens."""
+"""Checkpoints of pretraining runs: the run, the step and the tokens."""
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,21 +7,23 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.csv_rows import CsvRow, read_rows
-from csv_plugin.io.tables import FilePath
+from csv_plugin.io.files import FilePath
 
-#: `run@step`, such as `7b-mix2@36000`.
+#: A name such as `7b-mix2@36000`.
 _NAME = re.compile(r'(?P<run>.+)@(?P<step>\d+)')
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where in which training a checkpoint was taken.
+    """The pretraining run of a checkpoint, and how far it had come.
 
     Args:
-        run (str): The training.
-        step (float): Optimiser steps until then.
-        tokens (float): Training tokens until then, NaN if not known.
-        budget (float): Tokens at the end of the training, NaN if not known.
+        run (str): Name of the run.
+        step (float): Optimiser steps up to the checkpoint.
+        tokens (float): Training tokens up to the checkpoint, NaN if not
+            known.
+        budget (float): Training tokens at the end of the run, NaN if not
+            known.
     """
     run: str
     step: float
@@ -30,21 +32,22 @@ class Checkpoint:
 
 
 def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
-    """Read the columns `model`, `run`, `step`, and perhaps `tokens`, `budget`.
+    """Read the runs and steps of checkpoints from a table.
 
     Args:
-        path (FilePath): A CSV file; `tokens` and `budget` in any unit, the
-            same for all, and empty where they are not known.
+        path (FilePath): A CSV file with the columns `model`, `run` and
+            `step`, and perhaps `tokens` and `budget`. These two are in any
+            unit, the same for all rows, and empty where they are not known.
 
     Returns:
         dict[str, Checkpoint]: By model.
 
     Raises:
         InputError: The file is not such a table, two rows are one step of
-            one run, a number is not positive or a step negative, or a run
-            has two budgets.
+            one run, a step or a number of tokens is negative, a budget is
+            not positive, or a run has two budgets.
     """
-    found: dict[str, Checkpoint] = {}
+    checkpoints: dict[str, Checkpoint] = {}
     rows: dict[tuple[str, float], CsvRow] = {}
     budgets: dict[str, float] = {}
     for row in read_rows(path, ('model', 'run', 'step')):
@@ -53,70 +56,109 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
             raise row.error('step', 'a number, 0 or more', 'Count the steps.')
         if (run, step) in rows:
             raise row.error(
-                'step', f'a step that run {run!r} has not on line '
-                f'{rows[run, step].line}', 'Remove one of the two rows.')
+                'step', f'a step that run {run!r} does not have on line '
+                f'{rows[run, step].line} too', 'Remove one of the two rows.')
         rows[run, step] = row
-        tokens, budget = (_amount(row, name) for name in ('tokens', 'budget'))
+        tokens = _number_of_tokens(row, 'tokens')
+        budget = _number_of_tokens(row, 'budget')
         if budgets.setdefault(run, budget) != budget and budget == budget:
             raise row.error('budget', f'one budget for all of run {run!r}',
                             'Write the same number in every row.')
-        found[row.cells['model']] = Checkpoint(run, step, tokens, budget)
-    return found
+        checkpoints[row.cells['model']] = Checkpoint(run, step, tokens, budget)
+    return checkpoints
 
 
-def _amount(row: CsvRow, column: str) -> float:
-    """A positive number; NaN if the cell is empty or there is no column."""
+def _number_of_tokens(row: CsvRow, column: str) -> float:
+    """The number in a cell; NaN if it is empty or there is no column."""
     if not row.cells.get(column):
         return math.nan
     number = row.number(column)
-    if number < 0 or not number and column == 'budget':
-        raise row.error(column, 'a positive number', 'Count what was read.')
+    if number < 0 or (number == 0 and column == 'budget'):
+        raise row.error(column, 'a positive number',
+                        'Count the training tokens.')
     return number
 
 
-def place_checkpoints(
+def describe_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str,
                                 Checkpoint]] = None) -> dict[str, Checkpoint]:
-    """What is known of each model, from a table or else from its name.
+    """The run and step of each model, from a table or else from its name.
 
     Args:
         models (Iterable[str]): Names; those that are not in the table must
             read `run@step`.
-        table (Optional[Mapping[str, Checkpoint]]): See `read_checkpoints`.
+        table (Optional[Mapping[str, Checkpoint]]): As `read_checkpoints`
+            returns it.
+
+    Returns:
+        dict[str, Checkpoint]: By model.
 
     Raises:
-        InputError: If a name tells no step, or is one step of a run twice.
+        InputError: A name tells no step, or two models are one step of one
+            run.
+
+    >>> describe_checkpoints(['mix2@36000'])['mix2@36000'].step
+    36000
     """
-    known, found = table or {}, {}
+    checkpoints: dict[str, Checkpoint] = {}
     names: dict[tuple[str, float], str] = {}
     for model in models:
-        if model in known:
-            found[model] = known[model]
+        if table is not None and model in table:
+            checkpoint = table[model]
         elif match := _NAME.fullmatch(model):
-            found[model] = Checkpoint(match['run'], int(match['step']))
+            checkpoint = Checkpoint(match['run'], int(match['step']))
         else:
-            raise InputError(f'model {model!r}', 'a name such as run@1000',
-                             'no step in it',
-                             'Name its run and step in --checkpoints.')
-        at = found[model].run, found[model].step
-        if names.setdefault(at, model) != model:
-            raise InputError(f'run {at[0]!r}, step {at[1]:g}', 'one model',
-                             f'{names[at]!r} and {model!r}',
-                             'Give two runs two names.')
-    return found
+            raise InputError(
+                f'model {model!r}', 'a name such as run@1000', 'no step in it',
+                'Name its run and step in the table of checkpoints.')
+        checkpoints[model] = checkpoint
+        first = names.setdefault((checkpoint.run, checkpoint.step), model)
+        if first != model:
+            raise InputError(
+                f'run {checkpoint.run!r}, step {checkpoint.step:g}',
+                'one model', f'{first!r} and {model!r}',
+                'Give two runs two names.')
+    return checkpoints
 
 
-def measure(checkpoints: Sequence[Checkpoint]) -> str:
-    """By what trainings are measured: 'tokens', or 'steps' if none is known.
+def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
+    """Refuse checkpoints that are both to judge and to learn from.
+
+    Args:
+        models (Iterable[str]): Names of the checkpoints to judge.
+        history (Iterable[str]): Names of those of earlier runs.
 
     Raises:
-        InputError: If only some have tokens.
+        InputError: A name is among both.
     """
-    unknown = [one for one in checkpoints if math.isnan(one.tokens)]
-    if unknown and len(unknown) < len(checkpoints):
+    shared = sorted({*models} & {*history})
+    if shared:
+        raise InputError(f'checkpoint {shared[0]!r}',
+                         'it among the runs to judge or in the history',
+                         'it in both', 'Leave it out of the history.')
+
+
+def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
+    """Whether the progress of training is measured in tokens or steps.
+
+    Args:
+        checkpoints (Sequence[Checkpoint]): Of all runs.
+
+    Returns:
+        str: 'tokens' if they are known, 'steps' otherwise.
+
+    Raises:
+        InputError: The tokens of some checkpoints are known and those of
+            others are not.
+    """
+    without = [
+        checkpoint for checkpoint in checkpoints
+        if math.isnan(checkpoint.tokens)
+    ]
+    if without and len(without) < len(checkpoints):
         raise InputError(
-            f'tokens of run {unknown[0].run!r}, step {unknown[0].step:g}',
+            f'tokens of run {without[0].run!r}, step {without[0].step:g}',
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints, or of none.')
-    return 'steps' if unknown else 'tokens'
+    return 'steps' if without else 'tokens'

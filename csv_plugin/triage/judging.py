@@ -1,20 +1,26 @@
 """Which pretraining run is worth continuing, from the losses so far."""
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import PredictionTable
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
-from csv_plugin.triage.checkpoints import Checkpoint, measure
+from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
+                                           describe_checkpoints, refuse_shared)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
-from csv_plugin.triage.ranking import Expectation, Ranking, expect, rank
-from csv_plugin.triage.readings import Readings
+from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
+                                       expect, rank)
 from csv_plugin.triage.screening import OffTrajectory, screen
-from csv_plugin.triage.trajectories import RunTrajectory, exponents
+from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
 #: Name of the ranking by the mean over the benchmarks.
 OVERALL = 'mean'
@@ -24,148 +30,339 @@ LEVEL = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Triage:
-    """Everything that is said about R runs on B benchmarks.
+    """Predictions and forecasts of R runs on B benchmarks.
 
     Args:
         benchmarks (tuple[str, ...]): B names.
-        measure (str): 'tokens', or 'steps' where no tokens are known.
-        runs (tuple[RunTrajectory, ...]): R runs.
-        predictions (PredictionTable): Of all their checkpoints.
-        expected (Mapping[str, Expectation]): At the budget, by run.
+        measure (str): 'tokens', or 'steps' where no tokens are known: the
+            unit of `RunTrajectory.tokens` and budgets.
+        runs (tuple[RunTrajectory, ...]): R runs, sorted by name.
+        predictions (Predictions): Of all checkpoints of the runs.
+        expected (Mapping[str, Expectation]): Accuracies at the budget, by
+            run.
         rankings (Mapping[str, Ranking]): By benchmark and `OVERALL`.
-        backtests (Mapping[str, Backtest]): Earlier runs forecast from where
-            this one is, by run; of runs that are not finished.
-        floors (NDArray): Of the curves, `(B,)`.
-        off (tuple[OffTrajectory, ...]): Checkpoints to look at.
+        backtests (Mapping[str, Backtest]): Earlier runs, forecast from the
+            same share of the budget, by unfinished run.
+        floors (NDArray): Of the curves of Eq. 2, fractions, `(B,)`.
+        off_trajectory (tuple[OffTrajectory, ...]): Checkpoints that do not
+            fit their neighbours.
         notes (tuple[str, ...]): What else a user should know.
     """
     benchmarks: tuple[str, ...]
     measure: str
     runs: tuple[RunTrajectory, ...]
-    predictions: PredictionTable
+    predictions: Predictions
     expected: Mapping[str, Expectation]
     rankings: Mapping[str, Ranking]
     backtests: Mapping[str, Backtest]
-    floors: NDArray
-    off: tuple[OffTrajectory, ...]
+    floors: NDArray[np.float64]
+    off_trajectory: tuple[OffTrajectory, ...]
     notes: tuple[str, ...]
 
-    def error_to_expect(self, run: str) -> tuple[NDArray, NDArray]:
-        """Mean absolute errors on the earlier runs, as early as a run is.
+    def __repr__(self) -> str:
+        ranking = self.rankings[OVERALL]
+        return (f'Triage({len(self.predictions.models)} checkpoints of '
+                f'{len(self.runs)} runs on {len(self.benchmarks)} benchmarks; '
+                f'best forecast: {ranking.runs[0]}, mean accuracy '
+                f'{ranking.values[0]:.1%}, {ranking.verdicts[0]})')
+
+    def error_to_expect(
+            self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean absolute errors on the earlier runs, in the back-test of a run.
+
+        An error is the difference from the accuracy that is predicted at the
+        end of the earlier run.
+
+        Args:
+            run (str): A run of `backtests`.
 
         Returns:
-            tuple[NDArray, NDArray]: Of the forecasts, and of the predictions
-            at that point taken for the final ones; fractions, `(B,)`.
-            Measured against what is predicted of the finished runs.
+            tuple[NDArray, NDArray]: Of the forecasts, and of the accuracies
+            predicted at the share where they were made; fractions, each of
+            shape `(B,)`.
         """
         test = self.backtests[run]
-        actual, forecast, now = (
-            accuracy_at(part, self.floors)
-            for part in (test.actual, test.forecast, test.now))
-        return (np.abs(actual - forecast).mean(axis=0),
+        actual, forecasts, now = (
+            accuracy_at(exponents, self.floors)
+            for exponents in (test.actual, test.forecast, test.now))
+        return (np.abs(actual - forecasts).mean(axis=0),
                 np.abs(actual - now).mean(axis=0))
 
+    def checkpoint_records(self) -> Iterator[dict[str, Any]]:
+        """One record for every checkpoint and benchmark.
 
-def triage(readings: Readings,
-           checkpoints: Mapping[str, Checkpoint],
-           history: Mapping[str, Checkpoint] = {},
-           budget: float = math.nan) -> Triage:
-    """Judge runs by the checkpoints that were read.
+        Yields:
+            dict: `run`, `checkpoint`, `tokens` (or steps, see `measure`),
+            `share` (of the budget), `benchmark`, `predicted`, `low`, `high`
+            (fractions) and `extrapolated` (0 or 1).
+        """
+        places = {
+            name: (run, i)
+            for run in self.runs
+            for i, name in enumerate(run.checkpoints)
+        }
+        for record in self.predictions.records():
+            run, i = places[record['model']]
+            yield {
+                'run': run.run,
+                'checkpoint': record['model'],
+                'tokens': float(run.tokens[i]),
+                'share': float(run.shares[i]),
+                'benchmark': record['benchmark'],
+                'predicted': record['predicted'],
+                'low': record['low'],
+                'high': record['high'],
+                'extrapolated': int(record['extrapolated']),
+            }
 
-    Checkpoints at 0 tokens are left out: training tokens go by their log.
-    A run without a budget of its own has the given one, else that of the
-    earlier runs (their median), else none: it is then compared as it is.
+    def forecast_records(self) -> Iterator[dict[str, Any]]:
+        """One record for every ranking and run, the best run first.
+
+        Yields:
+            dict: `run`, `benchmark` (or `OVERALL`), `tokens` (or steps, see
+            `measure`) and `share` at the last checkpoint, `budget`,
+            `forecast`, `low`, `high` (fractions, None where not known),
+            `rank` and `verdict`.
+        """
+        runs = {run.run: run for run in self.runs}
+        for benchmark, ranking in self.rankings.items():
+            for r, name in enumerate(ranking.runs):
+                run = runs[name]
+                yield {
+                    'run': name,
+                    'benchmark': benchmark,
+                    'tokens': float(run.tokens[-1]),
+                    'share': float(run.shares[-1]),
+                    'budget': float(run.budget),
+                    'forecast': _or_none(ranking.values[r]),
+                    'low': _or_none(ranking.low[r]),
+                    'high': _or_none(ranking.high[r]),
+                    'rank': r + 1,
+                    'verdict': ranking.verdicts[r],
+                }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold: the content of `triage.json`.
+
+        Returns:
+            dict: `measure`, `level` (of the intervals), `checkpoints` and
+            `forecasts` (records as above), `above` (probabilities of
+            `Ranking` by benchmark), `error_to_expect` (by run),
+            `off_trajectory` and `notes`.
+        """
+        return {
+            'measure':
+            self.measure,
+            'level':
+            LEVEL,
+            'checkpoints':
+            list(self.checkpoint_records()),
+            'forecasts':
+            list(self.forecast_records()),
+            'above': {
+                benchmark: {
+                    'runs':
+                    list(ranking.runs),
+                    'probability': [[_or_none(value) for value in row]
+                                    for row in ranking.above]
+                }
+                for benchmark, ranking in self.rankings.items()
+            },
+            'error_to_expect': {
+                run: self._named_errors(run)
+                for run in self.backtests
+            },
+            'off_trajectory':
+            [asdict(checkpoint) for checkpoint in self.off_trajectory],
+            'notes':
+            list(self.notes),
+        }
+
+    def _named_errors(self, run: str) -> dict[str, dict[str, float]]:
+        """The errors to expect by what is taken for the end."""
+        return {
+            name: {
+                **dict(zip(self.benchmarks, errors.tolist())), OVERALL:
+                float(errors.mean())
+            }
+            for name, errors in zip((
+                'forecast', 'prediction now'), self.error_to_expect(run))
+        }
+
+
+def _or_none(value: float) -> Optional[float]:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def forecast(predictor: Predictor,
+             losses: Mapping[str, TokenLossDump],
+             history: Optional[Mapping[str, TokenLossDump]] = None,
+             checkpoints: Optional[Mapping[str, Checkpoint]] = None,
+             budget: float = math.nan) -> Triage:
+    """Forecast the accuracies of pretraining runs at the end of training.
+
+    Every checkpoint gets the accuracies that the predictor expects of it now.
+    Every run gets a forecast of its accuracies when the training tokens reach
+    its budget, and a rank among the runs. A forecast continues the capability
+    scores of the run along a power law in the tokens, and adds what earlier
+    runs rose beyond that; docs/triage.md describes it.
 
     Args:
-        readings (Readings): Of the checkpoints and the history.
-        checkpoints (Mapping[str, Checkpoint]): Of the runs to judge.
-        history (Mapping[str, Checkpoint]): Of earlier, finished runs.
-        budget (float): Of runs without one of their own; NaN if not known.
+        predictor (Predictor): Made from token losses.
+        losses (Mapping[str, TokenLossDump]): Token losses in nats of the
+            checkpoints of the runs to judge, by the checkpoint's name. A
+            checkpoint at 0 tokens is left out.
+        history (Optional[Mapping[str, TokenLossDump]]): The same of earlier
+            runs, each up to its end. Without them, no error of a forecast is
+            known, and a run needs three checkpoints.
+        checkpoints (Optional[Mapping[str, Checkpoint]]): Run, step, tokens
+            and budget of checkpoints, by name; see `read_checkpoints`. Names
+            that it lacks must read `run@step`. Training is measured in
+            tokens if they are known of all checkpoints, else in steps.
+        budget (float): Tokens (or steps) at the end of those runs that have
+            no budget of their own. By default the median of the earlier
+            runs; without any, the last checkpoint of each run counts as its
+            end.
+
+    Returns:
+        Triage: All accuracies are fractions, all intervals 90 % intervals.
 
     Raises:
-        InputError: If nothing can be judged, only some checkpoints have
-            tokens, or a run is part of the history or beyond its budget.
+        InputError: There is no checkpoint beyond 0 tokens; a name tells no
+            step or is among both the losses and the history; the tokens of
+            only some checkpoints are known; a run is part of the history or
+            beyond its budget; an earlier run ends before its budget; or as
+            in `Predictor.features`.
     """
-    read, past = ({
-        name: known
-        for name, known in some.items() if name in readings.features
-    } for some in (checkpoints, history))
-    by = measure([*read.values(), *past.values()])
-    earlier = _runs(readings, past, by, math.nan)
+    earlier = {} if history is None else history
+    refuse_shared(losses, earlier)
+    features = predictor.features({**losses, **earlier})
+    return judge(predictor, features,
+                 describe_checkpoints(losses, checkpoints),
+                 describe_checkpoints(earlier, checkpoints), budget)
+
+
+def judge(
+    predictor: Predictor,
+    features: FeatureTable,
+    checkpoints: Mapping[str, Checkpoint],
+    history: Mapping[str, Checkpoint],
+    budget: float = math.nan,
+    refused: Mapping[str, str] = MappingProxyType({})
+) -> Triage:
+    """Judge runs by the features of their checkpoints.
+
+    Checkpoints at 0 tokens are left out, since trajectories are functions of
+    the log of the tokens.
+
+    Args:
+        predictor (Predictor): Predicts the accuracies.
+        features (FeatureTable): The predictor's columns of checkpoints;
+            those that it lacks are left out.
+        checkpoints (Mapping[str, Checkpoint]): Of the runs to judge.
+        history (Mapping[str, Checkpoint]): Of earlier, finished runs.
+        budget (float): As in `forecast`.
+        refused (Mapping[str, str]): The reason why a checkpoint has no
+            features, by name; becomes a note.
+
+    Raises:
+        InputError: No checkpoint can be used, the tokens of only some are
+            known, or a run is part of the history or beyond its budget.
+    """
+    usable = set(features.models)
+    chosen, past = ({
+        name: checkpoint
+        for name, checkpoint in described.items() if name in usable
+    } for described in (checkpoints, history))
+    measure = choose_measure([*chosen.values(), *past.values()])
+    earlier = _trajectories(predictor, features, past, measure, math.nan)
     if math.isnan(budget) and earlier:
         budget = float(np.median([run.budget for run in earlier]))
-    runs = _runs(readings, read, by, budget)
+    runs = _trajectories(predictor, features, chosen, measure, budget)
     if not runs:
-        reasons = [f'{name}: {why}' for name, why in readings.refused.items()]
+        reasons = [f'{name}: {reason}' for name, reason in refused.items()]
         raise InputError('checkpoints', 'one or more that can be used',
                          reasons[0] if reasons else 'none beyond 0 tokens',
                          'Collect losses of checkpoints.')
-    notes = _notes(readings, by, runs, earlier, budget)
-    return _judge(readings, by, runs, earlier, tuple(notes))
-
-
-def _judge(readings: Readings, by: str, runs: Sequence[RunTrajectory],
-           earlier: Sequence[RunTrajectory], notes: tuple[str, ...]) -> Triage:
-    """Predictions, forecasts and rankings of trajectories."""
-    predictor = readings.predictor
-    names = tuple(known.benchmark for known in predictor.benchmarks)
     forecaster = Forecaster(earlier)
-    forecasts = [forecaster.forecast(run) for run in runs]
-    expected = [expect(one, predictor, LEVEL) for one in forecasts]
-    parts = {name: b for b, name in enumerate(names)} | {OVERALL: slice(None)}
-    ordered = [name for run in runs for name in run.checkpoints]
+    forecasts = {run.run: forecaster.forecast(run) for run in runs}
+    expected = {
+        name: expect(exponents, predictor, LEVEL)
+        for name, exponents in forecasts.items()
+    }
+    parts: dict[str, Union[int, slice]] = {
+        name: b
+        for b, name in enumerate(predictor.names)
+    }
+    parts[OVERALL] = slice(None)
+    names = [name for run in runs for name in run.checkpoints]
     return Triage(
-        names, by, tuple(runs),
-        predictor.predict(
-            readings.table(ordered), predictor.fingerprint, LEVEL),
-        {one.run: one for one in expected},
-        {name: rank(expected, part, LEVEL) for name, part in parts.items()},
-        {one.run: one.backtest for one in forecasts
-         if one.share < 1 and one.backtest.runs},
-        np.array([known.model.floor for known in predictor.benchmarks]),
-        tuple(screen(runs, earlier)), notes)  # yapf: disable
+        benchmarks=predictor.names,
+        measure=measure,
+        runs=tuple(runs),
+        predictions=predictor.predict(features.select(names), LEVEL),
+        expected=expected,
+        rankings={
+            name: rank(list(expected.values()), part, LEVEL)
+            for name, part in parts.items()
+        },
+        backtests={
+            run.run: forecasts[run.run].backtest
+            for run in runs
+            if not run.finished and forecasts[run.run].backtest.runs
+        },
+        floors=curve_floors(predictor),
+        off_trajectory=tuple(screen(runs, earlier)),
+        notes=_notes(measure, runs, earlier, budget, refused))
 
 
-def _runs(readings: Readings, checkpoints: Mapping[str, Checkpoint], by: str,
-          budget: float) -> list[RunTrajectory]:
-    """Trajectories by name; those without a budget end where they are."""
+def _trajectories(predictor: Predictor, features: FeatureTable,
+                  checkpoints: Mapping[str, Checkpoint], measure: str,
+                  budget: float) -> list[RunTrajectory]:
+    """Runs sorted by name; without a budget, they end where they are."""
     members: dict[str, list[tuple[float, str]]] = {}
     budgets: dict[str, float] = {}
-    for name, known in checkpoints.items():
-        place = known.tokens if by == 'tokens' else known.step
-        if place > 0:
-            members.setdefault(known.run, []).append((place, name))
-            if not math.isnan(known.budget):
-                budgets[known.run] = known.budget
-    found = []
-    for run, places in sorted(members.items()):
-        tokens, names = zip(*sorted(places))
+    for name, checkpoint in checkpoints.items():
+        tokens = (
+            checkpoint.tokens if measure == 'tokens' else checkpoint.step)
+        if tokens > 0:
+            members.setdefault(checkpoint.run, []).append((tokens, name))
+            if not math.isnan(checkpoint.budget):
+                budgets[checkpoint.run] = checkpoint.budget
+    trajectories = []
+    for run, pairs in sorted(members.items()):
+        places, names = zip(*sorted(pairs))
         end = budgets.get(run, budget)
-        features = readings.table(names)
-        found.append(
-            RunTrajectory(run, names, np.array(tokens, float),
-                          tokens[-1] if math.isnan(end) else end,
-                          exponents(readings.predictor, features),
-                          features.values @ features.uniform))
-    return found
+        table = features.select(names)
+        trajectories.append(
+            RunTrajectory(
+                run,
+                names,
+                tokens=np.array(places, float),
+                budget=places[-1] if math.isnan(end) else end,
+                exponents=clipped_exponents(predictor, table),
+                mean_loss=table.mean_loss))
+    return trajectories
 
 
-def _notes(readings: Readings, by: str, runs: Sequence[RunTrajectory],
-           earlier: Sequence[RunTrajectory], budget: float) -> list[str]:
-    notes = [f'left out, {name}: {why}'
-             for name, why in readings.refused.items()]  # yapf: disable
-    if by == 'steps':
+def _notes(measure: str, runs: Sequence[RunTrajectory],
+           earlier: Sequence[RunTrajectory], budget: float,
+           refused: Mapping[str, str]) -> tuple[str, ...]:
+    notes = [f'left out, {name}: {reason}' for name, reason in refused.items()]
+    if measure == 'steps':
         notes.append('No tokens are known, so training goes by steps.')
-    open_runs = [run for run in runs if run.shares[-1] < 1]
-    if math.isnan(budget) and not open_runs:
+    unfinished = [run for run in runs if not run.finished]
+    if math.isnan(budget) and not unfinished:
         notes.append('No budget is known, so the runs are compared as they '
                      'are: give --budget or --history.')
-    if open_runs and len(earlier) < 2:
+    if unfinished and len(earlier) < 2:
         notes.append('Fewer than two earlier runs (--history): the error of '
                      'the forecasts is not known, nor how much a falling '
                      'learning rate adds.')
-    return notes + [
+    notes += [
         f'{run.run}: one checkpoint only, its forecast is what the earlier '
-        'runs gained from there on' for run in open_runs
+        'runs gained from there on' for run in unfinished
         if len(run.tokens) == 1 and earlier
     ]  # yapf: disable
+    return tuple(notes)

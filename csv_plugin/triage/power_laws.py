@@ -18,13 +18,15 @@ _BOUNDS = ([-6.0, -3.0], [4.0, 1.5])
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a power law, or what is known of it beforehand.
+    """Shape of a power law: its two parameters, and how surely they hold.
+
+    As a prior, the parameters are the means of normal distributions.
 
     Args:
         log_drop (float): Log of the distance to the limit at the budget.
         log_rate (float): Log of the power.
-        drop_spread (float): Standard deviation of the first.
-        rate_spread (float): Standard deviation of the second.
+        drop_spread (float): Standard deviation of `log_drop`.
+        rate_spread (float): Standard deviation of `log_rate`.
     """
     log_drop: float
     log_rate: float
@@ -32,12 +34,20 @@ class Shape:
     rate_spread: float
 
     def rise(self, share: float) -> float:
-        """What the power law gains from a share to the whole budget."""
+        """How much the exponent rises from a share up to the whole budget.
+
+        Args:
+            share (float): Share of the budget, in (0, 1].
+
+        >>> Shape(0.0, 0.0, 1.0, 1.0).rise(0.25)
+        3.0
+        """
         powers = np.power(share, -np.exp(self.log_rate)) - 1
         return float(np.exp(self.log_drop) * powers)
 
 
-#: Knows next to nothing: a gain of about 2 from a tenth of the budget on.
+#: A prior that is close to ignorance: a rise of about 2 from a tenth of the
+#: budget on.
 VAGUE = Shape(0.0, float(np.log(0.5)), 2.0, 0.5)
 
 
@@ -47,7 +57,7 @@ def fit_shape(shares: NDArray, exponent: NDArray, prior: Shape) -> Shape:
     Args:
         shares (NDArray): Shares of the budget, positive, `(n,)`.
         exponent (NDArray): Exponents of one benchmark there, `(n,)`.
-        prior (Shape): What is known beforehand.
+        prior (Shape): What is assumed before the checkpoints are seen.
 
     Returns:
         Shape: With the spreads of the prior.
@@ -63,15 +73,21 @@ def fit_shape(shares: NDArray, exponent: NDArray, prior: Shape) -> Shape:
         return np.concatenate([(limits - limits.mean()) / NOISE,
                                (parameters - centre) / spread])
 
-    found = least_squares(
+    log_drop, log_rate = least_squares(
         residuals, np.clip(centre, *_BOUNDS), bounds=_BOUNDS, xtol=1e-10).x
-    return replace(prior, log_drop=float(found[0]), log_rate=float(found[1]))
+    return replace(prior, log_drop=float(log_drop), log_rate=float(log_rate))
 
 
 def extrapolate(shares: NDArray, exponent: NDArray, prior: Shape) -> float:
     """From the last checkpoint along the power law to the budget.
 
-    Args and errors as in `fit_shape`.
+    Args:
+        shares (NDArray): As in `fit_shape`, rising.
+        exponent (NDArray): As in `fit_shape`.
+        prior (Shape): As in `fit_shape`.
+
+    Returns:
+        float: The exponent at the budget.
     """
     shape = fit_shape(shares, exponent, prior)
     return float(exponent[-1]) + shape.rise(float(shares[-1]))

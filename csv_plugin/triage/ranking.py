@@ -1,7 +1,8 @@
-"""Which pretraining run will end above another, and how surely."""
+"""Accuracies to expect of pretraining runs, and which will end above which."""
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,11 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.forecasting import Forecast
 
-#: Draws from what is expected of each run.
+#: Draws from the distribution of what is expected of each run.
 N_DRAWS = 4000
 #: A run that ends above another with this probability is ahead of it.
 SURE = 0.9
+#: Verdicts about a run.
 AHEAD, BEHIND, OPEN = 'ahead', 'behind', 'not distinguishable'
 UNKNOWN = 'no error known'
 
@@ -26,58 +28,68 @@ class Expectation:
         run (str): Its name.
         values (NDArray): Forecast on each benchmark, `(B,)`; NaN where none
             can be made.
-        low (NDArray): Lower ends of the intervals, `(B,)`, NaN where the
-            error is not known.
-        high (NDArray): Upper ends, `(B,)`.
-        draws (NDArray): What may happen, `(N, B)`; NaN likewise.
+        low (NDArray): Lower ends of the intervals, `(B,)`; NaN where the
+            error of the forecast is not known.
+        high (NDArray): Upper ends, `(B,)`; NaN likewise.
+        draws (NDArray): Draws of the accuracies, `(N, B)`; NaN likewise.
     """
     run: str
-    values: NDArray
-    low: NDArray
-    high: NDArray
-    draws: NDArray
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    draws: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f'Expectation({self.run}, {len(self.values)} benchmarks)'
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """R runs on one benchmark, or on the mean of all.
+    """R runs ordered by one benchmark, or by the mean of all.
 
     Args:
-        runs (tuple[str, ...]): The best forecast first.
+        runs (tuple[str, ...]): Names, the best forecast first.
         values (NDArray): Forecast accuracies, fractions, `(R,)`.
         low (NDArray): Lower ends of the intervals, `(R,)`.
         high (NDArray): Upper ends, `(R,)`.
         above (NDArray): Probability that run i ends above run j, NaN where
-            the error is not known. Shape `(R, R)`; 0.5 on the diagonal.
+            the error of a forecast is not known. Shape `(R, R)`; 0.5 on the
+            diagonal.
     """
     runs: tuple[str, ...]
-    values: NDArray
-    low: NDArray
-    high: NDArray
-    above: NDArray
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    above: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f'Ranking({" > ".join(self.runs)})'
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Of each run: ahead of all others, behind one, or neither."""
+        """Of each run: `AHEAD` of all others, `BEHIND` another, or neither."""
         return tuple(map(self._verdict, range(len(self.runs))))
 
     def _verdict(self, run: int) -> str:
-        others = np.delete(self.above[run], run)
-        if np.isnan(others).any() or not others.size:
-            return UNKNOWN if others.size else OPEN
-        if others.min() >= SURE:
+        above = np.delete(self.above[run], run)
+        if not above.size:
+            return OPEN
+        if np.isnan(above).any():
+            return UNKNOWN
+        if above.min() >= SURE:
             return AHEAD
-        return BEHIND if others.min() <= 1 - SURE else OPEN
+        return BEHIND if above.min() <= 1 - SURE else OPEN
 
 
 def expect(forecast: Forecast, predictor: Predictor,
            level: float) -> Expectation:
-    """Accuracies to expect, with all that is known to go wrong.
+    """Accuracies to expect of a run, with the errors of all that is uncertain.
 
-    An exponent is the forecast, plus an error like those of the earlier runs
-    (multivariate t, so that few runs make wide intervals and errors of
-    benchmarks go together as they did), plus an error like those of the
-    predictor on held-out models; the accuracy is the curve there, plus the
+    A draw of the exponent is the forecast, plus an error like those of the
+    back-test, plus an error like those of the predictor on held-out models.
+    The first follows a multivariate t distribution, so that few earlier runs
+    make wide intervals, and benchmarks err together as they did in the
+    back-test. A draw of the accuracy is the curve at this exponent, plus the
     part of the predictor's error that does not depend on the curve.
 
     Args:
@@ -89,13 +101,13 @@ def expect(forecast: Forecast, predictor: Predictor,
         Expectation: The same for the same run, whatever else is compared.
     """
     rng = np.random.default_rng(zlib.crc32(forecast.run.encode()))
-    floors = np.array([known.model.floor for known in predictor.benchmarks])
+    floors = curve_floors(predictor)
     slopes, constants = np.array([
-        _deviations(known, exponent) for known, exponent in zip(
+        _deviations(benchmark, exponent) for benchmark, exponent in zip(
             predictor.benchmarks, forecast.exponents)
     ]).T  # yapf: disable
     exponents = (
-        forecast.exponents + _history_errors(forecast.errors, rng) +
+        forecast.exponents + _backtest_errors(forecast.errors, rng) +
         slopes * rng.normal(size=(N_DRAWS, len(floors))))
     noise = constants * rng.normal(size=exponents.shape)
     draws = np.clip(accuracy_at(exponents, floors) + noise, 0, 1)
@@ -105,26 +117,36 @@ def expect(forecast: Forecast, predictor: Predictor,
                        np.maximum(high, values), draws)
 
 
-def rank(expectations: Sequence[Expectation], benchmark: int | slice,
+def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
+    """Lower end of Eq. 2 for each benchmark, a fraction. `(B,)`."""
+    return np.array([
+        benchmark.model.curve.floor for benchmark in predictor.benchmarks
+    ])  # yapf: disable
+
+
+def rank(expectations: Sequence[Expectation], benchmark: Union[int, slice],
          level: float) -> Ranking:
     """Order R runs by their forecasts on a benchmark.
 
     Args:
         expectations (Sequence[Expectation]): One per run.
-        benchmark (int | slice): Index of a benchmark; of a slice, the mean
-            counts. Runs without a forecast come last.
+        benchmark (Union[int, slice]): Index of a benchmark, or a slice of
+            benchmarks whose mean counts.
         level (float): Of the intervals.
+
+    Returns:
+        Ranking: Runs without a forecast come last.
     """
 
-    def part(values: NDArray) -> NDArray:
+    def select(values: NDArray) -> NDArray:
         """One benchmark or the mean of several, `(..., B)` to `(...)`."""
         chosen = values[..., benchmark]
         return chosen if isinstance(benchmark, int) else chosen.mean(axis=-1)
 
-    values = np.array([part(one.values) for one in expectations])
-    # NaN sorts last; runs that are forecast alike stay in their order.
+    values = np.array([select(expected.values) for expected in expectations])
+    # NaN sorts last; runs with equal forecasts stay in their order.
     order = np.argsort(-values, kind='stable')
-    draws = np.array([part(expectations[i].draws) for i in order])
+    draws = np.array([select(expectations[i].draws) for i in order])
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=1)
     values = values[order]
     return Ranking(
@@ -132,21 +154,27 @@ def rank(expectations: Sequence[Expectation], benchmark: int | slice,
         np.minimum(low, values), np.maximum(high, values), _above(draws))
 
 
-def _deviations(known: BenchmarkPredictor,
+def _deviations(benchmark: BenchmarkPredictor,
                 exponent: float) -> tuple[float, float]:
-    """Standard deviations of a predictor's error: exponent, accuracy."""
-    intervals, model = known.intervals, known.model
+    """Standard deviations of a predictor's error.
+
+    Returns:
+        tuple[float, float]: Of the part in the exponent, and of the part in
+        the accuracy, which does not depend on the curve.
+    """
+    intervals, curve = benchmark.intervals, benchmark.model.curve
     constant, per_slope = np.sqrt(intervals.variance)
     # A benchmark that depends on no score is never extrapolated.
-    score = model.beta + exponent / model.alpha if model.alpha else model.beta
+    score = curve.beta + exponent / curve.alpha if curve.alpha else curve.beta
     if intervals.extrapolated(score) and len(intervals.backtest):
-        # There the back-test knows better, unless it went well by chance.
+        # There the predictor's back-test is the better measure of its errors,
+        # unless it went well by chance.
         scale = max(1.0, float(np.sqrt(np.mean(intervals.backtest**2))))
         constant, per_slope = scale * constant, scale * per_slope
     return float(per_slope), float(constant)
 
 
-def _history_errors(errors: NDArray, rng: np.random.Generator) -> NDArray:
+def _backtest_errors(errors: NDArray, rng: np.random.Generator) -> NDArray:
     """Draws from a t distribution with the moments of errors, `(N, B)`."""
     n_runs = len(errors)
     if not n_runs:
@@ -158,8 +186,8 @@ def _history_errors(errors: NDArray, rng: np.random.Generator) -> NDArray:
 
 def _above(draws: NDArray) -> NDArray:
     """Probabilities of `Ranking` from independent draws `(R, N)`."""
-    wins = np.array(
-        [[np.mean((one > other) + 0.5 * (one == other)) for other in draws]
-         for one in draws])
+    probabilities = np.array([[
+        np.mean((first > second) + 0.5 * (first == second)) for second in draws
+    ] for first in draws])
     unknown = np.isnan(draws).any(axis=1)
-    return np.where(unknown[:, None] | unknown, np.nan, wins)
+    return np.where(unknown[:, None] | unknown, np.nan, probabilities)

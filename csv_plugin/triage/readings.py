@@ -1,12 +1,13 @@
 """Losses of checkpoints, every dump read once."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.predicting import attempt
+from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.triage.dump_places import DumpPlace
 
 
@@ -14,38 +15,47 @@ class Readings:
     """Feature columns of the checkpoints that were read so far.
 
     Args:
-        predictor (Predictor): Says what to make of the losses.
+        predictor (Predictor): Says which columns to make of the losses.
 
     Attributes:
-        features (dict[str, FeatureTable]): One row each, by checkpoint.
-        refused (dict[str, str]): Why a dump cannot be used, by checkpoint.
+        refused (dict[str, str]): The reason why a dump cannot be used, by
+            checkpoint.
     """
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
-        self.features: dict[str, FeatureTable] = {}
         self.refused: dict[str, str] = {}
+        n_columns = len(predictor.columns.units)
+        self._features: dict[str, FeatureTable] = {}
+        self._none = FeatureTable((), predictor.columns,
+                                  np.zeros((0, n_columns)))
+        # Of the dumps that were refused.
         self._stamps: dict[str, object] = {}
+
+    @property
+    def features(self) -> FeatureTable:
+        """The columns of all checkpoints that were read, one row each."""
+        return FeatureTable.concatenate([self._none, *self._features.values()])
 
     def add(self,
             dumps: Mapping[str, DumpPlace],
             progress: Progress = iter) -> tuple[str, ...]:
-        """Read what was not read before.
+        """Read the dumps that were not read before.
 
-        A dump that could not be used is tried again once its file changed:
+        A dump that was refused is read again once its files changed, since
         it may have been half written.
 
         Args:
             dumps (Mapping[str, DumpPlace]): By checkpoint.
-            progress (Progress): Wraps those that are read.
+            progress (Progress): Wraps the names of those that are read.
 
         Returns:
-            tuple[str, ...]: Names of the new checkpoints.
+            tuple[str, ...]: Names of the checkpoints that can be used now.
         """
-        fingerprint = self.predictor.fingerprint
+        fingerprint = self.predictor.columns.fingerprint
         stamps = {
             name: dump.stamp(fingerprint)
-            for name, dump in dumps.items() if name not in self.features
+            for name, dump in dumps.items() if name not in self._features
         }
         changed = [
             name for name, stamp in stamps.items()
@@ -53,25 +63,16 @@ class Readings:
         ]
         new = []
         for name in progress(changed):
-            try:
-                self.features[name] = self._read(dumps[name])
-            except InputError as error:
-                self.refused[name] = ' '.join(str(error).split())
+            columns = attempt(self._read, dumps[name])
+            if isinstance(columns, Missing):
+                self.refused[name] = columns.reason
                 self._stamps[name] = stamps[name]
             else:
+                self._features[name] = columns
                 self.refused.pop(name, None)
                 new.append(name)
         return tuple(new)
 
-    def table(self, names: Sequence[str]) -> FeatureTable:
-        """Features of some checkpoints that were read, in their order."""
-        rows = [self.features[name] for name in names]
-        return FeatureTable(
-            tuple(names), self.predictor.units,
-            np.concatenate([row.values for row in rows]),
-            self.predictor.uniform, self.predictor.scored)
-
     def _read(self, dump: DumpPlace) -> FeatureTable:
-        found = dump.read(self.predictor.fingerprint)
-        return self.predictor.features({dump.model: found.texts},
-                                       found.info.fingerprint)
+        losses = dump.read(self.predictor.columns.fingerprint)
+        return self.predictor.features({dump.model: losses})

@@ -1,12 +1,12 @@
 """Checkpoints that leave the trajectory of their run.
 
-A wrong upload or a broken save stands off from its neighbours. Every
+A wrong upload or a broken save stands out from its neighbours. Every
 checkpoint is predicted from those next to it, linearly in the log of the
-tokens: from one on each side or, at an end, from the next two. What is left
-over is judged by the median size of all such residuals, so that a few bad
-checkpoints do not hide each other.
+tokens: from its two neighbours or, at an end of the run, from the two nearest
+checkpoints. The residuals are compared with the median size of all such
+residuals, so that a few bad checkpoints do not hide each other.
 """
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,31 +14,32 @@ from numpy.typing import NDArray
 
 from csv_plugin.triage.trajectories import RunTrajectory
 
-#: Robust standard deviations of the log of the mean loss, and of the median
-#: benchmark's exponent (a capability that emerges is one benchmark, a broken
-#: checkpoint is all). On the 112 sound checkpoints of the demonstration the
-#: largest are 5.5 and 2.9.
+#: Most robust standard deviations of the log of the mean loss, and of the
+#: median benchmark's exponent: a capability that emerges moves one benchmark,
+#: a broken checkpoint moves all. On the 112 sound checkpoints of the
+#: demonstration the largest are 5.5 and 2.9.
 MOST_LOSS, MOST_SCORE = 6.0, 4.0
-#: Deviations are not taken to be smaller than this: of the log of the mean
-#: loss (1 %), of an exponent.
+#: Smaller standard deviations are replaced by these: of the log of the mean
+#: loss (1 %), and of an exponent.
 LEAST_LOSS, LEAST_SCORE = 0.01, 0.1
-#: Runs of fewer checkpoints are not judged.
+#: Runs of fewer checkpoints are not screened.
 LEAST_CHECKPOINTS = 4
 
 
 @dataclass(frozen=True)
 class OffTrajectory:
-    """A checkpoint that does not fit the ones next to it.
+    """A checkpoint that does not fit its neighbours.
 
     Args:
         checkpoint (str): Its name.
         run (str): The run.
-        loss_ratio (float): Its mean loss over the one that its neighbours
-            lead to expect.
-        loss_deviations (float): How far off the log of that is, in robust
-            standard deviations.
-        score_deviations (float): How far off the capability scores are,
-            median of the benchmarks; negative if worse than expected.
+        loss_ratio (float): Its mean loss over the mean loss that its
+            neighbours lead to expect.
+        loss_deviations (float): The log of that ratio, in robust standard
+            deviations.
+        score_deviations (float): Capability scores minus those that its
+            neighbours lead to expect, in robust standard deviations, median
+            of the benchmarks; negative if worse than expected.
         same_as (str): Another checkpoint of the run with the very same
             losses; empty if there is none.
     """
@@ -60,36 +61,48 @@ class OffTrajectory:
 def screen(
     runs: Sequence[RunTrajectory], history: Sequence[RunTrajectory] = ()
 ) -> list[OffTrajectory]:
-    """Checkpoints that leave their trajectories, in the order of the runs.
+    """Checkpoints that leave their trajectories.
 
     Args:
-        runs (Sequence[RunTrajectory]): Runs to judge.
-        history (Sequence[RunTrajectory]): Earlier runs, which only add to
-            what is known of the usual residuals.
+        runs (Sequence[RunTrajectory]): Runs to screen.
+        history (Sequence[RunTrajectory]): Earlier runs, whose residuals too
+            tell how large residuals usually are.
+
+    Returns:
+        list[OffTrajectory]: In the order of the runs.
     """
-    judged = [run for run in runs if len(run.tokens) >= LEAST_CHECKPOINTS]
-    if not judged:
-        return [found for run in runs for found in _repeated(run)]
-    enough = [
-        run for run in (*judged, *history)
-        if len(run.tokens) >= LEAST_CHECKPOINTS
-    ]
-    sizes = np.concatenate(
-        [np.abs(_residuals(run.tokens, _quantities(run))) for run in enough])
-    least = np.array([LEAST_LOSS] + [LEAST_SCORE] * (sizes.shape[1] - 1))
-    scale = np.maximum(1.4826 * np.median(sizes, axis=0), least)
-    found = []
+    scale = _usual_size([*runs, *history])
+    off = []
     for run in runs:
         repeated = _repeated(run)
-        found += repeated
-        if len(run.tokens) >= LEAST_CHECKPOINTS:
-            found += _off(run, scale, {one.checkpoint for one in repeated})
-    return found
+        off += repeated
+        if _long_enough(run):
+            off += _unfitting(run, scale,
+                              {copy.checkpoint
+                               for copy in repeated})
+    return off
+
+
+def _long_enough(run: RunTrajectory) -> bool:
+    return len(run.tokens) >= LEAST_CHECKPOINTS
 
 
 def _quantities(run: RunTrajectory) -> NDArray:
     """Log of the mean loss, then the exponents: `(n, 1 + B)`."""
     return np.column_stack([np.log(run.mean_loss), run.exponents])
+
+
+def _usual_size(runs: Sequence[RunTrajectory]) -> NDArray:
+    """Robust standard deviations of the residuals of all runs, `(1 + B,)`."""
+    n_quantities = _quantities(runs[0]).shape[1] if runs else 1
+    sizes = [
+        np.abs(_residuals(run.tokens, _quantities(run))) for run in runs
+        if _long_enough(run)
+    ]
+    least = np.array([LEAST_LOSS] + [LEAST_SCORE] * (n_quantities - 1))
+    if not sizes:
+        return least
+    return np.maximum(1.4826 * np.median(np.concatenate(sizes), axis=0), least)
 
 
 def _residuals(tokens: NDArray, values: NDArray) -> NDArray:
@@ -100,64 +113,73 @@ def _residuals(tokens: NDArray, values: NDArray) -> NDArray:
         values (NDArray): Shape `(n, q)`.
     """
     place, last = np.log(tokens), len(tokens) - 1
-    found = np.empty_like(values)
+    residuals = np.empty_like(values)
     for i in range(len(tokens)):
-        one, two = {
+        near, far = {
             0: (1, 2),
             last: (last - 2, last - 1)
         }.get(i, (i - 1, i + 1))
-        weight = (place[i] - place[one]) / (place[two] - place[one])
-        expected = (1 - weight) * values[one] + weight * values[two]
-        found[i] = (values[i] - expected) / np.sqrt(1 + (1 - weight)**2 +
-                                                    weight**2)
-    return found
+        weight = (place[i] - place[near]) / (place[far] - place[near])
+        expected = (1 - weight) * values[near] + weight * values[far]
+        residuals[i] = (values[i] - expected) / np.sqrt(1 + (1 - weight)**2 +
+                                                        weight**2)
+    return residuals
 
 
-def _off(run: RunTrajectory, scale: NDArray,
-         known: set[str]) -> list[OffTrajectory]:
-    """Take out what fits worst until the rest fits."""
+def _unfitting(run: RunTrajectory, scale: NDArray,
+               repeated: Collection[str]) -> list[OffTrajectory]:
+    """Take out the checkpoint that fits worst until the rest fits.
+
+    Args:
+        run (RunTrajectory): A run that is long enough.
+        scale (NDArray): What `_usual_size` returned.
+        repeated (Collection[str]): Names of checkpoints to ignore.
+    """
     values = _quantities(run)
-    kept = [i for i, name in enumerate(run.checkpoints) if name not in known]
-    found = []
+    kept = [
+        i for i, name in enumerate(run.checkpoints) if name not in repeated
+    ]
+    off = []
     while len(kept) >= LEAST_CHECKPOINTS:
         if _excess(run.tokens, values, scale, kept).max() <= 1:
             break
-        # A bad one spoils its neighbours: the worst is the one without
-        # which the rest fits best.
+        # A bad checkpoint spoils the residuals of its neighbours: the worst
+        # is the checkpoint without which the rest fits best.
         worst = min(
             kept,
             key=lambda i: _excess(run.tokens, values, scale,
                                   [k for k in kept if k != i]).max())
-        place = kept.index(worst)
-        off = _residuals(run.tokens[kept], values[kept])[place] / scale
+        row = kept.index(worst)
+        deviations = _residuals(run.tokens[kept], values[kept])[row] / scale
         kept.remove(worst)
         expected = np.exp(
             np.interp(
                 np.log(run.tokens[worst]), np.log(run.tokens[kept]),
                 values[kept, 0]))
-        found.append(
+        off.append(
             OffTrajectory(run.checkpoints[worst], run.run,
                           float(run.mean_loss[worst] / expected),
-                          float(off[0]), float(np.median(off[1:])), ''))
-    return sorted(found, key=lambda one: run.checkpoints.index(one.checkpoint))
+                          float(deviations[0]),
+                          float(np.median(deviations[1:])), ''))
+    return sorted(off, key=lambda bad: run.checkpoints.index(bad.checkpoint))
 
 
 def _excess(tokens: NDArray, values: NDArray, scale: NDArray,
             kept: Sequence[int]) -> NDArray:
-    """How far each kept checkpoint is beyond what is allowed; 1 is not."""
+    """Residuals of the kept checkpoints over the largest that are allowed."""
     rows = list(kept)
-    off = _residuals(tokens[rows], values[rows]) / scale
+    deviations = _residuals(tokens[rows], values[rows]) / scale
     return np.maximum(
-        np.abs(off[:, 0]) / MOST_LOSS,
-        np.abs(np.median(off[:, 1:], axis=1)) / MOST_SCORE)
+        np.abs(deviations[:, 0]) / MOST_LOSS,
+        np.abs(np.median(deviations[:, 1:], axis=1)) / MOST_SCORE)
 
 
 def _repeated(run: RunTrajectory) -> list[OffTrajectory]:
-    """Checkpoints that are an earlier one once more."""
+    """Checkpoints with the losses of an earlier checkpoint of the run."""
     first: dict[float, str] = {}
-    found = []
+    off = []
     for name, loss in zip(run.checkpoints, run.mean_loss):
         earlier = first.setdefault(float(loss), name)
         if earlier != name:
-            found.append(OffTrajectory(name, run.run, 1.0, 0.0, 0.0, earlier))
-    return found
+            off.append(OffTrajectory(name, run.run, 1.0, 0.0, 0.0, earlier))
+    return off

@@ -1,4 +1,4 @@
-"""Pretraining runs as the predictor of their accuracies sees them."""
+"""Capability scores and losses along pretraining runs."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +8,11 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Predictor
 
-#: Below it the accuracy is its floor (to a quarter of a point) and the fit of
-#: Eq. 2 knows nothing of the score: all that is lower is taken for this.
+#: At lower exponents the accuracy is within a quarter of a point of its
+#: floor, where the fit of Eq. 2 tells nothing about the capability score:
+#: lower exponents are replaced by this one.
 LEAST_EXPONENT = -6.0
-#: How much earlier than its first checkpoint a run may be looked up.
+#: A run is also looked up before its first checkpoint, by at most this factor.
 _SLACK = 1.2
 
 
@@ -22,25 +23,25 @@ class RunTrajectory:
     Args:
         run (str): Its name.
         checkpoints (tuple[str, ...]): Names of the checkpoints. Length n.
-        tokens (NDArray): Training tokens at each, positive and rising, in
-            any unit, or steps. Shape `(n,)`.
-        budget (float): Tokens at the end of the training, same unit.
+        tokens (NDArray): Training tokens at each checkpoint, in any unit,
+            or steps; positive and rising. Shape `(n,)`.
+        budget (float): Training tokens at the end of the run, same unit.
         exponents (NDArray): Exponents of Eq. 2, `alpha (C - beta)`: the
             capability scores in the unit of the curve, higher is better.
             Shape `(n, B)`.
         mean_loss (NDArray): All-token loss, nats per character. `(n,)`.
 
     Raises:
-        InputError: There is no checkpoint, the tokens are not such numbers,
-            a score or loss is not finite, or the budget is smaller than the
-            tokens.
+        InputError: There is no checkpoint, the tokens are not positive and
+            rising, an exponent or loss is not finite, or the budget is
+            smaller than the tokens.
     """
     run: str
     checkpoints: tuple[str, ...]
-    tokens: NDArray
+    tokens: NDArray[np.float64]
     budget: float
-    exponents: NDArray
-    mean_loss: NDArray
+    exponents: NDArray[np.float64]
+    mean_loss: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         where = f'run {self.run!r}'
@@ -49,55 +50,86 @@ class RunTrajectory:
             raise InputError(
                 where, 'checkpoints with positive numbers of tokens, rising',
                 f'{np.asarray(self.tokens).tolist()}',
-                'Give every checkpoint the tokens it was trained on, once.')
+                'Give the training tokens of every checkpoint, each number '
+                'once.')
         finite = np.isfinite(self.exponents).all(1) & np.isfinite(
             self.mean_loss)
-        for bad in np.flatnonzero(~finite):
-            raise InputError(f'{where}, {self.checkpoints[bad]!r}',
-                             'finite losses', 'a score that is not',
+        for row in np.flatnonzero(~finite):
+            raise InputError(f'{where}, {self.checkpoints[row]!r}',
+                             'finite losses', 'a score that is not finite',
                              'Score the checkpoint again, or leave it out.')
         if not self.budget >= self.tokens[-1]:
             raise InputError(
-                where, f'a budget of {self.tokens[-1]:g} or more, where its '
-                'last checkpoint is', f'{self.budget:g}',
+                where, f'a budget of {self.tokens[-1]:g} or more, the tokens '
+                'of its last checkpoint', f'{self.budget:g}',
                 'Give the tokens at the end of the training.')
 
+    def __repr__(self) -> str:
+        return (f'RunTrajectory({self.run}: {len(self.tokens)} checkpoints up '
+                f'to {self.shares[-1]:.0%} of the budget)')
+
     @property
-    def shares(self) -> NDArray:
+    def shares(self) -> NDArray[np.float64]:
         """Share of the budget at each checkpoint, in (0, 1]. `(n,)`."""
         return self.tokens / self.budget
 
-    def first(self, n: int) -> 'RunTrajectory':
+    @property
+    def finished(self) -> bool:
+        """Whether the last checkpoint is at the budget."""
+        return bool(self.shares[-1] == 1)
+
+    def truncated(self, n: int) -> 'RunTrajectory':
         """The run as it was after n checkpoints, with the same budget."""
         return RunTrajectory(self.run, self.checkpoints[:n], self.tokens[:n],
                              self.budget, self.exponents[:n],
                              self.mean_loss[:n])
 
     def covers(self, shares: NDArray) -> NDArray[np.bool_]:
-        """Which shares do not lie before the first checkpoint. `(k,)`."""
+        """Which shares of the budget the run can be looked up at.
+
+        Args:
+            shares (NDArray): Shares of the budget, `(k,)`.
+
+        Returns:
+            NDArray: False for those well before the first checkpoint, `(k,)`.
+        """
         return shares * _SLACK >= self.shares[0]
 
-    def at(self, shares: NDArray) -> NDArray:
-        """Exponents at shares of the budget, linear in the log. `(k, B)`."""
-        known, wanted = np.log(self.shares), np.log(shares)
-        return np.stack(
-            [np.interp(wanted, known, column) for column in self.exponents.T],
-            axis=1)
+    def interpolate(self, shares: NDArray) -> NDArray[np.float64]:
+        """Exponents between checkpoints, linear in the log of the tokens.
+
+        Args:
+            shares (NDArray): Shares of the budget, `(k,)`. Before the first
+                checkpoint the exponents are those of the first.
+
+        Returns:
+            NDArray: Shape `(k, B)`.
+        """
+        places, wanted = np.log(self.shares), np.log(shares)
+        columns = [
+            np.interp(wanted, places, exponent)
+            for exponent in self.exponents.T
+        ]
+        return np.stack(columns, axis=1)
 
 
-def exponents(predictor: Predictor, features: FeatureTable) -> NDArray:
-    """Exponents of Eq. 2 for every model and benchmark, `(M, B)`.
+def clipped_exponents(predictor: Predictor,
+                      features: FeatureTable) -> NDArray[np.float64]:
+    """Exponents of Eq. 2 for every model and benchmark.
 
     Args:
-        predictor (Predictor): Eq. 1 and Eq. 2 of its benchmarks.
-        features (FeatureTable): Columns of M models, which it was fitted on.
+        predictor (Predictor): Eq. 1 and Eq. 2 of B benchmarks.
+        features (FeatureTable): The predictor's columns of M models.
 
     Returns:
-        NDArray: `alpha (C - beta)`, not below `LEAST_EXPONENT`.
+        NDArray: `alpha (C - beta)` or, if that is lower, `LEAST_EXPONENT`.
+        Shape `(M, B)`.
+
+    Raises:
+        InputError: The columns are not those of the predictor.
     """
-    models = [known.model for known in predictor.benchmarks]
-    found = [
-        model.alpha * (model.score(features.values) - model.beta)
-        for model in models
+    values = predictor.features(features).values
+    exponents = [
+        benchmark.model.exponents(values) for benchmark in predictor.benchmarks
     ]
-    return np.maximum(np.stack(found, axis=1), LEAST_EXPONENT)
+    return np.maximum(np.stack(exponents, axis=1), LEAST_EXPONENT)

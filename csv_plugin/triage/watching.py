@@ -5,28 +5,30 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.progress import Progress
-from csv_plugin.io.tables import FilePath
-from csv_plugin.triage.checkpoints import place_checkpoints, read_checkpoints
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.io.files import FilePath
+from csv_plugin.triage.checkpoints import (describe_checkpoints,
+                                           read_checkpoints, refuse_shared)
 from csv_plugin.triage.dump_places import find_dumps
-from csv_plugin.triage.judging import Triage, triage
+from csv_plugin.triage.judging import Triage, judge
 from csv_plugin.triage.readings import Readings
 
 
 @dataclass(eq=False)
 class TriageJob:
-    """Where checkpoints and what is known of them are found.
+    """The places to look for checkpoints, and what was read there so far.
 
     Args:
         readings (Readings): Keeps what was read.
-        dumps (Sequence[FilePath]): Of the runs to judge; see `find_dumps`.
-        history (Sequence[FilePath]): Of earlier, finished runs.
-        table (Optional[FilePath]): See `read_checkpoints`.
-        budget (float): Of runs without one in the table, NaN if not known.
+        dumps (Sequence[FilePath]): Places of the runs to judge; see
+            `find_dumps`.
+        history (Sequence[FilePath]): Places of earlier, finished runs.
+        table (Optional[FilePath]): Describes checkpoints; see
+            `read_checkpoints`.
+        budget (float): Training tokens at the end of the runs that have no
+            budget in the table, NaN if not known.
     """
     readings: Readings
     dumps: Sequence[FilePath]
@@ -36,33 +38,41 @@ class TriageJob:
     _judged: bool = field(init=False, default=False)
 
     def update(self, progress: Progress = iter) -> Optional[Triage]:
-        """Read what is new and judge everything; None if nothing is new.
+        """Read the new checkpoints and judge all of them.
 
         Args:
-            progress (Progress): Wraps the dumps that are read.
+            progress (Progress): Wraps the names of the dumps that are read.
+
+        Returns:
+            Optional[Triage]: None if there is nothing new since the last.
 
         Raises:
-            InputError: As in `find_dumps`, `place_checkpoints`, `triage`.
+            InputError: A checkpoint is both to judge and in the history, or
+                as in `find_dumps`, `read_checkpoints`,
+                `describe_checkpoints` and `judge`.
         """
         table = read_checkpoints(self.table) if self.table else None
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
-        both = sorted(dumps.keys() & earlier.keys())
-        if both:
-            raise InputError(f'checkpoint {both[0]!r}',
-                             'a run to judge or an earlier one', 'it in both',
-                             'Leave it out of the history.')
+        refuse_shared(dumps, earlier)
         if not self.readings.add(dumps | earlier, progress) and self._judged:
             return None
         self._judged = False
-        found = triage(self.readings, place_checkpoints(dumps, table),
-                       place_checkpoints(earlier, table), self.budget)
+        triage = judge(self.readings.predictor, self.readings.features,
+                       describe_checkpoints(dumps, table),
+                       describe_checkpoints(earlier, table), self.budget,
+                       self.readings.refused)
         self._judged = True
-        return found
+        return triage
 
 
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, in place of ending at once."""
+    """An event that Ctrl-C and SIGTERM set, in place of ending at once.
+
+    Yields:
+        threading.Event: The former handlers of the signals return when the
+        `with` statement ends.
+    """
     stop = threading.Event()
 
     def note(*_: Any) -> None:
@@ -84,68 +94,27 @@ def watch(job: TriageJob, show: Callable[[Triage], None],
           interval: float) -> None:
     """Look for new checkpoints until told to stop.
 
-    What cannot be used yet, a half-written file or a folder that does not
-    exist, is told once and tried again when it changed.
+    Files that cannot be used yet, such as half-written ones, and folders that
+    do not exist yet are reported once and tried again when they change.
 
     Args:
-        job (TriageJob): Where to look.
+        job (TriageJob): The places to look.
         show (Callable): Gets every new triage.
         complain (Callable): Gets every new reason why there is none.
-        stop (threading.Event): Ends the watch, at the latest after what is
-            being read and written.
+        stop (threading.Event): Ends the watch, at the latest when what is
+            being read has been shown.
         interval (float): Seconds between two looks.
     """
-    told = ''
+    complaint = ''
     while not stop.is_set():
         try:
-            found = job.update()
+            triage = job.update()
         except InputError as error:
-            if str(error) != told:
+            if str(error) != complaint:
                 complain(str(error))
-            told = str(error)
+            complaint = str(error)
         else:
-            told = ''
-            if found:
-                show(found)
+            complaint = ''
+            if triage is not None:
+                show(triage)
         stop.wait(interval)
-
-
-class TensorBoardLog:
-    """Predictions and forecasts as curves, a folder per run.
-
-    Args:
-        folder (Path): Log directory for TensorBoard.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._logged: set[str] = set()
-
-    def add(self, found: Triage) -> None:
-        """Log the checkpoints that were not logged before.
-
-        Forecasts are logged at the last checkpoint of their run.
-        """
-        from tensorboardX import SummaryWriter
-        for run in found.runs:
-            new = [(name, round(tokens))
-                   for name, tokens in zip(run.checkpoints, run.tokens)
-                   if name not in self._logged]
-            if not new:
-                continue
-            # Files of one second would have one name otherwise.
-            suffix = f'.{len(self._logged)}'
-            with SummaryWriter(
-                    str(self.folder / run.run),
-                    filename_suffix=suffix) as writer:
-                for name, tokens in new:
-                    for benchmark in found.benchmarks:
-                        cell = found.predictions.at(name, benchmark)
-                        writer.add_scalar(f'predicted/{benchmark}', cell.value,
-                                          tokens)
-                    self._logged.add(name)
-                for benchmark, ranking in found.rankings.items():
-                    writer.add_scalar(
-                        f'forecast/{benchmark}',
-                        ranking.values[ranking.runs.index(run.run)],
-                        round(run.tokens[-1]))

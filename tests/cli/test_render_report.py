@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.cli import render_report
-from csv_plugin.core.predictions import Prediction
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.report.leaderboard_files import write_leaderboard
-from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.leaderboards import write_leaderboard
+from tests.report.boards import make_cells, predict
 from tests.runs import OTHER_TEXTS, TEXTS, train, write_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,12 +27,9 @@ def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp('report')
     (folder / 'run/summary').mkdir(parents=True)
     write_run(folder / 'run', {'new': 1.1})
-    place = 'new', 'easy'
-    board = Leaderboard(
-        ('new', ), ('easy', ), ('losses', ), {place: 61.25},
-        {('losses', *place): Prediction(0.5, 0.3, 0.7, 0.9, False, False)},
-        {'new': 'new'})
-    write_leaderboard(folder / 'run/summary/leaderboard_1', board)
+    cells = make_cells(['new'], ['easy'], ['losses'], [0.6125],
+                       predict(0.5, 0.2, 0.2))
+    write_leaderboard(folder / 'run/summary/leaderboard_1', cells.board())
     save_predictor(train(), folder / 'p')
     write_texts(folder / 'texts.jsonl', TEXTS)
     write_texts(folder / 'other.jsonl', OTHER_TEXTS)

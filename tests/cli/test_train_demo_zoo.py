@@ -65,34 +65,34 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, capsys):
     assert train_demo_zoo.main(command(broken, 'd-s', 'd-xs')) == 0
     assert '1 models trained, 1 were complete' in capsys.readouterr().out
     assert checkpoint_folder(broken, 'd-s', 100).stat().st_mtime_ns == kept
-    found, wanted = files(broken), files(whole)
-    for zoo in (found, wanted):
+    resumed_files, whole_files = files(broken), files(whole)
+    for zoo in (resumed_files, whole_files):
         del zoo[Path('manifest.json')]
-    assert found == wanted
+    assert resumed_files == whole_files
     assert without_times(broken) == without_times(whole)
 
 
 @pytest.mark.slow
-def test_two_jobs_give_what_one_gives(tmp_path):
+def test_two_jobs_give_the_files_of_one_job(tmp_path):
     """As a command, from another folder, with a space in the path."""
     zoos = [tmp_path / 'one', tmp_path / 'two jobs']
-    one, two = (command(zoo, 'd-xs', 'd-s', jobs=jobs)
-                for jobs, zoo in enumerate(zoos, 1))
-    assert train_demo_zoo.main(one) == 0
+    one_job, two_jobs = (command(zoo, 'd-xs', 'd-s', jobs=jobs)
+                         for jobs, zoo in enumerate(zoos, 1))
+    assert train_demo_zoo.main(one_job) == 0
     subprocess.run(
         [sys.executable,
-         str(ROOT / 'tools' / 'train_demo_zoo.py'), *two],
+         str(ROOT / 'tools' / 'train_demo_zoo.py'), *two_jobs],
         cwd=tmp_path,
         env={
             **os.environ, 'PYTHONPATH': str(ROOT)
         },
         check=True)
-    found = [files(zoo) for zoo in zoos]
-    for zoo in found:
+    contents = [files(zoo) for zoo in zoos]
+    for zoo in contents:
         del zoo[Path('manifest.json')]
-    assert found[0] == found[1]
-    # Of a tokenizer and of each checkpoint.
-    assert len(found[0]) == 3 + 2 * 3 * len(CHECKPOINTS)
+    assert contents[0] == contents[1]
+    # Three files of a tokenizer, and three of each checkpoint.
+    assert len(contents[0]) == 3 + 2 * 3 * len(CHECKPOINTS)
     assert without_times(zoos[0]) == without_times(zoos[1])
 
 

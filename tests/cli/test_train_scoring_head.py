@@ -14,13 +14,14 @@ from transformers import PreTrainedTokenizerFast
 
 from csv_plugin.cli import train_scoring_head
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.splits import paper_split
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
                                       read_collection)
-from csv_plugin.io.dumps import TokenLossDump, read_dump, write_dump
-from csv_plugin.io.paper import paper_scores
+from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import write_csv
@@ -282,7 +283,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     """Losses of other models under their names: no table is needed."""
     texts = read_collection(shipped.COLLECTION).texts
     few = TextSet(texts.texts[:4])
-    scores = paper_scores()
+    scores = paper_accuracies()
     names = [model for model in paper_split() if model in scores.models]
     zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.parquet'))]
     write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
@@ -328,7 +329,7 @@ def last_line(tool, arguments, out, capsys):
     ('runs', dict(models=['{}/more.csv']), 'found none of x@1, x@2 ('),
     ('dumps', dict(models=['{}/more.csv'], scores=['{}/scores.csv']),
      'found none of x@1, x@2 ('),
-    ('dumps', {}, 'a table of scores beside them, found none'),
+    ('dumps', {}, 'a table of accuracies beside them, found none'),
     ('runs', dict(benchmarks=['gsm8k', 'mmlu']), 'found none on gsm8k, mmlu'),
     ('dumps', dict(benchmarks=['mmlu'], scores=['{}/scores.csv']),
      'found none on mmlu'),

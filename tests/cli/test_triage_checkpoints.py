@@ -74,10 +74,10 @@ def test_opencompass_runs(world, tmp_path):
         world, tmp_path / 'out', '--runs', str(tmp_path / 'run'),
         dumps=None) == 0
     assert call(world, tmp_path / 'same') == 0
-    [one, other] = (
+    from_run, from_folder = (
         forecasts(tmp_path / name)['good', 'easy']['forecast']
         for name in ('out', 'same'))
-    assert one == pytest.approx(other)
+    assert from_run == pytest.approx(from_folder)
 
 
 @pytest.mark.parametrize('more, changes, expected', [

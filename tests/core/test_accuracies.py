@@ -1,3 +1,5 @@
+"""Tables of observed accuracies, and the noise of a finite benchmark."""
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +29,7 @@ def test_select_reorders_models_and_keeps_benchmarks() -> None:
 
 def test_select_benchmarks_reorders_columns_and_keeps_models() -> None:
     names = TABLE.benchmarks[::-1]
-    selected = TABLE.select_benchmarks(names)
+    selected = TABLE.select(benchmarks=names)
     assert selected.benchmarks == names
     assert selected.models == TABLE.models
     np.testing.assert_array_equal(selected.values, TABLE.values[:, ::-1])
@@ -35,15 +37,46 @@ def test_select_benchmarks_reorders_columns_and_keeps_models() -> None:
     np.testing.assert_array_equal(selected.n_items, TABLE.n_items[::-1])
 
 
+def test_select_takes_models_and_benchmarks_at_once() -> None:
+    selected = TABLE.select(['large'], ['bbh', 'gsm8k'])
+    assert (selected.models, selected.benchmarks) == (('large', ), ('bbh',
+                                                                    'gsm8k'))
+    np.testing.assert_array_equal(selected.values, [[1.0, 0.6]])
+
+
 def test_select_nothing_leaves_no_model() -> None:
     assert TABLE.select([]).values.shape == (0, 3)
+
+
+def test_a_plain_table_has_none_where_a_benchmark_was_not_run() -> None:
+    assert TABLE.to_dict() == {
+        'small': {
+            'gsm8k': 0.1,
+            'mmlu': 0.3,
+            'bbh': None
+        },
+        'large': {
+            'gsm8k': 0.6,
+            'mmlu': 0.7,
+            'bbh': 1.0
+        }
+    }
+    assert json.loads(json.dumps(TABLE.to_dict())) == TABLE.to_dict()
+
+
+def test_a_frame_has_a_row_per_model() -> None:
+    pytest.importorskip('pandas')
+    frame = TABLE.to_frame()
+    assert frame.loc['large', 'mmlu'] == 0.7
+    assert np.isnan(frame.loc['small', 'bbh'])
 
 
 @pytest.mark.parametrize('call, message', [
     (lambda: TABLE.column('mmul'), "found 'mmul'. Nearest names: mmlu"),
     (lambda: TABLE.select(['smal']), "found 'smal'. Nearest names: small"),
     (lambda: TABLE.select(['small', 'small']), "found 'small' twice"),
-    (lambda: TABLE.select_benchmarks(['nope']), "found 'nope'. Nearest"),
+    (lambda: TABLE.select(benchmarks=['nope']), "found 'nope'. Nearest"),
+    (lambda: TABLE.select(benchmarks=['bbh'] * 2), "found 'bbh' twice"),
 ])
 def test_unusable_names_are_refused(call, message) -> None:
     with pytest.raises(InputError, match=message):

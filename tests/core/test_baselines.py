@@ -1,12 +1,9 @@
-"""Eq. 1 and the baselines."""
+"""Mean losses of tokens, bytes and characters."""
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
-                                       capability_score, label_token_loss,
-                                       mean_token_loss)
+                                       label_token_loss, mean_token_loss)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 
@@ -20,41 +17,6 @@ def table(losses, n_chars=(5, 1), n_bytes=(5, 3)):
     return LossTable(models, ('en', 'zh'), losses,
                      np.array([0, 2, losses.shape[1]]), np.array(n_chars),
                      np.array(n_bytes), 'f')
-
-
-def test_capability_score_is_equation_1():
-    losses = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 7.0]])
-    weights = np.array([0.5, -1.0, 2.0])
-    expected = [(0.5 - 2 + 8) / 10, (1.5 - 5 + 14) / 10]
-    np.testing.assert_allclose(
-        capability_score(losses, weights, 10), expected, 1e-15)
-
-
-@given(st.lists(st.floats(0, 30), min_size=3, max_size=3), st.integers(1, 99))
-def test_uniform_weights_give_the_loss_per_character(losses, n_chars):
-    score = capability_score(np.array([losses]), np.ones(3), n_chars)
-    np.testing.assert_allclose(score, sum(losses) / n_chars, 1e-14, 1e-300)
-
-
-def test_unscored_tokens_of_weight_zero_are_left_out():
-    losses = np.array([[NAN, 2.0], [np.inf, 4.0]])
-    score = capability_score(losses, np.array([0.0, 1.0]), 2)
-    assert score.tolist() == [1.0, 2.0]
-
-
-@pytest.mark.parametrize('losses, weights, n_chars, message', [
-    ([[1.0, NAN]], [0.0, 1e-9], 1, 'found nan for model 0, token 1'),
-    ([[1.0, 1.0], [1.0, np.inf]], [0.0, 1.0], 1, 'inf for model 1, tok'),
-    ([[1.0, 1.0]], [1.0, NAN], 1, 'found nan for token 1'),
-    ([[1.0, 1.0]], [1.0, np.inf], 1, 'found inf for token 1'),
-    ([[1.0, 1.0]], [1.0], 1, r'found \(1, 2\) and \(1,\)'),
-    ([1.0, 1.0], [1.0, 1.0], 1, r'found \(2,\) and \(2,\)'),
-    ([[1.0]], [1.0], 0, 'n_chars above 0, found 0'),
-    ([[1.0]], [1.0], -3, 'n_chars above 0, found -3'),
-])
-def test_bad_scores_are_refused(losses, weights, n_chars, message):
-    with pytest.raises(InputError, match=message):
-        capability_score(np.array(losses), np.array(weights), n_chars)
 
 
 def test_baselines_count_the_tokens_that_every_model_scored():

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csc_array
 
-from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.blocks import Block, join_blocks
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns, text_columns
@@ -27,16 +26,19 @@ def test_columns_stand_side_by_side():
     columns, _ = join_blocks(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
-    assert columns.units == ('groups: x', 'groups: y', 'texts: a', 'texts: b')
+    assert columns.columns.units == ('groups: x', 'groups: y', 'texts: a',
+                                     'texts: b')
     features = columns.features(TABLE)
+    assert features.columns.fingerprint == TABLE.fingerprint
+    assert features.columns.scored.all()
     np.testing.assert_allclose(
         features.values,
         np.hstack([
             GROUPS.features(TABLE).values,
             TEXTS.features(TABLE).values,
         ]))
-    np.testing.assert_allclose(features.values @ columns.uniform,
-                               capability_score(TABLE.losses, np.ones(5), 10))
+    np.testing.assert_allclose(features.mean_loss,
+                               TABLE.losses.sum(axis=1) / 10)
 
 
 @given(
@@ -47,14 +49,14 @@ def test_sums_of_columns_are_sums_of_tokens(coefficients):
     columns, _ = join_blocks(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
-    found = columns.combine(csc_array(coefficients))
+    combined = columns.combine(csc_array(coefficients))
     dense = np.hstack([GROUPS.matrix.toarray(), TEXTS.matrix.toarray()])
-    assert found.shape == (5, coefficients.shape[1])
+    assert combined.shape == (5, coefficients.shape[1])
     np.testing.assert_allclose(
-        found.toarray(), dense @ coefficients, atol=1e-12)
+        combined.toarray(), dense @ coefficients, atol=1e-12)
     # What a nat of a token adds: features and sums agree.
     np.testing.assert_allclose(
-        TABLE.losses @ found.toarray(),
+        TABLE.losses @ combined.toarray(),
         columns.features(TABLE).values @ coefficients,
         atol=1e-12)
 
@@ -69,16 +71,19 @@ def test_each_solver_gets_its_own_columns():
     assert [solver.columns.tolist() for solver in solvers] == [[0, 1], [0, 1],
                                                                [2, 3]]
     for solver, part in zip(solvers, (GROUPS, GROUPS, TEXTS)):
-        np.testing.assert_array_equal(solver.uniform, part.uniform)
+        np.testing.assert_array_equal(solver.uniform, part.columns.uniform)
     assert [type(solver.solver)
             for solver in solvers] == [Ridge, NonNegative, Ridge]
 
 
 def test_what_does_not_fit_is_refused():
-    other = replace(TEXTS, scored=np.array([False, *[True] * 4]))
+    fewer = replace(TEXTS.columns, scored=np.array([False, *[True] * 4]))
+    other_texts = replace(TEXTS, columns=fewer)
     with pytest.raises(InputError, match='one or more, found none'):
         join_blocks([])
     with pytest.raises(InputError, match='groups'):
         join_blocks([Block('groups', GROUPS, ())] * 2)
     with pytest.raises(InputError, match="'texts': expected the tokens of "):
-        join_blocks([Block('groups', GROUPS, ()), Block('texts', other, ())])
+        join_blocks(
+            [Block('groups', GROUPS, ()),
+             Block('texts', other_texts, ())])

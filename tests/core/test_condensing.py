@@ -45,31 +45,28 @@ def world():
     accuracies = AccuracyTable(
         tuple(losses), ('all', 'few'), 1 / (1 + np.exp(-2 * skills.T)),
         np.zeros(2), np.zeros(2, int))
-    return losses, TARGETS.table(losses), accuracies
+    return TARGETS.table(losses), accuracies
 
 
 def trained(world, columns, solver, families=None):
     """A predictor of features, which knows no tokens yet."""
-    _, table, accuracies = world
+    table, accuracies = world
     return fit_predictor(
-        columns.features(table), accuracies, families or FAMILIES, solver,
-        TEXTS.fingerprint)
+        columns.features(table), accuracies, families or FAMILIES, solver)
 
 
 def on_tokens(predictor, columns):
     """The predictor of token losses with all of the columns."""
-    parts = [block.columns for block in columns.blocks] if isinstance(
+    parts = [block.source for block in columns.blocks] if isinstance(
         columns, JoinedColumns) else [columns]
-    return predictor.with_tokens(
-        TARGETS,
-        TokenColumns(columns.units,
-                     csc_array(hstack([part.matrix for part in parts])),
-                     columns.uniform, columns.scored))
+    matrix = csc_array(hstack([part.matrix for part in parts]))
+    return predictor.with_tokens(TARGETS, TokenColumns(columns.columns,
+                                                       matrix))
 
 
 def joined(world, *solvers):
     """Two groups, which make the all-token loss, and a column per text."""
-    table = world[1]
+    table = world[0]
     groups = group_columns(table, ['x', 'y'] * N_TEXTS)
     return join_blocks([
         Block('groups', groups, solvers),
@@ -77,20 +74,18 @@ def joined(world, *solvers):
     ])
 
 
-def assert_same(world, found, whole, columns):
-    losses, expected = world[0], on_tokens(whole, columns)
-    tables = [
-        one.predict_losses(losses, TEXTS.fingerprint)
-        for one in (found, expected)
-    ]
+def assert_same(world, narrow, whole, columns):
+    """The same predictions and token weights of the same losses."""
+    predictors = narrow, on_tokens(whole, columns)
+    tables = [predictor.predict(world[0]) for predictor in predictors]
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
             *(getattr(table, part) for table in tables), atol=1e-10)
     np.testing.assert_array_equal(*(table.extrapolated for table in tables))
     np.testing.assert_array_equal(*(table.in_sample for table in tables))
-    for known in expected.benchmarks:
+    for benchmark in whole.names:
         np.testing.assert_allclose(
-            *(one.token_weights(known.benchmark) for one in (found, expected)),
+            *(predictor.token_weights(benchmark) for predictor in predictors),
             atol=1e-10)
 
 
@@ -98,50 +93,51 @@ def test_scores_take_the_place_of_many_columns(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, Auto(solvers))
     assert whole.benchmarks[1].solver == 'texts ridge'
-    found = condensed(whole, TARGETS, columns)
+    narrow = condensed(whole, TARGETS, columns)
     names = [
-        known.benchmark for known in whole.benchmarks
-        if known.solver == 'texts ridge'
+        part.benchmark for part in whole.benchmarks
+        if part.solver == 'texts ridge'
     ]
-    assert found.units == ('groups: x', 'groups: y',
-                           *(f'{name}: score {i}' for name in names
-                             for i in range(N_SCORES)))
-    assert found.matrix.shape == (2 * N_TEXTS, len(found.units))
-    np.testing.assert_array_equal(found.uniform[:2], whole.uniform[:2])
-    assert not found.uniform[2:].any()
-    assert_same(world, found, whole, columns)
+    units, uniform = narrow.columns.units, narrow.columns.uniform
+    assert units == ('groups: x', 'groups: y', *(f'{name}: score {i}'
+                                                 for name in names
+                                                 for i in range(N_SCORES)))
+    assert narrow.matrix.shape == (2 * N_TEXTS, len(units))
+    np.testing.assert_array_equal(uniform[:2], whole.columns.uniform[:2])
+    assert not uniform[2:].any()
+    assert_same(world, narrow, whole, columns)
 
 
 def test_few_columns_stay_and_unused_ones_go(world):
     columns, _ = joined(world)
     _, solvers = joined(world, Ridge())
-    # One of them, so that no benchmark can take texts.
+    # The solver on groups alone, so that no benchmark can take texts.
     whole = trained(world, columns, solvers[0])
-    found = condensed(whole, TARGETS, columns)
-    assert found.units == ('groups: x', 'groups: y')
-    assert [known.solver for known in found.benchmarks] == ['groups ridge'] * 2
-    for new, old in zip(found.benchmarks, whole.benchmarks):
+    narrow = condensed(whole, TARGETS, columns)
+    assert narrow.columns.units == ('groups: x', 'groups: y')
+    assert [part.solver for part in narrow.benchmarks] == ['groups ridge'] * 2
+    for new, old in zip(narrow.benchmarks, whole.benchmarks):
         np.testing.assert_array_equal(new.model.coefficients,
                                       old.model.coefficients[:2])
-    assert_same(world, found, whole, columns)
+    assert_same(world, narrow, whole, columns)
 
 
 def test_columns_of_the_all_token_loss_are_not_doubled(world):
     """They are kept anyway, so scores beside them would only be more."""
-    columns = text_columns(world[1])
+    columns = text_columns(world[0])
     whole = trained(world, columns, Ridge())
     assert np.count_nonzero(whole.benchmarks[1].model.coefficients) > N_SCORES
-    found = condensed(whole, TARGETS, columns)
-    assert found.units == whole.units
-    assert_same(world, found, whole, columns)
+    narrow = condensed(whole, TARGETS, columns)
+    assert narrow.columns.units == whole.columns.units
+    assert_same(world, narrow, whole, columns)
 
 
 def test_twice_is_once(world):
     columns, solvers = joined(world)
     once = condensed(trained(world, columns, Auto(solvers)), TARGETS, columns)
-    narrow = TokenColumns(once.units, once.matrix, once.uniform, once.scored)
+    narrow = TokenColumns(once.columns, once.matrix)
     again = condensed(once, TARGETS, narrow)
-    assert again.units == once.units
+    assert again.columns.units == once.columns.units
     np.testing.assert_array_equal(again.matrix.toarray(),
                                   once.matrix.toarray())
     assert_same(world, again, once, narrow)
@@ -152,17 +148,17 @@ def test_with_one_family_there_are_no_folds(world):
     whole = trained(world, columns, Auto(solvers), ['one'] * N_MODELS)
     assert len(whole.benchmarks[0].intervals.folds.coefficients) == 0
     # Uniform weights of both groups: two columns, one score.
-    found = condensed(whole, TARGETS, columns)
-    assert found.units == ('groups: x', 'groups: y')
-    assert_same(world, found, whole, columns)
+    narrow = condensed(whole, TARGETS, columns)
+    assert narrow.columns.units == ('groups: x', 'groups: y')
+    assert_same(world, narrow, whole, columns)
 
 
 def test_columns_and_tokens_must_be_those_of_the_training(world):
-    columns = text_columns(world[1])
+    columns = text_columns(world[0])
     whole = trained(world, columns, Ridge())
-    scored = replace(columns, scored=np.arange(2 * N_TEXTS) > 0)
-    with pytest.raises(InputError, match='the tokens that the training'):
-        condensed(whole, TARGETS, scored)
-    fewer = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
+    fewer = replace(columns.columns, scored=np.arange(2 * N_TEXTS) > 0)
+    with pytest.raises(InputError, match='59 tokens, or other tokens'):
+        condensed(whole, TARGETS, replace(columns, columns=fewer))
+    part = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
     with pytest.raises(InputError, match='target tokens of the texts'):
-        condensed(whole, fewer, columns)
+        condensed(whole, part, columns)

@@ -1,13 +1,15 @@
 """Feature columns: shapes, names and the all-token loss they add up to."""
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import (FeatureTable, answer_groups, answer_mask,
-                                      group_features, text_features)
+from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
+                                      answer_mask, group_columns, text_columns)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
@@ -42,13 +44,21 @@ def loss_tables(draw):
     return loss_table(losses, lengths, n_chars)
 
 
+def text_features(table, scored=None):
+    return text_columns(table, scored).features(table)
+
+
+def group_features(table, groups, scored=None):
+    return group_columns(table, groups, scored).features(table)
+
+
 def all_token_loss(table):
-    """Eq. 1 with weights 1 on the commonly scored tokens, by loops."""
+    """Capability scores with weights 1 on the commonly scored tokens."""
     totals = []
     for row in table.losses:
         total = 0.0
         for t, loss in enumerate(row):
-            if not any(np.isnan(other[t]) for other in table.losses):
+            if not np.isnan(table.losses[:, t]).any():
                 total += loss
         totals.append(total / sum(table.n_chars.tolist()))
     return totals
@@ -59,13 +69,8 @@ def test_uniform_text_features_are_the_all_token_loss(table):
     if not table.scored.any():
         return
     features = text_features(table)
-    np.testing.assert_allclose(features.values @ features.uniform,
-                               all_token_loss(table), 1e-12)
-    scored = np.where(table.scored, table.losses, NAN)
-    np.testing.assert_allclose(
-        features.values @ features.uniform,
-        capability_score(scored, table.scored * 1.0, table.n_chars.sum()),
-        1e-12)
+    np.testing.assert_allclose(features.mean_loss, all_token_loss(table),
+                               1e-12)
 
 
 @given(loss_tables(), st.integers(0, 10**6))
@@ -75,10 +80,10 @@ def test_uniform_group_features_are_the_all_token_loss(table, seed):
     rng = np.random.default_rng(seed)
     groups = rng.choice(['b', 'a/answer', 'a'], table.losses.shape[1])
     features = group_features(table, list(groups))
-    np.testing.assert_allclose(features.values @ features.uniform,
-                               all_token_loss(table), 1e-12)
-    assert features.units == tuple(sorted(set(groups[table.scored])))
-    for k, unit in enumerate(features.units):
+    np.testing.assert_allclose(features.mean_loss, all_token_loss(table),
+                               1e-12)
+    assert features.columns.units == tuple(sorted(set(groups[table.scored])))
+    for k, unit in enumerate(features.columns.units):
         member = (groups == unit) & table.scored
         np.testing.assert_allclose(features.values[:, k],
                                    table.losses[:, member].mean(axis=1), 1e-12)
@@ -89,11 +94,11 @@ def test_text_features_are_losses_per_character():
     table = loss_table([[1, 2, NAN, 4, 5], [2, 4, 6, 8, NAN]], [2, 0, 0, 3],
                        [3, 0, 2, 5])
     features = text_features(table)
-    assert features.units == ('t0', 't3')
+    assert features.columns.units == ('t0', 't3')
     assert features.models == ('m0', 'm1')
     np.testing.assert_allclose(features.values, [[1, 0.8], [2, 1.6]], 1e-15)
-    np.testing.assert_allclose(features.uniform, [0.3, 0.5], 1e-15)
-    assert features.scored.tolist() == [True, True, False, True, False]
+    np.testing.assert_allclose(features.columns.uniform, [0.3, 0.5], 1e-15)
+    assert features.columns.scored.tolist() == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize('lengths, n_chars', [
@@ -116,9 +121,9 @@ def test_texts_without_tokens_are_left_out(lengths, n_chars):
 def test_groups_without_a_scored_token_are_left_out():
     table = loss_table([[1, NAN, 3, 5]], [4], [8])
     features = group_features(table, ['x', 'gone', 'y', 'x'])
-    assert features.units == ('x', 'y')
+    assert features.columns.units == ('x', 'y')
     assert features.values.tolist() == [[3.0, 3.0]]
-    assert features.uniform.tolist() == [0.25, 0.125]
+    assert features.columns.uniform.tolist() == [0.25, 0.125]
 
 
 @pytest.mark.parametrize('build', [
@@ -143,7 +148,7 @@ def test_a_model_alone_is_measured_on_the_tokens_of_the_training(build):
     alone = loss_table([[1, 2, 3]], [2, 1], [2, 4])
     joint = build(everyone)
     np.testing.assert_array_equal(
-        build(alone, joint.scored).values[0], joint.values[0])
+        build(alone, joint.columns.scored).values[0], joint.values[0])
     assert not np.array_equal(build(alone).values[0], joint.values[0])
 
 
@@ -188,19 +193,23 @@ def test_every_token_needs_a_group(groups):
         group_features(table, groups)
 
 
-def features(**changes):
+def columns(**changes):
     parts = dict(
-        models=('a', 'b', 'c'), units=('x', 'y'),
-        values=np.arange(6.0).reshape(3, 2),
-        uniform=np.array([0.5, 0.5]))  # yapf: disable
-    return FeatureTable(**(parts | changes))
+        units=('x', 'y'), uniform=np.array([0.5, 0.5]), fingerprint='texts')
+    return Columns(**(parts | changes))
+
+
+def features(models=('a', 'b', 'c'), columns=columns(), values=None):
+    if values is None:
+        values = np.arange(6.0).reshape(3, 2)
+    return FeatureTable(models, columns, values)
 
 
 def test_select_keeps_the_order_that_is_asked_for():
     chosen = features().select(['c', 'a'])
     assert chosen.models == ('c', 'a')
     assert chosen.values.tolist() == [[4.0, 5.0], [0.0, 1.0]]
-    assert chosen.units == ('x', 'y')
+    assert chosen.columns.units == ('x', 'y')
 
 
 def test_selecting_an_unknown_model_is_refused():
@@ -210,12 +219,7 @@ def test_selecting_an_unknown_model_is_refused():
 
 @pytest.mark.parametrize('changes, message', [
     (dict(values=np.ones((2, 3))), r'shape \(3, 2\), found \(2, 3\)'),
-    (dict(uniform=np.ones(3)), r'shape \(2,\)'),
-    (dict(uniform=np.zeros(2)), r'not all 0, found \[0. 0.\]'),
-    (dict(uniform=np.array([0.5, NAN])), 'finite uniform'),
-    (dict(uniform=np.array([0.5, np.inf])), 'finite uniform'),
-    (dict(models=('a', 'b', 'a')), "models named once, found 'a' twice"),
-    (dict(units=('y', 'y')), "units named once, found 'y' twice"),
+    (dict(models=('a', 'b', 'a')), "models of features: .*found 'a' twice"),
     (dict(values=np.array([[0, 1], [2, 3], [NAN, 5]])),
      "nan for model 'c', unit 'x'"),
     (dict(values=np.array([[0, 1], [2, -np.inf], [0, 5]])),
@@ -226,5 +230,78 @@ def test_bad_tables_are_refused(changes, message):
         features(**changes)
 
 
+@pytest.mark.parametrize('changes, message', [
+    (dict(uniform=np.ones(3)), r'shape \(2,\)'),
+    (dict(uniform=np.zeros(2)), r'not all 0, found \[0. 0.\]'),
+    (dict(uniform=np.array([0.5, NAN])), 'finite uniform'),
+    (dict(uniform=np.array([0.5, np.inf])), 'finite uniform'),
+    (dict(units=('y', 'y')), "units of feature columns: .*found 'y' twice"),
+])  # yapf: disable
+def test_bad_columns_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        columns(**changes)
+
+
 def test_a_coefficient_may_be_zero():
-    assert features(uniform=np.array([1.0, 0.0])).uniform[1] == 0
+    table = features(columns=columns(uniform=np.array([1.0, 0.0])))
+    assert table.mean_loss.tolist() == [0.0, 2.0, 4.0]
+
+
+SCORED = np.array([True, False, True])
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(fingerprint='others'), 'validation set texts, .* set others'),
+    (dict(units=('x', 'z')), "2 columns, 'z' in the place of 'y'"),
+    (dict(units=('y', 'x')), "2 columns, 'y' in the place of 'x'"),
+    (dict(scored=None), 'of 2 tokens, .*found features of no'),
+    (dict(scored=~SCORED), 'of 2 tokens, .*found features of 1'),
+    (dict(scored=np.array([True, True, False])),
+     'of 2 tokens, .*of 2 tokens, or other'),
+])
+def test_columns_are_compared_in_all_their_parts(changes, message):
+    trained = columns(scored=SCORED)
+    columns(scored=SCORED.copy()).check_same(trained)
+    with pytest.raises(InputError, match=message):
+        columns(**(dict(scored=SCORED) | changes)).check_same(trained)
+
+
+def test_tables_of_the_same_columns_are_concatenated():
+    both = FeatureTable.concatenate(
+        [features(),
+         features(('d', ), values=np.array([[7.0, 9.0]]))])
+    assert both.models == ('a', 'b', 'c', 'd')
+    assert both.values[2:].tolist() == [[4.0, 5.0], [7.0, 9.0]]
+    assert both.mean_loss[3] == 8
+    assert both.columns.fingerprint == 'texts'
+
+
+@pytest.mark.parametrize('second, message', [
+    (features(('d', 'e', 'a')), "found 'a' twice"),
+    (features(('d', 'e', 'f'), columns(fingerprint='others')), 'set others'),
+    (features(('d', 'e', 'f'), columns(units=('x', 'z'))), "'z' in the place"),
+])
+def test_tables_that_do_not_belong_together_are_refused(second, message):
+    with pytest.raises(InputError, match=message):
+        FeatureTable.concatenate([features(), second])
+
+
+def test_losses_on_other_texts_have_no_such_columns():
+    table = loss_table([[1, 2, 4]], [2, 1], [2, 4])
+    other = replace(table, fingerprint='others')
+    with pytest.raises(InputError, match='validation set f, .* set others'):
+        text_columns(table).features(other)
+
+
+def test_a_plain_table_is_values_by_model_and_unit():
+    plain = features().to_dict()
+    assert plain['c'] == {'x': 4.0, 'y': 5.0}
+    assert list(plain) == ['a', 'b', 'c']
+    assert json.loads(json.dumps(plain)) == plain
+
+
+def test_a_frame_has_a_row_per_model():
+    pytest.importorskip('pandas')
+    frame = features().to_frame()
+    assert frame.loc['c', 'y'] == 5
+    assert frame.shape == (3, 2)

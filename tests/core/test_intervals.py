@@ -11,18 +11,19 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import Intervals, learn_intervals
 from csv_plugin.core.salience import (Constant, SalienceModel, Task, Uniform,
                                       fold_masks)
+from csv_plugin.core.scaling_law import Curve
 from tests.core.worlds import make_world
 
 VALUES = np.array([[0.2], [1.0], [1.7], [2.5], [9.0]])
 
 
 def fold_models(rng, n_folds):
-    return SalienceModel(
-        np.ones((n_folds, 1)), -rng.uniform(0.5, 4, n_folds),
-        rng.uniform(0, 2, n_folds), np.full(n_folds, 0.1))
+    curves = Curve(-rng.uniform(0.5, 4, n_folds), rng.uniform(0, 2, n_folds),
+                   np.full(n_folds, 0.1))  # yapf: disable
+    return SalienceModel(np.ones((n_folds, 1)), curves)
 
 
-MODEL = SalienceModel(np.ones(1), np.array(-2.0), np.array(1.0), np.array(.1))
+MODEL = SalienceModel(np.ones(1), Curve(-2.0, 1.0, 0.1))
 
 
 def random_intervals(seed, n_models=40, n_backtest=30, n_folds=4, repeats=2):
@@ -39,8 +40,8 @@ def bounds(intervals, level, model=MODEL, values=VALUES):
 
 
 def literal_deviation(intervals, model, value):
-    """From the slope of Eq. 2, by finite differences of alpha * score."""
-    step = 1e-5 / float(model.alpha)
+    """From the slope of the curve, by finite differences of its exponent."""
+    step = 1e-5 / float(model.curve.alpha)
     rise = np.diff(model.predict(np.array([[value - step],
                                            [value + step]])))[0]
     constant, by_slope = intervals.variance
@@ -94,17 +95,17 @@ def test_the_rank_counts_the_new_model_too():
     folds = SalienceModel.constant(np.array([0.5]), np.ones(1))
     unit, nothing = np.array([1.0, 0.0]), np.zeros(0)
 
-    def found(errors, n_models):
+    def ends(errors, n_models):
         zeros = np.zeros(len(errors), dtype=int)
         intervals = Intervals(folds, n_models, errors, zeros, unit, nothing, 0,
                               9)
         return intervals.bounds(folds[0], np.ones((1, 1)), 0.9)
 
     errors = np.arange(1, 10) / 100
-    assert found(errors, 9) == (pytest.approx([0.41]), pytest.approx([0.59]))
-    assert found(errors[:8], 8) == (0, 1)
+    assert ends(errors, 9) == (pytest.approx([0.41]), pytest.approx([0.59]))
+    assert ends(errors[:8], 8) == (0, 1)
     # Repeats are not more models.
-    assert found(np.repeat(errors[:8], 3), 8) == (0, 1)
+    assert ends(np.repeat(errors[:8], 3), 8) == (0, 1)
 
 
 levels = st.floats(0.01, 0.99)
@@ -113,10 +114,11 @@ levels = st.floats(0.01, 0.99)
 @given(
     st.integers(0, 10**6), levels, levels, st.integers(0, 60),
     st.integers(0, 60))
-def test_bounds_are_nested_and_hold_the_prediction(seed, one, other, n, n_b):
+def test_bounds_are_nested_and_hold_the_prediction(seed, level, level_2, n,
+                                                   n_b):
     intervals = random_intervals(seed, n, n_b)
-    narrow = bounds(intervals, min(one, other))
-    wide = bounds(intervals, max(one, other))
+    narrow = bounds(intervals, min(level, level_2))
+    wide = bounds(intervals, max(level, level_2))
     predicted = MODEL.predict(VALUES)
     assert (0 <= wide[0]).all() and (wide[1] <= 1).all()
     assert (wide[0] <= narrow[0]).all() and (narrow[0] <= predicted).all()
@@ -151,7 +153,7 @@ def test_last_bits_of_a_score_do_not_make_it_extrapolated():
 
 
 def literal_deviation_of(intervals, model, values):
-    return math.sqrt(intervals.variance @ [1, model.slope(values)[0]**2])
+    return math.sqrt(intervals.variance @ [1, model.slopes(values)[0]**2])
 
 
 def learned(world, solver=Uniform(), seed=0, n_repeats=3):
@@ -174,7 +176,7 @@ def test_errors_are_those_on_models_that_were_held_out():
     np.testing.assert_array_equal(intervals.fold, [f for f, _ in expected])
     np.testing.assert_allclose(intervals.errors, [e for _, e in expected],
                                rtol=0, atol=1e-12)  # yapf: disable
-    score = fit.model.score(task.values)
+    score = fit.model.scores(task.values)
     assert intervals.score_low == score.min()
     assert intervals.score_high == score.max()
 
@@ -184,12 +186,12 @@ def test_the_backtest_predicts_the_better_third_from_the_rest():
     _, intervals = learned(make_world(n=30, noise=0.05))
     loss = task.values @ task.uniform
     worst_first = np.argsort(loss)[::-1]
-    worse = task.take(worst_first[:20])
-    better = task.take(worst_first[20:])
+    worse = task.select(worst_first[:20])
+    better = task.select(worst_first[20:])
     fit = Uniform().fit(worse, fold_masks(worse.families, 0))
     errors = np.abs(fit.model.predict(better.values) - better.accuracy)
     errors /= np.sqrt(intervals.variance[0] + intervals.variance[1] *
-                      fit.model.slope(better.values)**2)
+                      fit.model.slopes(better.values)**2)
     assert len(errors) == 10
     np.testing.assert_allclose(
         np.sort(intervals.backtest), np.sort(errors), rtol=0, atol=1e-9)
@@ -215,7 +217,7 @@ def test_errors_grow_with_the_slope_when_they_do():
     rng = np.random.default_rng(1)
     task = make_world(n=200, noise=0).task
     truth = Uniform().fit(task, fold_masks(task.families, 0)).model
-    slope = truth.slope(task.values)
+    slope = truth.slopes(task.values)
     accuracy = truth.predict(task.values) + 0.1 * slope * rng.normal(size=200)
     task = replace(task, accuracy=accuracy)
     fit = Uniform().fit(task, fold_masks(task.families, 0))
@@ -246,13 +248,13 @@ def test_errors_that_are_all_zero_give_narrow_intervals():
 def test_few_models_promise_nothing(n):
     """Outside the range no interval can be had from so few models."""
     world = make_world(n=6, n_families=2)
-    task = world.task.take(np.arange(n))
+    task = world.task.select(np.arange(n))
     solver = Constant() if task.problems else Uniform()
     fit = solver.fit(task, fold_masks(task.families, 0))
     intervals = learn_intervals(task, fit, solver, 0)
     values = np.array([[-1e3] * 4, [1e3] * 4])
     low, high = bounds(intervals, 0.9, fit.model, values)
-    assert intervals.extrapolated(fit.model.score(values)).all()
+    assert intervals.extrapolated(fit.model.scores(values)).all()
     assert low.tolist() == [0, 0] and high.tolist() == [1, 1]
 
 
@@ -291,10 +293,10 @@ def test_coverage_of_new_families_is_near_the_level():
     for repeat in range(150):
         task = exchangeable_families(rng)
         new = task.families == 9
-        seen, unseen = task.take(~new), task.take(new)
+        seen, unseen = task.select(~new), task.select(new)
         fit = Uniform().fit(seen, fold_masks(seen.families, repeat))
         intervals = learn_intervals(seen, fit, Uniform(), repeat)
-        score = fit.model.score(unseen.values)
+        score = fit.model.scores(unseen.values)
         low, high = bounds(intervals, 0.9, fit.model, unseen.values)
         inside = ~intervals.extrapolated(score)
         hits.append(((low <= unseen.accuracy)

@@ -8,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.mapping import LossMap, map_losses
+from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.spans import TokenSpans
 from tests.core.strategies import (any_spans, losses_of, scored_losses, texts,
                                    tilings)
 
 NAN = float('nan')
 TINY = np.finfo(float).tiny
+
+
+def between(source, target):
+    """The map between two tokenizations of one text."""
+    return LossMap.for_texts([source], [target])
 
 
 def tiling(n_bytes, *cuts):
@@ -60,7 +65,7 @@ def test_mapping_conserves_the_loss_of_any_text(data, text):
     source = data.draw(any_spans(n_bytes))
     target = data.draw(tilings(n_bytes))
     losses = data.draw(losses_of(source))
-    mapped = map_losses(losses, source, target).losses
+    mapped = between(source, target)(losses).losses
     before = [x for x in losses if not math.isnan(x)] if text else []
     after = mapped[~np.isnan(mapped)]
     allowed = 1e-12 * math.fsum(map(abs, before)) + TINY
@@ -72,7 +77,7 @@ def test_mapping_is_the_byte_by_byte_sum(data, n_bytes):
     source = data.draw(any_spans(n_bytes))
     target = data.draw(any_spans(n_bytes))
     losses = data.draw(losses_of(source))
-    mapped = map_losses(losses, source, target)
+    mapped = between(source, target)(losses)
     expected, scored_bytes = one_by_one(losses, source, target)
     scale = np.nansum(np.abs(losses))
     np.testing.assert_allclose(mapped.losses, expected, 0,
@@ -98,7 +103,7 @@ def test_mapping_on_ascii_is_the_papers_algorithm(data, text):
                                               source.ends)), losses,
                                      list(zip(target.starts, target.ends)))
     np.testing.assert_allclose(
-        map_losses(losses, source, target).losses, printed, 1e-12, TINY)
+        between(source, target)(losses).losses, printed, 1e-12, TINY)
 
 
 def test_printed_algorithm_loses_half_of_split_cjk_and_bytes_lose_none():
@@ -114,13 +119,13 @@ def test_printed_algorithm_loses_half_of_split_cjk_and_bytes_lose_none():
 
     source = TokenSpans.from_char_offsets(text, starts, starts + 1)
     target = TokenSpans.from_char_offsets(text, *zip(*chars))
-    mapped = map_losses(losses, source, target).losses
+    mapped = between(source, target)(losses).losses
     np.testing.assert_allclose(mapped, losses.reshape(-1, 2).sum(1), 1e-15)
 
 
 def test_token_that_ends_inside_a_character_gives_each_side_its_bytes():
     # 'a你': the source cuts inside the character, after its first byte.
-    mapped = map_losses([4.0, 6.0], tiling(4, 2), tiling(4, 1))
+    mapped = between(tiling(4, 2), tiling(4, 1))([4.0, 6.0])
     assert mapped.losses.tolist() == [2.0, 8.0]
 
 
@@ -130,7 +135,7 @@ def test_mapping_onto_the_same_spans_is_the_identity(data, n_bytes):
     solid = spans.widths > 0
     spans = TokenSpans(spans.starts[solid], spans.ends[solid], n_bytes)
     losses = data.draw(losses_of(spans))
-    mapped = map_losses(losses, spans, spans)
+    mapped = between(spans, spans)(losses)
     np.testing.assert_array_equal(mapped.losses, losses)
     np.testing.assert_array_equal(mapped.fully_scored, losses)
 
@@ -141,29 +146,30 @@ def test_a_detour_over_finer_tokens_changes_nothing(data, n_bytes):
     target = data.draw(tilings(n_bytes))
     losses = data.draw(losses_of(source, scored_losses))
     every_byte = tiling(n_bytes, *range(1, n_bytes))
-    detour = map_losses(
-        map_losses(losses, source, every_byte).losses, every_byte, target)
-    direct = map_losses(losses, source, target)
+    detour = between(every_byte, target)(
+        between(source, every_byte)(losses).losses)
+    direct = between(source, target)(losses)
     np.testing.assert_allclose(detour.losses, direct.losses, 0,
                                1e-12 * np.abs(losses).sum() + TINY)
 
 
 def test_unscored_first_token_stays_unscored():
     # 'The cat sat' as The| cat| sat and as T|he cat| sat, without a BOS.
-    mapped = map_losses([NAN, 2.0, 3.0], tiling(11, 3, 7), tiling(11, 1, 7))
+    source, target = tiling(11, 3, 7), tiling(11, 1, 7)
+    mapped = between(source, target)([NAN, 2.0, 3.0])
     np.testing.assert_array_equal(mapped.losses, [NAN, 2.0, 3.0])
     assert mapped.scored_bytes.tolist() == [0, 4, 4]
     np.testing.assert_array_equal(mapped.fully_scored, [NAN, NAN, 3.0])
 
 
 def test_a_loss_of_zero_is_scored():
-    mapped = map_losses([0.0, NAN], tiling(4, 2), tiling(4, 2))
+    mapped = between(tiling(4, 2), tiling(4, 2))([0.0, NAN])
     np.testing.assert_array_equal(mapped.losses, [0.0, NAN])
     np.testing.assert_array_equal(mapped.fully_scored, [0.0, NAN])
 
 
 def test_partially_scored_token_keeps_its_scored_part_and_says_so():
-    mapped = map_losses([8.0, NAN], tiling(6, 4), tiling(6, 2))
+    mapped = between(tiling(6, 4), tiling(6, 2))([8.0, NAN])
     assert mapped.losses.tolist() == [4.0, 4.0]
     assert mapped.scored_bytes.tolist() == [2, 2]
     np.testing.assert_array_equal(mapped.fully_scored, [4.0, NAN])
@@ -171,13 +177,14 @@ def test_partially_scored_token_keeps_its_scored_part_and_says_so():
 
 def test_gap_of_the_source_is_unscored():
     source = TokenSpans([0, 4], [2, 6], 6)
-    mapped = map_losses([1.0, 2.0], source, tiling(6, 2, 4))
+    mapped = between(source, tiling(6, 2, 4))([1.0, 2.0])
     np.testing.assert_array_equal(mapped.losses, [1.0, NAN, 2.0])
 
 
 def test_gap_of_the_target_takes_its_share_away():
     target = TokenSpans([0, 3], [1, 4], 4)
-    assert map_losses([8.0], tiling(4), target).losses.tolist() == [2.0, 2.0]
+    mapped = between(tiling(4), target)([8.0])
+    assert mapped.losses.tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize('position, expected', [(0, [9.0, 2.0]),
@@ -191,23 +198,22 @@ def test_token_without_bytes_gives_its_loss_to_the_next_byte(
     source = TokenSpans([*starts[:position], position, *starts[position:]],
                         [*ends[:position], position, *ends[position:]], 3)
     losses.insert(position, 8.0)
-    mapped = map_losses(losses, source, tiling(3, 2))
+    mapped = between(source, tiling(3, 2))(losses)
     assert mapped.losses.tolist() == expected
     assert mapped.scored_bytes.tolist() == [2, 1]
 
 
 def test_target_token_without_bytes_receives_nothing_and_is_not_unscored():
     target = TokenSpans([0, 0, 2, 2], [0, 2, 2, 2], 2)
-    mapped = map_losses([1.0, 2.0], tiling(2, 1), target)
+    mapped = between(tiling(2, 1), target)([1.0, 2.0])
     assert mapped.fully_scored.tolist() == [0.0, 3.0, 0.0, 0.0]
 
 
 def test_empty_text_has_nowhere_to_put_a_loss():
-    empty = TokenSpans([0], [0], 0)
-    assert map_losses([3.0], empty, empty).losses.tolist() == [0.0]
-    assert map_losses([], TokenSpans([], [], 0), empty).losses.shape == (1, )
-    nothing = TokenSpans([], [], 0)
-    assert map_losses([3.0], empty, nothing).losses.shape == (0, )
+    empty, nothing = TokenSpans([0], [0], 0), TokenSpans([], [], 0)
+    assert between(empty, empty)([3.0]).losses.tolist() == [0.0]
+    assert between(nothing, empty)([]).losses.shape == (1, )
+    assert between(empty, nothing)([3.0]).losses.shape == (0, )
 
 
 def test_empty_text_of_a_corpus_gives_its_loss_to_no_neighbour():
@@ -235,7 +241,10 @@ def corpora(draw):
 def test_corpus_is_mapped_as_its_texts_are(corpus):
     sources, targets, losses = corpus
     mapped = LossMap.for_texts(sources, targets)(sum(losses, []))
-    alone = [map_losses(*text) for text in zip(losses, sources, targets)]
+    alone = [
+        between(source, target)(text)
+        for source, target, text in zip(sources, targets, losses)
+    ]
     for field in ('losses', 'scored_bytes', 'widths', 'fully_scored'):
         np.testing.assert_array_equal(
             getattr(mapped, field),
@@ -265,19 +274,19 @@ def test_huge_losses_of_one_text_cost_the_next_no_digits():
     small = [1e-9, 2e-9, 3e-9]
     mapped = loss_map([1e9, 2e9, 3e9, *small]).losses[2:]
     np.testing.assert_array_equal(mapped,
-                                  map_losses(small, source, target).losses)
+                                  between(source, target)(small).losses)
 
 
 def test_conservation_check_allows_for_the_rounding_of_a_long_sum():
     # 100 000 equal losses added one after the other are off by 2e-12.
     n = 100_000
-    mapped = map_losses(np.full(n, 0.1), tiling(n, *range(1, n)), tiling(n))
+    mapped = between(tiling(n, *range(1, n)), tiling(n))(np.full(n, 0.1))
     np.testing.assert_allclose(mapped.losses, [n * 0.1], 1e-10)
 
 
 def test_conservation_check_allows_for_underflow():
     smallest = 5e-324
-    mapped = map_losses([smallest], tiling(3), tiling(3, 1, 2))
+    mapped = between(tiling(3), tiling(3, 1, 2))([smallest])
     assert mapped.losses.tolist() == [0.0, 0.0, 0.0]
 
 
@@ -294,20 +303,20 @@ def test_a_map_that_loses_loss_is_caught_in_the_text_where_it_does():
 
 def test_losses_are_left_as_they_were():
     losses = np.array([NAN, 1.0])
-    map_losses(losses, tiling(4, 2), tiling(4, 3))
+    between(tiling(4, 2), tiling(4, 3))(losses)
     np.testing.assert_array_equal(losses, [NAN, 1.0])
 
 
 @pytest.mark.parametrize('value', [math.inf, -math.inf])
 def test_infinite_losses_are_refused(value):
-    loss_map = LossMap.between(tiling(4, 2), tiling(4))
+    loss_map = between(tiling(4, 2), tiling(4))
     with pytest.raises(InputError, match=rf'{value} at index \(1, 0\)'):
         loss_map([[1.0, 2.0], [value, 2.0]])
 
 
 @pytest.mark.parametrize('shape', [(), (3, ), (2, 1), (1, 1, 2)])
 def test_losses_of_another_shape_are_refused(shape):
-    loss_map = LossMap.between(tiling(4, 2), tiling(4))
+    loss_map = between(tiling(4, 2), tiling(4))
     with pytest.raises(InputError, match=r'\(2,\) or \(M, 2\), found \('):
         loss_map(np.zeros(shape))
 

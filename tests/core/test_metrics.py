@@ -89,5 +89,6 @@ def test_mean_width_leaves_out_missing_bounds() -> None:
     lambda: coverage([0.1], [[0.0]], [1.0]),
 ])
 def test_shapes_that_differ_are_refused(call) -> None:
-    with pytest.raises(InputError, match=r'of one shape \(n,\), found \('):
+    with pytest.raises(
+            InputError, match=r'of the same shape \(n,\), found \('):
         call()

@@ -7,15 +7,15 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, text_features
+from csv_plugin.core.features import Columns, FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictions import Prediction, PredictionTable
+from csv_plugin.core.predictions import Prediction, Predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
 from csv_plugin.io.predictors import load_predictor, save_predictor
-from tests.tables import CHANCE, Tables, small_tables
+from tests.tables import CHANCE, FINGERPRINT, Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
 NOTHING_TO_LEARN = ('chance', 'same', 'pair', 'none')
@@ -23,16 +23,17 @@ NOTHING_TO_LEARN = ('chance', 'same', 'pair', 'none')
 
 def fit(tables: Tables, solver=Ridge(), seed: int = 0) -> Predictor:
     return fit_predictor(tables.features, tables.accuracies, tables.groups,
-                         solver, 'texts', seed)
+                         solver, seed)
 
 
-def known(predictor: Predictor, benchmark: str) -> BenchmarkPredictor:
-    found, = [b for b in predictor.benchmarks if b.benchmark == benchmark]
-    return found
+def with_uniform(tables: Tables, uniform: list) -> Tables:
+    """The same values with other coefficients of the all-token loss."""
+    columns = replace(tables.features.columns, uniform=np.array(uniform))
+    return replace(tables, features=replace(tables.features, columns=columns))
 
 
 def shifted(features: FeatureTable, by: float) -> FeatureTable:
-    """Models that nobody has seen, whose losses differ by a constant."""
+    """Models that were never fitted on, whose losses differ by a constant."""
     return replace(
         features,
         models=tuple(f'{model}{by:+}' for model in features.models),
@@ -50,14 +51,14 @@ def predictor(tables) -> Predictor:
 
 
 @pytest.fixture(scope='module')
-def predicted(tables, predictor) -> PredictionTable:
-    return predictor.predict(tables.features, 'texts')
+def predicted(tables, predictor) -> Predictions:
+    return predictor.predict(tables.features)
 
 
 def test_it_learns(tables, predicted):
     for b, benchmark in enumerate(('easy', 'hard')):
         observed = tables.accuracies.column(benchmark)
-        error = np.abs(predicted.values[:, b] - observed)
+        error = np.abs(predicted.values[:, b, 0] - observed)
         assert error.mean() < 0.2 * observed.std()
 
 
@@ -70,19 +71,21 @@ def test_it_learns_which_units_matter(predictor):
 
 def test_prediction_is_a_dot_product_and_a_curve(tables, predictor, predicted):
     for b, benchmark in enumerate(predictor.benchmarks):
-        model = benchmark.model
-        score = tables.features.values @ model.coefficients
-        curve = model.floor + (1 - model.floor) / (
-            1 + np.exp(-model.alpha * (score - model.beta)))
+        curve = benchmark.model.curve
+        score = tables.features.values @ benchmark.model.coefficients
+        expected = curve.floor + (1 - curve.floor) / (
+            1 + np.exp(-curve.alpha * (score - curve.beta)))
         np.testing.assert_allclose(
-            predicted.values[:, b], curve, rtol=1e-12, atol=0)
+            predicted.values[:, b, 0], expected, rtol=1e-12, atol=0)
 
 
 def test_shape_and_names(tables, predicted):
     assert predicted.models == tables.models
     assert predicted.benchmarks == tables.accuracies.benchmarks
     for part in PARTS:
-        assert getattr(predicted, part).shape == (15, 6)
+        assert getattr(predicted, part).shape == (15, 6, 1)
+    assert predicted.methods == ('predicted', )
+    assert np.isnan(predicted.real).all()
     assert predicted.level == 0.9
 
 
@@ -93,8 +96,8 @@ def test_interval_holds_the_value(predicted):
 
 
 def test_level_moves_the_interval(tables, predictor):
-    narrow = predictor.predict(tables.features, 'texts', level=0.5)
-    wide = predictor.predict(tables.features, 'texts', level=0.95)
+    narrow = predictor.predict(tables.features, level=0.5)
+    wide = predictor.predict(tables.features, level=0.95)
     assert narrow.level == 0.5 and wide.level == 0.95
     np.testing.assert_array_equal(narrow.values, wide.values)
     width = (narrow.high - narrow.low)[:, :2]
@@ -104,16 +107,16 @@ def test_level_moves_the_interval(tables, predictor):
 @pytest.mark.parametrize('level', [0, 1, -0.1, 90, float('nan')])
 def test_impossible_level(tables, predictor, level):
     with pytest.raises(InputError, match=rf'\(0, 1\), found {level}\. Give'):
-        predictor.predict(tables.features, 'texts', level)
+        predictor.predict(tables.features, level)
 
 
 @pytest.mark.parametrize('cls',
-                         [Prediction, PredictionTable, BenchmarkPredictor,
+                         [Prediction, Predictions, BenchmarkPredictor,
                           Predictor])  # yapf: disable
 def test_frozen(cls, tables, predictor, predicted):
     made = {
         Prediction: predicted.at(tables.models[0], 'easy'),
-        PredictionTable: predicted,
+        Predictions: predicted,
         BenchmarkPredictor: predictor.benchmarks[0],
         Predictor: predictor
     }[cls]
@@ -124,16 +127,16 @@ def test_frozen(cls, tables, predictor, predicted):
 
 def test_in_sample_marks_models_with_a_score(tables, predictor, predicted):
     scored = ~np.isnan(tables.accuracies.values)
-    np.testing.assert_array_equal(predicted.in_sample, scored)
+    np.testing.assert_array_equal(predicted.in_sample[:, :, 0], scored)
     # 'pair' and 'none' differ, so the mark is by benchmark.
-    assert predicted.in_sample.sum(axis=0).tolist() == [15, 15, 15, 15, 2, 0]
+    assert scored.sum(axis=0).tolist() == [15, 15, 15, 15, 2, 0]
     for b, benchmark in enumerate(predictor.benchmarks):
         assert benchmark.fit_models == tuple(
             np.array(tables.models)[scored[:, b]])
 
 
 def test_in_sample_goes_by_name(tables, predictor):
-    unseen = predictor.predict(shifted(tables.features, 0.0), 'texts')
+    unseen = predictor.predict(shifted(tables.features, 0.0))
     assert not unseen.in_sample.any()
 
 
@@ -146,11 +149,9 @@ def test_a_missing_score_is_left_out(tables, solver):
     rest = [m for i, m in enumerate(tables.models) if i not in (0, 7)]
     smaller = fit(
         replace(tables, accuracies=tables.accuracies.select(rest)), solver)
-    assert known(sparse, 'easy').fit_models == tuple(rest)
-    assert known(sparse, 'hard').fit_models == tables.models
-    predicted = [
-        p.predict(tables.features, 'texts') for p in (sparse, smaller)
-    ]
+    assert sparse.benchmark('easy').fit_models == tuple(rest)
+    assert sparse.benchmark('hard').fit_models == tables.models
+    predicted = [p.predict(tables.features) for p in (sparse, smaller)]
     for part in PARTS:
         easy, expected = (getattr(p, part)[:, 0] for p in predicted)
         np.testing.assert_array_equal(easy, expected)
@@ -162,12 +163,11 @@ def test_features_go_by_name(tables, predictor, predicted):
     """Rows of the features may be in any order, and more than needed."""
     order = tables.models[::-1]
     more = FeatureTable(
-        (*order, 'other'), tables.features.units,
+        (*order, 'other'), tables.features.columns,
         np.vstack([tables.features.select(order).values,
-                   np.ones(4)]), tables.features.uniform)
-    again = fit_predictor(more, tables.accuracies, tables.groups, Ridge(),
-                          'texts')
-    reordered = again.predict(tables.features, 'texts')
+                   np.ones(4)]))
+    again = fit_predictor(more, tables.accuracies, tables.groups, Ridge())
+    reordered = again.predict(tables.features)
     np.testing.assert_array_equal(reordered.values, predicted.values)
 
 
@@ -176,7 +176,7 @@ def test_features_go_by_name(tables, predictor, predicted):
 def test_nothing_to_learn_means_the_mean(tables, solver):
     poor = tables.only(*NOTHING_TO_LEARN)
     predictor = fit(poor, solver)
-    predicted = predictor.predict(shifted(tables.features, 0.3), 'texts')
+    predicted = predictor.predict(shifted(tables.features, 0.3))
     problems = {
         'chance': ['at_chance'],
         'same': ['constant_accuracy'],
@@ -199,12 +199,12 @@ def test_nothing_known_means_the_widest_interval(tables, predicted):
     assert not predicted.low[:, none].any()
     assert (predicted.high[:, none] == 1).all()
     assert predicted.extrapolated[:, none].all()
-    assert np.isnan(known(fit(tables.only('none')), 'none').cv_mse)
+    assert np.isnan(fit(tables.only('none')).benchmark('none').cv_mse)
 
 
 def test_no_model_at_all(tables):
     empty = replace(tables, accuracies=tables.accuracies.select(()))
-    predicted = fit(empty).predict(tables.features, 'texts')
+    predicted = fit(empty).predict(tables.features)
     np.testing.assert_array_equal(predicted.values, CHANCE)
     assert not predicted.in_sample.any()
 
@@ -214,9 +214,9 @@ def test_no_model_at_all(tables):
 @pytest.mark.parametrize('solver', ['ridge', 'uniform'])
 def test_few_models(n_scored, n_families, solver):
     tables = small_tables(n_families=n_families).only('easy', 'hard')
-    some = tables.accuracies.select(tables.models[:n_scored])
-    predictor = fit(replace(tables, accuracies=some), SOLVERS[solver])
-    predicted = predictor.predict(tables.features, 'texts')
+    few = tables.accuracies.select(tables.models[:n_scored])
+    predictor = fit(replace(tables, accuracies=few), SOLVERS[solver])
+    predicted = predictor.predict(tables.features)
     for part in ('values', 'low', 'high'):
         assert np.isfinite(getattr(predicted, part)).all()
     assert (predictor.benchmarks[0].solver == 'constant') == (n_scored < 3)
@@ -224,7 +224,7 @@ def test_few_models(n_scored, n_families, solver):
 
 def test_a_single_family_is_noted():
     tables = small_tables(n_families=1).only('easy')
-    benchmark = known(fit(tables), 'easy')
+    benchmark = fit(tables).benchmark('easy')
     assert [note for note in benchmark.notes if 'one family only' in note]
     assert np.isnan(benchmark.cv_mse)
 
@@ -232,14 +232,14 @@ def test_a_single_family_is_noted():
 def test_rising_accuracy_is_noted(tables):
     falling = tables.only('easy')
     wrong = replace(falling.accuracies, values=1 - falling.accuracies.values)
-    benchmark = known(fit(replace(falling, accuracies=wrong)), 'easy')
+    benchmark = fit(replace(falling, accuracies=wrong)).benchmark('easy')
     assert PROBLEMS['slope_sign'] in benchmark.notes
 
 
 @pytest.mark.parametrize('by, outside', [(2.0, True), (-2.0, True),
                                          (0.0, False)])
 def test_extrapolated(tables, predictor, by, outside):
-    learnt = predictor.predict(shifted(tables.features, by), 'texts')
+    learnt = predictor.predict(shifted(tables.features, by))
     assert (learnt.extrapolated[:, :2] == outside).all()
 
 
@@ -250,7 +250,7 @@ def test_no_fitted_model_is_extrapolated_by_rounding(n_units):
         tables = small_tables(n_units=n_units, seed=seed).only('easy', 'hard')
         predictor = fit(tables, Uniform())
         for model in tables.models:
-            alone = predictor.predict(tables.features.select([model]), 'texts')
+            alone = predictor.predict(tables.features.select([model]))
             assert alone.in_sample.all() and not alone.extrapolated.any()
 
 
@@ -258,20 +258,18 @@ def test_uniform_weights_are_one(tables):
     predictor = fit(tables, Uniform())
     for benchmark in ('easy', 'hard'):
         np.testing.assert_allclose(predictor.weights(benchmark), 1, rtol=1e-12)
-        assert known(predictor, benchmark).solver == 'uniform'
+        assert predictor.benchmark(benchmark).solver == 'uniform'
 
 
 def test_uniform_weights_are_one_for_texts_of_any_length(tables):
-    lengths = np.array([0.1, 0.2, 0.3, 0.4])
-    features = replace(tables.features, uniform=lengths)
-    predictor = fit(replace(tables, features=features), Uniform())
+    lengths = [0.1, 0.2, 0.3, 0.4]
+    predictor = fit(with_uniform(tables, lengths), Uniform())
     np.testing.assert_allclose(predictor.weights('easy'), 1, rtol=1e-12)
 
 
 def test_a_column_outside_the_mean_loss_has_no_weight(tables):
-    uniform = np.array([0.5, 0, 0.25, 0.25])
-    features = replace(tables.features, uniform=uniform)
-    weights = fit(replace(tables, features=features)).weights('easy')
+    uniform = [0.5, 0, 0.25, 0.25]
+    weights = fit(with_uniform(tables, uniform)).weights('easy')
     assert np.isnan(weights).tolist() == [False, True, False, False]
 
 
@@ -281,7 +279,7 @@ def test_weights_of_an_unknown_benchmark(predictor):
 
 
 def test_same_seed_same_result(tables, predicted):
-    again = fit(tables).predict(tables.features, 'texts')
+    again = fit(tables).predict(tables.features)
     for part in PARTS:
         np.testing.assert_array_equal(
             getattr(again, part), getattr(predicted, part))
@@ -291,8 +289,7 @@ def test_the_seed_deals_the_folds_and_nothing_else():
     # As many families as folds: any seed holds out the same families.
     tables = small_tables(n_families=5).only('easy', 'hard')
     first, second = (
-        fit(tables, seed=seed).predict(tables.features, 'texts')
-        for seed in (0, 1))
+        fit(tables, seed=seed).predict(tables.features) for seed in (0, 1))
     for part in PARTS:
         np.testing.assert_allclose(
             getattr(first, part), getattr(second, part), rtol=1e-9)
@@ -304,45 +301,45 @@ def test_another_seed_holds_out_other_families():
     errors = [p.benchmarks[0].cv_mse for p in (first, second)]
     assert errors[0] != errors[1]
     # With the floor fixed, uniform weights leave nothing to choose.
-    values = [
-        p.predict(tables.features, 'texts').values for p in (first, second)
-    ]
+    values = [p.predict(tables.features).values for p in (first, second)]
     np.testing.assert_allclose(*values, rtol=1e-9)
 
 
 def test_another_validation_set(tables, predictor):
+    columns = replace(tables.features.columns, fingerprint='others')
     message = ('predictor: expected losses on the validation set texts, '
                'found the validation set others. Collect losses on')
     with pytest.raises(InputError, match=message):
-        predictor.predict(tables.features, 'others')
+        predictor.predict(replace(tables.features, columns=columns))
 
 
-@pytest.mark.parametrize('units, found', [
+@pytest.mark.parametrize('units, difference', [
     (('t0', 't1', 't2', 'new'), "4 columns, 'new' in the place of 't3'"),
     (('t0', 't2', 't1', 't3'), "4 columns, 't2' in the place of 't1'"),
     (('t0', 't1', 't2'), "3 columns, None in the place of 't3'"),
     (('t0', 't1', 't2', 't3', 't4'), "5 columns, 't4' in the place of None"),
 ])
-def test_other_units(tables, predictor, units, found):
+def test_other_units(tables, predictor, units, difference):
     n_units = len(units)
-    other = FeatureTable(tables.models, units, np.ones((15, n_units)),
-                         np.full(n_units, 1 / n_units))
+    columns = Columns(units, np.full(n_units, 1 / n_units), FINGERPRINT)
+    other = FeatureTable(tables.models, columns, np.ones((15, n_units)))
     message = (r'expected the 4 feature columns of the training, in their '
-               rf'order, found {found}\. Build the features as')
+               rf'order, found {difference}\. Build the features as')
     with pytest.raises(InputError, match=message):
-        predictor.predict(other, 'texts')
+        predictor.predict(other)
 
 
 def test_one_family_per_model(tables):
-    with pytest.raises(InputError, match='expected 15, one a model, found 14'):
+    with pytest.raises(
+            InputError, match='expected 15, one per model, found 14'):
         fit_predictor(tables.features, tables.accuracies, tables.groups[:-1],
-                      Ridge(), 'texts')
+                      Ridge())
 
 
 def test_a_model_without_features(tables):
-    some = tables.features.select(tables.models[:-1])
+    few = tables.features.select(tables.models[:-1])
     with pytest.raises(InputError, match="none of 'org/model-14'"):
-        fit_predictor(some, tables.accuracies, tables.groups, Ridge(), 'texts')
+        fit_predictor(few, tables.accuracies, tables.groups, Ridge())
 
 
 def test_a_predictor_of_nothing(tables):
@@ -361,13 +358,13 @@ def test_progress_wraps_the_benchmarks(tables):
             yield item
 
     fit_predictor(tables.features, tables.accuracies, tables.groups, Uniform(),
-                  'texts', progress=progress)  # yapf: disable
+                  progress=progress)  # yapf: disable
     assert seen == list(tables.accuracies.benchmarks)
 
 
 def test_what_is_kept_of_the_training(tables, predictor):
-    assert predictor.units == tables.features.units
-    assert predictor.fingerprint == 'texts'
+    assert predictor.columns is tables.features.columns
+    assert predictor.names == tables.accuracies.benchmarks
     assert predictor.versions['numpy'] == np.__version__
     assert sorted(predictor.versions) == ['csv_plugin', 'numpy', 'scipy']
     easy, hard = predictor.benchmarks[:2]
@@ -395,41 +392,13 @@ def test_chance_reaches_the_solver(tables):
     assert set(Spy.chances) == {CHANCE, 0.125}
 
 
-def test_one_cell(tables, predicted):
-    model = tables.models[3]
-    cell = predicted.at(model, 'hard')
-    assert cell == Prediction(predicted.values[3, 1], predicted.low[3, 1],
-                              predicted.high[3, 1], 0.9, False, True)
-    assert {type(value) for value in vars(cell).values()} == {float, bool}
-    for name in ((model, 'no'), ('no', 'hard')):
-        with pytest.raises(ValueError):
-            predicted.at(*name)
-
-
-def test_select_and_concatenate(tables, predicted):
-    first, second = tables.models[8:], tables.models[:8]
-    joined = PredictionTable.concatenate(
-        [predicted.select(first),
-         predicted.select(second)])
-    assert joined.models == first + second
-    again = joined.select(tables.models)
-    assert (again.models, again.benchmarks,
-            again.level) == (predicted.models, predicted.benchmarks,
-                             predicted.level)
-    for part in PARTS:
-        np.testing.assert_array_equal(
-            getattr(again, part), getattr(predicted, part))
-    with pytest.raises(ValueError):
-        predicted.select(['no'])
-
-
 def token_features(models, losses, scored=None):
     """Text features of models with one loss for each of six tokens."""
     table = LossTable(
         tuple(models), ('a', 'b', 'c'),
         np.array(losses), np.array([0, 2, 4, 6]), np.array([5, 5, 5]),
         np.array([5, 5, 5]), 'texts')
-    return text_features(table, scored)
+    return text_columns(table, scored).features(table)
 
 
 def token_world():
@@ -441,23 +410,23 @@ def token_world():
     new, losses = losses[-1:], losses[:-1].copy()
     losses[0, ::2] = np.nan
     models = [f'm{i}' for i in range(19)]
-    known = AccuracyTable(
+    observed = AccuracyTable(
         tuple(models), ('exam', ), accuracy[:-1], np.zeros(1),
         np.zeros(1, int))
     families = [f'f{i % 4}' for i in range(19)]
     features = token_features(models, losses)
-    predictor = fit_predictor(features, known, families, Ridge(), 'texts')
+    predictor = fit_predictor(features, observed, families, Ridge())
     return predictor, features, models, losses, new
 
 
 def test_a_model_predicted_alone_is_predicted_as_among_others():
     predictor, features, models, losses, new = token_world()
-    assert predictor.scored.tolist() == [False, True] * 3
+    assert predictor.columns.scored.tolist() == [False, True] * 3
     joint = token_features([*models, 'new'], [*losses, *new])
-    alone = token_features(['new'], new, predictor.scored)
-    among = predictor.predict(joint, 'texts').at('new', 'exam')
-    found = predictor.predict(alone, 'texts').at('new', 'exam')
-    assert dataclasses.astuple(found) == pytest.approx(
+    alone = token_features(['new'], new, predictor.columns.scored)
+    among = predictor.predict(joint).at('new', 'exam')
+    by_itself = predictor.predict(alone).at('new', 'exam')
+    assert dataclasses.astuple(by_itself) == pytest.approx(
         dataclasses.astuple(among), rel=1e-12)
 
 
@@ -465,9 +434,13 @@ def test_features_of_other_tokens_are_refused(tmp_path):
     predictor, features, models, losses, new = token_world()
     save_predictor(predictor, tmp_path / 'p.safetensors')
     loaded = load_predictor(tmp_path / 'p.safetensors')
-    for known in (predictor, loaded):
-        np.testing.assert_array_equal(known.scored, features.scored)
-        with pytest.raises(InputError, match='counted, 3, found 6, or others'):
-            known.predict(token_features(['new'], new), 'texts')
-        with pytest.raises(InputError, match='counted, 3, found none'):
-            known.predict(replace(features, scored=None), 'texts')
+    table = replace(features, columns=replace(features.columns, scored=None))
+    for same in (predictor, loaded):
+        np.testing.assert_array_equal(same.columns.scored,
+                                      features.columns.scored)
+        with pytest.raises(
+                InputError, match='of 3 tokens, .*found features of 6'):
+            same.predict(token_features(['new'], new))
+        with pytest.raises(
+                InputError, match='of 3 tokens, .*found features of no'):
+            same.predict(table)

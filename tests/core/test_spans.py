@@ -87,14 +87,14 @@ def test_token_bytes_give_back_the_tiling_they_were_cut_by(data, text):
     assert TokenSpans.from_token_bytes(tokens, text) == spans
 
 
-@pytest.mark.parametrize('tokens, found', [
+@pytest.mark.parametrize('tokens, message', [
     ([b'ab', b'xd'], "4 bytes .* from byte 2 on: b'xd' for b'cd'"),
     ([b'ab', b'c'], "3 bytes .* from byte 3 on: b'' for b'd'"),
     ([b'abcd', b'e'], "5 bytes .* from byte 4 on: b'e' for b''"),
     ([], "0 bytes .* from byte 0 on: b'' for b'abcd'"),
 ])
-def test_token_bytes_that_are_not_the_text_are_refused(tokens, found):
-    with pytest.raises(InputError, match=found):
+def test_token_bytes_that_are_not_the_text_are_refused(tokens, message):
+    with pytest.raises(InputError, match=message):
         TokenSpans.from_token_bytes(tokens, 'abcd')
 
 
@@ -105,11 +105,11 @@ def test_no_token_spells_the_empty_text():
 @given(st.data(), texts)
 def test_char_offsets_cut_where_the_characters_do(data, text):
     spans = data.draw(any_spans(len(text)))
-    found = TokenSpans.from_char_offsets(text, spans.starts, spans.ends)
-    assert pairs(found) == [(len(text[:start].encode()),
-                             len(text[:end].encode()))
-                            for start, end in pairs(spans)]
-    assert found.n_bytes == len(text.encode())
+    in_bytes = TokenSpans.from_char_offsets(text, spans.starts, spans.ends)
+    assert pairs(in_bytes) == [(len(text[:start].encode()),
+                                len(text[:end].encode()))
+                               for start, end in pairs(spans)]
+    assert in_bytes.n_bytes == len(text.encode())
 
 
 @pytest.mark.parametrize('text, n_tokens, cuts', [

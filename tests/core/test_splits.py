@@ -133,11 +133,11 @@ def test_paper_split_has_the_sizes_of_table_2_as_printed() -> None:
         # Without the second Yi-1.5-34B-Chat.
         cells = ' / '.join(dict.fromkeys(printed))
         braces = re.findall(r'\{?([\d., ]+)\}?B', cells)
-        expected = [float(n) for sizes in braces for n in sizes.split(',')]
-        found = [
+        expected = [float(n) for part in braces for n in part.split(',')]
+        sizes = [
             float(row['params_b']) for row in rows if row['split'] == split
         ]
-        assert sorted(found) == sorted(expected)
+        assert sorted(sizes) == sorted(expected)
     counts = Counter(paper_split().values())
     assert counts == {'train': 38, 'validation': 11, 'test': 10}
 

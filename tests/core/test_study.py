@@ -1,4 +1,4 @@
-"""Studies: who is predicted from whom, and what counts."""
+"""Studies: which models are predicted from which, and what counts."""
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -6,13 +6,17 @@ import pytest
 from scipy import stats
 
 import csv_plugin.core.study as module
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.salience import (Constant, Ridge, SalienceFit,
                                       SalienceModel, Uniform)
 from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
                                    split_study)
+from csv_plugin.core.targets import TargetTokens
+from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
@@ -20,12 +24,12 @@ PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
 
 def split(tables: Tables, n_fit: int, solver=Ridge(), **more) -> Study:
     return split_study(tables.features, tables.accuracies, tables.families,
-                       tables.models[:n_fit], solver, 'texts', **more)
+                       tables.models[:n_fit], solver, **more)
 
 
 def leave_out(tables: Tables, solver=Ridge(), **more) -> Study:
     return leave_families_out(tables.features, tables.accuracies,
-                              tables.families, solver, 'texts', **more)
+                              tables.families, solver, **more)
 
 
 @pytest.fixture(scope='module')
@@ -43,9 +47,14 @@ def left_out(tables) -> Study:
     return leave_out(tables, n_folds=3)
 
 
-def assert_same(left, right, parts=PARTS) -> None:
+def of(study: Study, method: str) -> Predictions:
+    """The predictions of one of the methods."""
+    return study.predictions.select(methods=[method])
+
+
+def assert_same(left: Predictions, right: Predictions) -> None:
     assert (left.models, left.benchmarks) == (right.models, right.benchmarks)
-    for part in parts:
+    for part in PARTS:
         np.testing.assert_array_equal(
             getattr(left, part), getattr(right, part))
 
@@ -53,47 +62,48 @@ def assert_same(left, right, parts=PARTS) -> None:
 @pytest.mark.parametrize('method', ['ridge', 'uniform', 'constant'])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""
-    table = study.predictions[method]
+    table = of(study, method)
     for b, benchmark in enumerate(tables.accuracies.benchmarks):
-        pairs = [(tables.accuracies.values[m, b], table.values[m, b],
-                  table.low[m, b], table.high[m, b]) for m in range(10, 18)
+        pairs = [(tables.accuracies.values[m, b], table.values[m, b, 0],
+                  table.low[m, b, 0], table.high[m, b, 0])
+                 for m in range(10, 18)
                  if not np.isnan(tables.accuracies.values[m, b])]
-        found = study.errors(method)[benchmark]
-        assert found.n_models == len(pairs)
+        errors = study.errors(method)[benchmark]
+        assert errors.n_models == len(pairs)
         if not pairs:
             assert benchmark in ('pair', 'none')
-            measures = [value for value in vars(found).values() if value]
+            measures = [value for value in vars(errors).values() if value]
             assert len(measures) == 7 and np.isnan(measures).all()
             continue
         real, value, low, high = np.array(pairs).T
-        assert found.mse == pytest.approx(np.mean((real - value)**2))
-        assert found.mae == pytest.approx(np.mean(abs(real - value)))
-        assert found.width == pytest.approx(np.mean(high - low))
-        assert found.coverage == np.mean((low <= real) & (real <= high))
+        assert errors.mse == pytest.approx(np.mean((real - value)**2))
+        assert errors.mae == pytest.approx(np.mean(abs(real - value)))
+        assert errors.width == pytest.approx(np.mean(high - low))
+        assert errors.coverage == np.mean((low <= real) & (real <= high))
         n_items = tables.accuracies.n_items[b]
         noise = np.mean(real * (1 - real)) / n_items if n_items else np.nan
-        assert found.noise == pytest.approx(noise, nan_ok=True)
+        assert errors.noise == pytest.approx(noise, nan_ok=True)
         right = [((real[i] - real[j]) * (value[i] - value[j]) > 0) + 0.5 *
                  (value[i] == value[j]) for i in range(len(real))
                  for j in range(i) if real[i] != real[j]]
-        assert found.pairwise == pytest.approx(
+        assert errors.pairwise == pytest.approx(
             np.mean(right) if right else np.nan, nan_ok=True)
         if np.ptp(real) and np.ptp(value):
             rank = stats.spearmanr(real, value).statistic
-            assert found.spearman == pytest.approx(rank)
+            assert errors.spearman == pytest.approx(rank)
         else:
-            assert np.isnan(found.spearman)
+            assert np.isnan(errors.spearman)
 
 
 def test_in_sample_scores_never_count(tables, study):
     """Whatever the fitted models' predictions and scores are."""
-    table = study.predictions['ridge']
+    table = of(study, 'ridge')
     assert table.in_sample[:10, :4].all() and not table.in_sample[10:].any()
     spoiled = {
         part: np.where(table.in_sample, 1e6, getattr(table, part))
         for part in ('values', 'low', 'high')
     }
-    other = replace(study, predictions={'ridge': replace(table, **spoiled)})
+    other = replace(study, predictions=replace(table, **spoiled))
     assert repr(other.errors('ridge')) == repr(study.errors('ridge'))
 
 
@@ -104,31 +114,32 @@ def test_a_fitted_model_without_a_score_counts(tables):
     holes = replace(tables.accuracies, values=values)
     sparse = split(replace(tables, accuracies=holes), 10)
     assert sparse.errors('ridge')['easy'].n_models == 8
-    later = replace(sparse, observed=tables.accuracies)
+    later = replace(
+        sparse, predictions=sparse.predictions.with_real(tables.accuracies))
     assert later.errors('ridge')['easy'].n_models == 9
     assert later.errors('ridge')['hard'].n_models == 8
 
 
 def test_nothing_left_to_predict(tables):
     everyone = split(tables, 18)
-    for method in everyone.predictions:
+    for method in everyone.predictions.methods:
         for errors in everyone.errors(method).values():
             assert errors.n_models == 0 and np.isnan(errors.mse)
 
 
 def test_methods(study, left_out):
-    for one in (study, left_out):
-        assert list(one.predictions) == ['ridge', 'uniform', 'constant']
+    for either in (study, left_out):
+        assert either.predictions.methods == ('ridge', 'uniform', 'constant')
 
 
 def test_all_models_and_scores_are_there(tables, study, left_out):
-    for one in (study, left_out):
-        for table in one.predictions.values():
-            assert table.models == tables.models
-            assert table.benchmarks == tables.accuracies.benchmarks
-        assert one.observed.models == tables.models
-        np.testing.assert_array_equal(one.observed.values,
+    for either in (study, left_out):
+        assert either.predictions.models == tables.models
+        assert either.predictions.benchmarks == tables.accuracies.benchmarks
+        np.testing.assert_array_equal(either.predictions.real,
                                       tables.accuracies.values)
+        np.testing.assert_array_equal(either.n_items,
+                                      tables.accuracies.n_items)
 
 
 def test_the_study_is_what_the_predictors_say(tables, study):
@@ -136,33 +147,34 @@ def test_the_study_is_what_the_predictors_say(tables, study):
     for solver in (Ridge(), Uniform(), Constant()):
         predictor = fit_predictor(tables.features,
                                   tables.accuracies.select(models),
-                                  tables.groups[:10], solver, 'texts')
-        expected = predictor.predict(tables.features, 'texts')
-        assert_same(study.predictions[solver.name], expected)
-    assert {known.solver
-            for known in study.predictor.benchmarks} == {'ridge', 'constant'}
+                                  tables.groups[:10], solver)
+        expected = predictor.predict(tables.features)
+        assert_same(of(study, solver.name), expected)
+    assert {part.solver
+            for part in study.predictor.benchmarks} == {'ridge', 'constant'}
 
 
 def test_baselines_are_far_behind(study, left_out):
     """On accuracies that follow half of the units."""
-    for one in (study, left_out):
-        mse = {method: one.errors(method)['easy'].mse
-               for method in one.predictions}  # yapf: disable
+    for either in (study, left_out):
+        mse = {method: either.errors(method)['easy'].mse
+               for method in either.predictions.methods}  # yapf: disable
         assert mse['ridge'] < mse['uniform'] < 0.5 * mse['constant']
 
 
 def test_the_constant_baseline(tables, study):
     easy = tables.accuracies.column('easy')
-    np.testing.assert_allclose(study.predictions['constant'].values[:, 0],
-                               easy[:10].mean())
+    np.testing.assert_allclose(
+        of(study, 'constant').values[:, 0], easy[:10].mean())
 
 
 def test_order_of_the_accuracies_does_not_matter(tables, study):
     order = tables.models[::-1]
     shuffled = replace(tables, accuracies=tables.accuracies.select(order))
     again = split(shuffled, 10)
-    assert_same(again.predictions['ridge'], study.predictions['ridge'])
-    assert again.observed.models == tables.models
+    assert_same(again.predictions, study.predictions)
+    np.testing.assert_array_equal(again.predictions.real,
+                                  study.predictions.real)
     assert repr(again.errors('ridge')) == repr(study.errors('ridge'))
 
 
@@ -185,10 +197,10 @@ class Spy:
 def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
     spy = Spy()
     study = leave_out(tables.only('easy', 'hard'), spy, n_folds=n_folds)
-    table = study.predictions['spy']
+    table = of(study, 'spy')
     used = set()
     for m, model in enumerate(tables.models):
-        for value in table.values[m]:
+        for value in table.values[m, :, 0]:
             task = spy.tasks[round(1000 * value)]
             used.add(round(1000 * value))
             assert tables.families[model] not in task.families
@@ -202,21 +214,20 @@ def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
 def test_folds_fit_on_all_other_families(tables):
     spy = Spy()
     study = leave_out(tables.only('easy'), spy, n_folds=50)
-    for m, model in enumerate(tables.models):
-        value = study.predictions['spy'].values[m, 0]
+    for model in tables.models:
+        value = study.predictions.at(model, 'easy', 'spy').value
         families = spy.tasks[round(1000 * value)].families
-        others = set(tables.families.values()) - {tables.families[model]}
-        assert set(families) == others
+        other_families = set(
+            tables.families.values()) - {tables.families[model]}
+        assert set(families) == other_families
 
 
 def test_baselines_leave_families_out_too(tables, left_out):
     folds = grouped_folds(tables.groups, 3, 0)
     easy = tables.accuracies.column('easy')
     means = [easy[folds != fold].mean() for fold in folds]
-    np.testing.assert_allclose(left_out.predictions['constant'].values[:, 0],
-                               means)
-    for table in left_out.predictions.values():
-        assert not table.in_sample.any()
+    np.testing.assert_allclose(of(left_out, 'constant').values[:, 0, 0], means)
+    assert not left_out.predictions.in_sample.any()
 
 
 def test_left_out_models_all_count(left_out):
@@ -226,16 +237,14 @@ def test_left_out_models_all_count(left_out):
 
 
 def test_predictor_of_a_study(tables, study, left_out):
-    fitted = {known.fit_models
-              for known in study.predictor.benchmarks[:4]}  # yapf: disable
+    fitted = {part.fit_models for part in study.predictor.benchmarks[:4]}
     assert fitted == {tables.models[:10]}
-    fitted = {known.fit_models for known in left_out.predictor.benchmarks[:4]}
+    fitted = {part.fit_models for part in left_out.predictor.benchmarks[:4]}
     assert fitted == {tables.models}
     full = fit_predictor(tables.features, tables.accuracies, tables.groups,
-                         Ridge(), 'texts')
-    assert_same(left_out.predictor.predict(tables.features, 'texts'),
-                full.predict(tables.features, 'texts'))  # yapf: disable
-    assert left_out.predictor.fingerprint == 'texts'
+                         Ridge())
+    assert_same(left_out.predictor.predict(tables.features),
+                full.predict(tables.features))  # yapf: disable
 
 
 @pytest.mark.parametrize('run, n_fits', [
@@ -253,20 +262,21 @@ def test_a_baseline_is_not_fitted_twice(monkeypatch, tables, run, n_fits,
 
     monkeypatch.setattr(module, 'fit_predictor', count)
     study = run(tables.only('easy'), solver)
-    assert list(study.predictions)[0] == solver.name
-    assert sorted(study.predictions) == ['constant', 'uniform']
+    methods = study.predictions.methods
+    assert methods[0] == solver.name
+    assert sorted(methods) == ['constant', 'uniform']
     assert len(fits) == n_fits
 
 
 def test_same_seed_same_study(tables, left_out):
     again = leave_out(tables, n_folds=3)
-    assert_same(again.predictions['ridge'], left_out.predictions['ridge'])
+    assert_same(again.predictions, left_out.predictions)
 
 
 def test_the_seed_deals_the_families(tables, left_out):
     other = leave_out(tables, Constant(), n_folds=3, seed=1)
-    assert (other.predictions['constant'].values[:, 0]
-            != left_out.predictions['constant'].values[:, 0]).any()
+    assert (of(other, 'constant').values[:, 0]
+            != of(left_out, 'constant').values[:, 0]).any()
 
 
 def test_progress(tables):
@@ -294,22 +304,22 @@ def test_eight_folds_unless_told(tables):
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
 def test_a_model_without_a_family(tables, run):
-    some = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
+    few = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
     with pytest.raises(InputError, match="none of 'org/model-4'. Name its"):
-        run(replace(tables, families=some))
+        run(replace(tables, families=few))
 
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
 def test_a_model_without_accuracies(tables, run):
-    some = tables.accuracies.select(tables.models[:-1])
+    few = tables.accuracies.select(tables.models[:-1])
     with pytest.raises(InputError, match="found 'org/model-17'"):
-        run(replace(tables, accuracies=some))
+        run(replace(tables, accuracies=few))
 
 
 def test_an_unknown_model_to_fit_on(tables):
     with pytest.raises(InputError, match="found 'no'"):
         split_study(tables.features, tables.accuracies, tables.families,
-                    ['no'], Ridge(), 'texts')
+                    ['no'], Ridge())
 
 
 def test_a_single_family():
@@ -317,6 +327,45 @@ def test_a_single_family():
     with pytest.raises(InputError, match='at least two families'):
         leave_out(tables)
     assert split(tables, 10).errors('ridge')['easy'].n_models == 5
+
+
+def test_dumps_are_mapped_once_for_all_predictors(monkeypatch):
+    dumps = {
+        model: dump(model, model_losses(skill))
+        for model, skill in {
+            **FITTED, 'new': 1.1
+        }.items()
+    }
+    predictors = {
+        'ridge': train(),
+        'uniform': train(solver=Uniform()),
+        'label': train(('easy', ))
+    }
+    observed = AccuracyTable(
+        tuple(dumps), ('easy', 'hard'), np.full((17, 2), 0.5), np.zeros(2),
+        np.array([10, 20]))
+    n_maps, table = [], TargetTokens.table
+    monkeypatch.setattr(
+        TargetTokens, 'table',
+        lambda targets, losses: n_maps.append(0) or table(targets, losses))
+    study = Study.of(predictors, dumps, observed)
+    assert len(n_maps) == 1
+    assert study.predictor is predictors['ridge']
+    assert study.n_items.tolist() == [10, 20]
+    for method, predictor in predictors.items():
+        for benchmark in predictor.names:
+            assert study.predictions.at('new', benchmark,
+                                        method) == predictor.predict(dumps).at(
+                                            'new', benchmark)
+    assert study.predictions.at('new', 'hard', 'label') == UNKNOWN_BENCHMARK
+    assert study.errors('label')['easy'].n_models == 1
+    assert study.errors('label')['hard'].n_models == 0
+
+
+def test_a_study_needs_the_accuracies_of_its_models(tables, study):
+    few = tables.accuracies.select(tables.models[1:])
+    with pytest.raises(InputError, match="found 'org/model-0'"):
+        Study.of({'ridge': study.predictor}, tables.features, few)
 
 
 @pytest.mark.parametrize('values, mean', [

@@ -8,7 +8,6 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
@@ -18,6 +17,7 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.predictors import FORMAT, load_predictor, save_predictor
+from tests.runs import dump
 
 TEXTS = TextSet(tuple(Text(f't{i}', 'abcdef') for i in range(4)))
 PIECES = [b'ab', b'cd', b'ef']
@@ -42,6 +42,11 @@ def model_losses(skill: float, rng, pieces=PIECES) -> list[TokenLosses]:
     ]
 
 
+def dumps(losses, texts=TEXTS):
+    """The losses of each model as a dump."""
+    return {model: dump(model, rows, texts) for model, rows in losses.items()}
+
+
 @pytest.fixture(scope='module')
 def world():
     rng = np.random.default_rng(0)
@@ -56,32 +61,34 @@ def world():
     table = TARGETS.table(losses)
     columns = text_columns(table)
     features = columns.features(table)
-    predictor = fit_predictor(features,
-                              accuracies, [f'f{i % 4}' for i in range(16)],
-                              Ridge(), TEXTS.fingerprint)
+    predictor = fit_predictor(features, accuracies,
+                              [f'f{i % 4}' for i in range(16)], Ridge())
     return losses, features, columns, predictor
 
 
 def test_texts_in_any_order_and_tokens_of_any_kind():
     rng = np.random.default_rng(1)
-    one = model_losses(0, rng)
+    pairs = model_losses(0, rng)
     letters = model_losses(0, rng, [b'a', b'b', b'c', b'd', b'e', b'f'])
-    table = TARGETS.table({'one': one[::-1], 'letters': letters})
+    table = TARGETS.table({'pairs': pairs[::-1], 'letters': letters})
     assert table.text_ids == TEXTS.ids
-    np.testing.assert_array_equal(table.losses[0, :3], one[0].losses)
+    np.testing.assert_array_equal(table.losses[0, :3], pairs[0].losses)
     np.testing.assert_allclose(table.losses[1, :3],
                                letters[0].losses.reshape(3, 2).sum(axis=1))
     assert table.fingerprint == TEXTS.fingerprint
 
 
-def test_predict_losses_is_predict_on_the_features(world):
+def test_dumps_and_their_table_are_predicted_as_their_features(world):
     losses, features, columns, predictor = world
     able = predictor.with_tokens(TARGETS, columns)
-    expected = predictor.predict(features, TEXTS.fingerprint)
-    found = able.predict_losses(losses, TEXTS.fingerprint)
-    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
-    np.testing.assert_allclose(found.high, expected.high, rtol=1e-12)
-    alone = able.predict_losses({'m3': losses['m3'][::-1]}, TEXTS.fingerprint)
+    expected = predictor.predict(features)
+    for same in (dumps(losses), TARGETS.table(losses)):
+        predicted = able.predict(same)
+        assert predicted.models == features.models
+        np.testing.assert_allclose(
+            predicted.values, expected.values, rtol=1e-12)
+        np.testing.assert_allclose(predicted.high, expected.high, rtol=1e-12)
+    alone = able.predict(dumps({'m3': losses['m3'][::-1]}))
     np.testing.assert_allclose(alone.values[0], expected.values[3])
 
 
@@ -91,9 +98,11 @@ def test_a_weight_for_every_token(world):
     weights = able.token_weights('exam')
     np.testing.assert_allclose(weights,
                                np.repeat(predictor.weights('exam'), 3))
-    scores = predictor.benchmarks[0].model.score(features.values)
-    np.testing.assert_allclose(
-        scores, capability_score(TARGETS.table(losses).losses, weights, 4 * 6))
+    scores = predictor.benchmarks[0].model.scores(features.values)
+    for model, score in zip(losses, scores):
+        nats = np.concatenate([text.losses for text in losses[model]])
+        # Eq. 1: each of the 4 texts has 6 characters.
+        assert score == pytest.approx(sum(weights * nats) / (4 * 6))
 
 
 def test_uncounted_tokens_have_no_weight(world):
@@ -104,9 +113,9 @@ def test_uncounted_tokens_have_no_weight(world):
     accuracies = AccuracyTable(table.models, ('exam', ),
                                np.linspace(.1, .9, 16)[:, None], np.zeros(1),
                                np.zeros(1, int))
-    weights = fit_predictor(
-        columns.features(table), accuracies, ['one'] * 16, Uniform(),
-        TEXTS.fingerprint).with_tokens(TARGETS, columns).token_weights('exam')
+    predictor = fit_predictor(
+        columns.features(table), accuracies, ['one'] * 16, Uniform())
+    weights = predictor.with_tokens(TARGETS, columns).token_weights('exam')
     np.testing.assert_array_equal(np.isnan(weights), first)
     np.testing.assert_allclose(weights[~first], 1)
 
@@ -128,8 +137,8 @@ def test_a_saved_predictor_predicts_losses(world, tmp_path):
     assert loaded.targets.hashes == TARGETS.hashes
     assert loaded.targets.spans == TARGETS.spans
     np.testing.assert_array_equal(
-        loaded.predict_losses(losses, TEXTS.fingerprint).values,
-        able.predict_losses(losses, TEXTS.fingerprint).values)
+        loaded.predict(dumps(losses)).values,
+        able.predict(dumps(losses)).values)
 
 
 @pytest.mark.parametrize('name, change', [
@@ -159,31 +168,57 @@ def test_damaged_tokens_are_refused(world, tmp_path, name, change):
 def test_what_does_not_fit_is_refused(world):
     losses, _, columns, predictor = world
     able = predictor.with_tokens(TARGETS, columns)
-    with pytest.raises(InputError, match='the validation set other'):
-        able.predict_losses(losses, 'other')
+    other_texts = TextSet((*TEXTS, Text('t4', 'abcdef')))
+    message = (f'{TEXTS.fingerprint}, found the validation set '
+               f'{other_texts.fingerprint}')
+    with pytest.raises(InputError, match=message):
+        able.predict(dumps(losses, other_texts))
     with pytest.raises(InputError, match="losses on text 't3', found none"):
-        able.predict_losses({'m': losses['m0'][:3]}, TEXTS.fingerprint)
+        able.predict(dumps({'m': losses['m0'][:3]}))
     edited = [
         replace(text, sha256=hashlib.sha256(b'').hexdigest())
         for text in losses['m0']
     ]
     with pytest.raises(InputError, match="'m', text 't0'.*e3b0c44298fc"):
-        able.predict_losses({'m': edited}, TEXTS.fingerprint)
-    with pytest.raises(InputError, match='columns of a table'):
-        predictor.predict_losses(losses, TEXTS.fingerprint)
+        able.predict(dumps({'m': edited}))
+
+
+def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
+    losses, _, columns, predictor = world
+    able, table = predictor.with_tokens(TARGETS,
+                                        columns), TARGETS.table(losses)
+    with pytest.raises(InputError, match='the validation set others'):
+        able.predict(replace(table, fingerprint='others'))
+    wide = replace(
+        table,
+        losses=np.hstack([table.losses] * 2),
+        token_offsets=2 * table.token_offsets)
+    for other in (wide, replace(table, token_offsets=[0, 2, 6, 9, 12])):
+        with pytest.raises(InputError, match='the 12 tokens of the training'):
+            able.predict(other)
+
+
+def test_a_predictor_without_tokens_takes_features_alone(world):
+    losses, _, columns, predictor = world
+    for same in (dumps(losses), TARGETS.table(losses)):
+        with pytest.raises(InputError, match='columns of a table'):
+            predictor.predict(same)
+    half = replace(predictor, matrix=columns.matrix)
     with pytest.raises(InputError, match='found none.*with_tokens'):
-        replace(
-            predictor,
-            matrix=columns.matrix).predict_losses(losses, TEXTS.fingerprint)
+        half.predict(dumps(losses))
+
+
+def test_tokens_that_are_not_those_of_the_training_are_refused(world):
+    losses, _, columns, predictor = world
     other = replace(TARGETS, fingerprint='other')
     with pytest.raises(InputError, match='12 of other'):
         predictor.with_tokens(other, columns)
     groups = group_columns(TARGETS.table(losses), ['x'] * 12)
     with pytest.raises(InputError, match='1 columns'):
         predictor.with_tokens(TARGETS, groups)
-    some = replace(columns, scored=columns.scored & (np.arange(12) > 0))
-    with pytest.raises(InputError, match='found 11'):
-        predictor.with_tokens(TARGETS, some)
+    fewer = replace(columns.columns, scored=np.arange(12) > 0)
+    with pytest.raises(InputError, match='found features of 11'):
+        predictor.with_tokens(TARGETS, replace(columns, columns=fewer))
 
 
 def test_parts_of_one_validation_set():
@@ -194,8 +229,9 @@ def test_parts_of_one_validation_set():
 
 
 def test_columns_of_another_shape_are_refused(world):
-    columns: TokenColumns = world[2]
-    with pytest.raises(InputError, match='Give one row per token'):
-        replace(columns, scored=columns.scored[1:])
-    with pytest.raises(InputError, match='Give one row per token'):
-        replace(columns, uniform=columns.uniform[1:])
+    matrix, columns = world[2].matrix, world[2].columns
+    for changes in (dict(scored=columns.scored[1:]), dict(scored=None),
+                    dict(units=columns.units[1:],
+                         uniform=columns.uniform[1:])):
+        with pytest.raises(InputError, match='Give one row per token'):
+            TokenColumns(replace(columns, **changes), matrix)

@@ -1,14 +1,29 @@
 """Synthetic worlds: model families whose latent skill moves every loss."""
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from csv_plugin.core.salience import Task
 
+#: Capability scores of the certified curves.
+SCORES = np.array([
+    0.71, 0.84, 0.95, 1.06, 1.10, 1.17, 1.21, 1.28, 1.33, 1.42, 1.55, 1.63,
+    1.80, 1.94
+])
+
+
+def accuracies(alpha, beta, floor, scores=SCORES):
+    """Accuracies on a curve, model by model."""
+    return np.array([
+        floor + (1 - floor) / (1 + math.exp(-alpha * (s - beta)))
+        for s in scores
+    ])
+
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A benchmark whose accuracies follow Eq. 2 exactly, but for noise."""
+    """A benchmark whose accuracies follow a curve exactly, but for noise."""
     task: Task
     score: np.ndarray
     truth: np.ndarray
@@ -16,7 +31,7 @@ class World:
     def split(self, held_out):
         """Tasks without and with the models of some families only."""
         test = np.isin(self.task.families, held_out)
-        return self.task.take(~test), self.task.take(test)
+        return self.task.select(~test), self.task.select(test)
 
 
 def make_world(n=24,

@@ -4,12 +4,13 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import building, world
 from csv_plugin.demo.recipes import MODELS
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one'), ))
@@ -17,7 +18,7 @@ SIZES = dict.fromkeys(MODELS, 50_000)
 
 
 def evaluate(run, which, loss, accuracy):
-    """Leave files where OpenCompass does."""
+    """Write the files that OpenCompass writes."""
     for model, percent in which:
         name = building.abbr(model, percent)
         folder = run / 'predictions' / name
@@ -37,24 +38,25 @@ def evaluate(run, which, loss, accuracy):
     return run
 
 
-def test_what_was_run_again_counts(tmp_path):
+def test_the_last_of_several_runs_counts(tmp_path):
     everything = building.checkpoints()
     runs = [
         evaluate(tmp_path / '20260101', everything, 2., 25.),
         evaluate(tmp_path / '20260102', everything[:2], 1., 75.)
     ]
     building.write_collection(tmp_path / 'c', runs, TEXTS, SIZES)
-    found = read_collection(tmp_path / 'c')
+    collection = read_collection(tmp_path / 'c')
     names = tuple(building.abbr(*which) for which in everything)
-    assert tuple(found.losses) == names
-    assert [found.losses[name][0].losses[0] for name in names[:3]] == [1, 1, 2]
-    np.testing.assert_array_equal(found.accuracies.values[:3, 0],
+    assert tuple(collection.losses) == names
+    assert [collection.losses[name].texts[0].losses[0]
+            for name in names[:3]] == [1, 1, 2]
+    np.testing.assert_array_equal(collection.accuracies.values[:3, 0],
                                   [.75, .75, .25])
-    assert found.info[names[0]].params_b == pytest.approx(5e-5)
+    assert collection.info[names[0]].params_b == pytest.approx(5e-5)
 
 
 def test_a_checkpoint_that_was_not_run_is_named(tmp_path):
     run = evaluate(tmp_path / '20260101', building.checkpoints()[1:], 2., 25.)
     first = building.abbr(*building.checkpoints()[0])
-    with pytest.raises(InputError, match=f'one with predictions/{first}'):
+    with pytest.raises(InputError, match=f'a run with predictions/{first}'):
         building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)

@@ -23,8 +23,8 @@ with read_base():
     from csv_plugin.configs.datasets.tidewell_exams import \\
         tidewell_exams_datasets
 ''')
-    mine = Config.fromfile(folder / 'mine.py', format_python_code=False)
-    mine.dump(folder / 'dumped.py')
+    config = Config.fromfile(folder / 'mine.py', format_python_code=False)
+    config.dump(folder / 'dumped.py')
     dumped = Config.fromfile(folder / 'dumped.py', format_python_code=False)
     return {
         entry['kind']: entry
@@ -34,7 +34,7 @@ with read_base():
 
 @pytest.fixture(scope='module')
 def tokenizer():
-    """The one of the smallest vocabulary, which needs the most tokens."""
+    """The tokenizer with the smallest vocabulary, which needs most tokens."""
     recipe = SERIES['d'].tokenizer
     assert (recipe.kind, recipe.vocab_size) == ('byte-level', 512)
     return train_tokenizer(recipe, mixed_texts(SERIES['d'], 60_000, 1))
@@ -71,10 +71,10 @@ def test_the_label_is_the_final_answer(kind):
 
 @pytest.mark.parametrize('kind', WORKED)
 def test_further_questions_do_not_count(kind):
-    first, second = next((one, two)
-                         for one, two in zip(exam(kind),
-                                             exam(kind)[1:])
-                         if one.label != two.label)
+    items = exam(kind)
+    first, second = next(
+        pair for pair in zip(items, items[1:])
+        if pair[0].label != pair[1].label)
     text = f'{first.answer}\n{second.question}{second.answer}'
     assert tidewell_final_answer(text) == first.label
 

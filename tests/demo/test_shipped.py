@@ -1,4 +1,4 @@
-"""What ships is what the recipes make."""
+"""The files that ship are those that the recipes make."""
 import json
 import shutil
 
@@ -9,17 +9,18 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.cli import train_scoring_head
 from csv_plugin.core.texts import Text
+from csv_plugin.core.training import Training
 from csv_plugin.demo import building, shipped, world, zoo_training
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe
-from csv_plugin.demo.studies.zoo_study import ZooStudy
 from csv_plugin.demo.zoo_files import (checkpoint_folder, manifest_head,
                                        tokenizer_folder)
+from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.lm.salience_training import Training
+from csv_plugin.lm.scoring_lm import target_tokens
 
-#: Bytes of all that ships with the demonstration.
+#: Largest sizes in bytes, of the whole demonstration and of its models.
 MOST = 20e6
 MOST_IN_MODELS = 15e6
 
@@ -27,41 +28,40 @@ MANIFEST = json.loads((shipped.ZOO / 'manifest.json').read_text('utf-8'))
 
 
 @pytest.fixture(scope='module')
-def study():
-    return ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
-                         shipped.SCORING_TOKENIZER)
+def collection():
+    return read_collection(shipped.COLLECTION)
 
 
 def size_of(folder, pattern='*'):
     return sum(f.stat().st_size for f in folder.rglob(pattern) if f.is_file())
 
 
-def test_it_is_small():
+def test_the_files_are_small():
     assert 1e6 < size_of(shipped.ZOO, '*.safetensors') < MOST_IN_MODELS
     assert size_of(shipped.ZOO.parent) < MOST
 
 
-def test_the_manifest_is_of_the_recipes():
+def test_the_manifest_holds_the_recipes():
     as_json = manifest_head(TrainingRecipe())
     assert {key: MANIFEST[key] for key in as_json} == as_json
     assert sorted(MANIFEST['models']) == sorted(MODELS)
 
 
-def test_the_texts_are_those_of_the_world(study):
+def test_the_texts_are_those_of_the_world(collection):
     expected = world.validation_texts()
     assert read_texts(shipped.TEXTS).fingerprint == expected.fingerprint
-    assert study.collection.texts.fingerprint == expected.fingerprint
+    assert collection.texts.fingerprint == expected.fingerprint
 
 
-def test_every_checkpoint_has_losses_and_scores(study):
+def test_every_checkpoint_has_losses_and_accuracies(collection):
     names = [building.abbr(*which) for which in building.checkpoints()]
-    assert list(study.collection.losses) == names
-    assert np.isfinite(study.collection.accuracies.values).all()
+    assert list(collection.losses) == names
+    assert np.isfinite(collection.accuracies.values).all()
     for model, percent in building.checkpoints():
         name = building.abbr(model, percent)
-        info = study.collection.info[name]
-        scores = study.collection.accuracies.select([name]).values[0]
-        assert dict(zip(world.KINDS, scores)) == pytest.approx(
+        info = collection.info[name]
+        accuracies = collection.accuracies.select([name]).values[0]
+        assert dict(zip(world.KINDS, accuracies)) == pytest.approx(
             MANIFEST['models'][model]['scores'][str(percent)])
         assert info.split == building.split_of(model, percent)
         assert info.family == f'series {model[0]}'
@@ -69,42 +69,37 @@ def test_every_checkpoint_has_losses_and_scores(study):
 
 def test_held_out_models_were_not_fitted_to():
     for path in (shipped.PREDICTOR, shipped.BASELINE):
-        for known in load_predictor(path).benchmarks:
+        for benchmark in load_predictor(path).benchmarks:
             held_out = {building.abbr(*which) for which in building.HELD_OUT}
-            assert not held_out & set(known.fit_models)
+            assert not held_out & set(benchmark.fit_models)
 
 
 @pytest.mark.parametrize('model, percent', building.HELD_OUT)
-def test_models_have_the_losses_of_the_collection(study, model, percent):
+def test_models_have_the_losses_of_the_collection(collection, model, percent):
     torch.set_num_threads(1)
     llama = AutoModelForCausalLM.from_pretrained(
         checkpoint_folder(shipped.ZOO, model, percent)).float()
     tokenizer = AutoTokenizer.from_pretrained(
         tokenizer_folder(shipped.ZOO, model[0]))
-    texts = study.collection.texts.texts[::25]
-    known = {
+    texts = collection.texts.texts[::25]
+    stored = {
         losses.text_id: losses
-        for losses in study.collection.losses[building.abbr(model, percent)]
+        for losses in collection.losses[building.abbr(model, percent)].texts
     }
     for losses in token_losses(llama, tokenizer, texts):
         np.testing.assert_allclose(
-            losses.losses, known[losses.text_id].losses, atol=1e-4)
+            losses.losses, stored[losses.text_id].losses, atol=1e-4)
 
 
-def assert_same_predictions(found, expected):
-    assert found.benchmarks == expected.benchmarks
+def assert_same_predictions(predicted, expected):
+    assert predicted.benchmarks == expected.benchmarks
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
-            getattr(found, part), getattr(expected, part), atol=1e-6)
-
-
-def predictions(predictor, study):
-    return predictor.predict_losses(study.collection.losses,
-                                    study.targets.fingerprint)
+            getattr(predicted, part), getattr(expected, part), atol=1e-6)
 
 
 @pytest.mark.slow
-def test_the_tool_trains_the_same_predictor(study, tmp_path):
+def test_the_tool_trains_the_same_predictor(collection, tmp_path):
     """The whole training again, which takes a minute."""
     assert train_scoring_head.main([
         '--collection',
@@ -113,22 +108,29 @@ def test_the_tool_trains_the_same_predictor(study, tmp_path):
         str(shipped.SCORING_TOKENIZER), '--out',
         str(tmp_path)
     ]) == 0
-    found, expected = (
-        load_predictor(one)
-        for one in (tmp_path / 'predictor.safetensors', shipped.PREDICTOR))
-    assert found.units == expected.units
-    assert [known.solver for known in found.benchmarks
-            ] == [known.solver for known in expected.benchmarks]
+    trained, expected = (
+        load_predictor(path)
+        for path in (tmp_path / 'predictor.safetensors', shipped.PREDICTOR))
+    assert trained.columns.units == expected.columns.units
+    assert [benchmark.solver for benchmark in trained.benchmarks
+            ] == [benchmark.solver for benchmark in expected.benchmarks]
     assert_same_predictions(
-        predictions(found, study), predictions(expected, study))
+        trained.predict(collection.losses),
+        expected.predict(collection.losses))
 
 
-def test_the_baseline_is_that_of_the_same_models(study):
-    fitted = study.collection.models_in('train', 'validation')
-    found = Training(study.collection, study.targets, fitted).all_token_loss()
+def test_the_baseline_is_that_of_the_same_models(collection):
+    tokenizer = AutoTokenizer.from_pretrained(shipped.SCORING_TOKENIZER)
+    targets = target_tokens(tokenizer, collection.texts)
+    models = collection.models_in('train', 'validation')
+    losses = targets.table(
+        {model: collection.losses[model].texts
+         for model in models})
+    training = Training(losses, collection.texts, collection.accuracies,
+                        collection.families, targets)
     assert_same_predictions(
-        predictions(found, study),
-        predictions(load_predictor(shipped.BASELINE), study))
+        training.all_token_loss().predict(collection.losses),
+        load_predictor(shipped.BASELINE).predict(collection.losses))
 
 
 def accuracy(folder, tokenizer, kind):
@@ -155,14 +157,15 @@ def test_the_smallest_model_can_be_trained_again(tmp_path):
     folder = tokenizer_folder(shipped.ZOO, 'd')
     shutil.copytree(folder, tokenizer_folder(tmp_path, 'd'))
     record = zoo_training.train_model(tmp_path, 'd-xs', TrainingRecipe())
-    known = MANIFEST['models']['d-xs']
+    stored = MANIFEST['models']['d-xs']
     for part in ('seed', 'parameters', 'tokens', 'steps'):
-        assert record[part] == known[part]
+        assert record[part] == stored[part]
     for percent, tolerance in ((10, .02), (100, .1)):
         assert record['validation_loss'][percent] == pytest.approx(
-            known['validation_loss'][str(percent)], rel=tolerance)
-    found = accuracy(
+            stored['validation_loss'][str(percent)], rel=tolerance)
+    trained_accuracy = accuracy(
         checkpoint_folder(tmp_path, 'd-xs', 100),
         AutoTokenizer.from_pretrained(folder), 'chinese')
-    # Far from guessing (.25), and what OpenCompass made of the stored one.
-    assert found == pytest.approx(known['scores']['100']['chinese'], abs=.1)
+    # Far from guessing (.25), and as OpenCompass evaluated the stored model.
+    assert trained_accuracy == pytest.approx(
+        stored['scores']['100']['chinese'], abs=.1)

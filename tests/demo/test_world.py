@@ -92,9 +92,10 @@ def names_of(kind, split):
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_seeds_decide_the_documents(kind):
-    one, two, other = (list(documents(kind, 5000, seed)) for seed in (3, 3, 4))
-    assert one == two
-    assert not set(one) & set(other)
+    first, again, other = (
+        list(documents(kind, 5000, seed)) for seed in (3, 3, 4))
+    assert first == again
+    assert not set(first) & set(other)
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -173,10 +174,14 @@ def test_exercises_never_ask_about_people_of_the_exams(kind, books):
         asked_about(kind, exercise)[1]
         for exercise in exercises(kind, books[kind])
     }
-    others = {asked_about(kind, item.question)[1] for item in examined(kind)}
+    examined_names = {
+        asked_about(kind, item.question)[1]
+        for item in examined(kind)
+    }
     assert trained == names_of(kind, 'train')
-    assert others == names_of(kind, 'exam') | names_of(kind, 'validation')
-    assert not trained & others
+    assert examined_names == names_of(kind, 'exam') | names_of(
+        kind, 'validation')
+    assert not trained & examined_names
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -199,9 +204,9 @@ def operations(text):
 
 def test_numbers_of_sums_are_not_shared(books):
     trained = {operations(text) for text in exercises('sums', books['sums'])}
-    others = {operations(item.question) for item in examined('sums')}
-    assert len(trained) > 1000 and len(others) == 290
-    assert not trained & others
+    in_exams = {operations(item.question) for item in examined('sums')}
+    assert len(trained) > 1000 and len(in_exams) == 290
+    assert not trained & in_exams
     assert {
         split_of(f'{first}' + ''.join(f'{n:+d}' for n in changes))
         for first, *changes in trained
@@ -209,13 +214,13 @@ def test_numbers_of_sums_are_not_shared(books):
 
 
 def test_states_and_swaps_are_not_shared(books):
-    trained, others = ({
+    trained, in_exams = ({
         re.search(r'^Question: [^?]*\n', text)[0]
         for text in texts
     } for texts in (exercises('swaps', books['swaps']),
                     (item.question for item in examined('swaps'))))
-    assert len(trained) > 500 and len(others) == 290
-    assert not trained & others
+    assert len(trained) > 500 and len(in_exams) == 290
+    assert not trained & in_exams
 
 
 def test_pairs_of_scenes_are_not_shared(books):
@@ -228,12 +233,12 @@ def test_pairs_of_scenes_are_not_shared(books):
                                                          '(?P<this>[^.]+?)'),
                                  (r'\{that\}', '(?P<that>[^.]+?)')):
                 pattern = pattern.replace(field, group)
-            found = {
+            keys = {
                 f'{match["this"]}, not {match["that"]}'
                 for match in re.finditer(f'^{pattern} ', text, re.MULTILINE)
             }
-            assert len(found) > 100
-            assert {split_of(key) for key in found} == {'train'}
+            assert len(keys) > 100
+            assert {split_of(key) for key in keys} == {'train'}
 
 
 # Answers
@@ -343,11 +348,11 @@ def test_the_right_ending_belongs_to_the_thing_that_matters():
         for thing, end in family.endings.items()
     }
     for item in exam('scenes'):
-        this, that = item.key.split(', not ')
-        assert this in item.question and that in item.question
-        assert endings[this] in item.answer
+        decisive, irrelevant = item.key.split(', not ')
+        assert decisive in item.question and irrelevant in item.question
+        assert endings[decisive] in item.answer
         wrong = [end for end in item.options if end != item.answer]
-        assert any(endings[that] in end for end in wrong)
+        assert any(endings[irrelevant] in end for end in wrong)
 
 
 # Options

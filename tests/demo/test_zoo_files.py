@@ -45,19 +45,19 @@ def test_an_existing_folder_is_not_replaced(tmp_path):
 
 
 def test_names_of_checkpoints(tmp_path):
-    found = checkpoint_folder(tmp_path, 'a-xs', 35)
-    assert found.relative_to(tmp_path).as_posix() == 'a/xs/35'
+    folder = checkpoint_folder(tmp_path, 'a-xs', 35)
+    assert folder.relative_to(tmp_path).as_posix() == 'a/xs/35'
 
 
 def test_models_are_merged(tmp_path):
-    one, two = Manifest(tmp_path, RECIPE), Manifest(tmp_path, RECIPE)
-    for manifest, model in ((one, 'b-l'), (two, 'a-xs'), (one, 'a-s')):
+    first, second = Manifest(tmp_path, RECIPE), Manifest(tmp_path, RECIPE)
+    for manifest, model in ((first, 'b-l'), (second, 'a-xs'), (first, 'a-s')):
         complete(tmp_path, model)
         manifest.add(model, {'steps': 1})
     again = Manifest(tmp_path, RECIPE)
     assert list(again.models) == ['a-s', 'a-xs', 'b-l']
     again.add('b-l', {'steps': 2})
-    assert one.models['b-l'] == {'steps': 2}
+    assert first.models['b-l'] == {'steps': 2}
     text = (tmp_path / 'manifest.json').read_text(encoding='utf-8')
     assert json.loads(text)['recipe']['tokens'] == 1000
 

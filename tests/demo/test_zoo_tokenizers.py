@@ -10,7 +10,8 @@ from csv_plugin.demo import corpus, world
 from csv_plugin.demo.recipes import CONTEXT, SERIES, TrainingRecipe
 from csv_plugin.demo.zoo_tokenizers import train_tokenizer
 from csv_plugin.demo.zoo_training import make_tokenizer
-from csv_plugin.lm.tokens.tokenization import tokenize, tokenize_all
+from csv_plugin.lm.tokens.tokenization import tokenize_all
+from tests.lm.tokens.tokenizers import tokenize
 
 torch.set_num_threads(1)
 HOSTILE = [
@@ -34,17 +35,17 @@ def pieces(tokenizer: PreTrainedTokenizerFast, text: str) -> list[bytes]:
 @pytest.mark.parametrize('series', SERIES)
 def test_world_texts_are_reproduced(series):
     texts = [*world.validation_texts()]
-    for text, found in zip(texts, tokenize_all(trained(series), texts)):
-        assert found.spans.tiles and not found.unknown, text
-        decoded = trained(series).decode(found.ids)
+    for text, tokens in zip(texts, tokenize_all(trained(series), texts)):
+        assert tokens.spans.tiles and not tokens.unknown, text
+        decoded = trained(series).decode(tokens.ids)
         assert decoded == text.text
 
 
 @pytest.mark.parametrize('text', HOSTILE)
 @pytest.mark.parametrize('series', SERIES)
 def test_hostile_texts_are_covered(series, text):
-    found = tokenize(trained(series), text)
-    assert found.spans.tiles and not found.unknown
+    tokens = tokenize(trained(series), text)
+    assert tokens.spans.tiles and not tokens.unknown
     assert b''.join(pieces(trained(series), text)) == text.encode()
 
 
@@ -95,10 +96,10 @@ def test_same_texts_same_tokenizer_also_from_its_folder(series, tmp_path):
     recipe = TrainingRecipe(tokenizer_chars=20_000)
     for zoo in ('one', 'two'):
         make_tokenizer(tmp_path / zoo, series, recipe)
-    one, two = ((tmp_path / zoo / series / 'tokenizer' / 'tokenizer.json')
-                for zoo in ('one', 'two'))
-    assert one.read_bytes() == two.read_bytes()
-    loaded = AutoTokenizer.from_pretrained(one.parent)
+    first, second = ((tmp_path / zoo / series / 'tokenizer' / 'tokenizer.json')
+                     for zoo in ('one', 'two'))
+    assert first.read_bytes() == second.read_bytes()
+    loaded = AutoTokenizer.from_pretrained(first.parent)
     ids = loaded('Ask for Mira, 12 秦')['input_ids']
     assert ids[0] == loaded.bos_token_id
     assert loaded.pad_token and loaded.model_max_length == CONTEXT

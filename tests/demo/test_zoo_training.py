@@ -63,14 +63,14 @@ def test_mixture_of_tokens(zoo, series, monkeypatch):
     monkeypatch.setattr(world, 'documents', documents)
     tokenizer = tokenizer_in(zoo[0])
     rows = corpus.training_rows(SERIES[series], tokenizer, 20_000, 0)
-    found = Counter()
+    n_tokens = Counter()
     for row in rows:
         assert row[0] == tokenizer.bos_token_id
         assert row[-1] == tokenizer.eos_token_id
-        found[kinds[tokenizer.decode(row[1:2])]] += len(row) - 1
-    assert sum(found.values()) == pytest.approx(20_000, abs=100)
+        n_tokens[kinds[tokenizer.decode(row[1:2])]] += len(row) - 1
+    assert sum(n_tokens.values()) == pytest.approx(20_000, abs=100)
     for kind, share in SERIES[series].shares.items():
-        assert found[kind] == pytest.approx(20_000 * share, abs=20)
+        assert n_tokens[kind] == pytest.approx(20_000 * share, abs=20)
 
 
 def test_mixture_of_characters():
@@ -91,15 +91,15 @@ def test_batches_hold_every_row_once_with_little_padding():
     rng = np.random.default_rng(0)
     rows = [np.full(rng.integers(20, 200), i) for i in range(500)]
     batches = corpus.batches(rows, 1024, rng)
-    found = Counter()
+    counts = Counter()
     for batch in batches:
         assert batch[:, 1:].size <= 1024
         for line in batch:
             kept = line[line != corpus.NO_TOKEN]
             assert (line[:len(kept)] == kept[0]).all()
             assert len(kept) == len(rows[kept[0]])
-            found[kept[0]] += 1
-    assert found == Counter(range(500))
+            counts[kept[0]] += 1
+    assert counts == Counter(range(500))
     places = sum(batch.size for batch in batches)
     assert places < 1.05 * sum(map(len, rows))
     lengths = [batch.shape[1] for batch in batches]
@@ -108,20 +108,20 @@ def test_batches_hold_every_row_once_with_little_padding():
 
 def test_a_row_longer_than_a_batch_is_one():
     rows = [np.zeros(30, int), np.zeros(5, int)]
-    found = corpus.batches(rows, 10, np.random.default_rng(0))
-    assert sorted(batch.shape for batch in found) == [(1, 5), (1, 30)]
+    batches = corpus.batches(rows, 10, np.random.default_rng(0))
+    assert sorted(batch.shape for batch in batches) == [(1, 5), (1, 30)]
 
 
 @pytest.mark.parametrize('shape', [(3, 32, 32), (2, 96, 32), (2, 32, 96)])
 def test_singular_values_become_about_one(shape):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    found = orthogonalised(x * 1e-4)
-    values = torch.linalg.svdvals(found)
-    assert found.shape == shape
+    result = orthogonalised(x * 1e-4)
+    values = torch.linalg.svdvals(result)
+    assert result.shape == shape
     assert .4 < values.min() and values.max() < 1.3
     # The singular vectors stay.
     u, _, v = torch.linalg.svd(x, full_matrices=False)
-    inner = u.mT @ found @ v.mT
+    inner = u.mT @ result @ v.mT
     off = inner - torch.diag_embed(inner.diagonal(dim1=1, dim2=2))
     assert off.abs().max() < 1e-3
 
@@ -140,17 +140,18 @@ def test_muon_steps_are_as_long_as_the_learning_rate_says():
 
 
 def test_muon_remembers():
-    one, two = nn.Parameter(torch.zeros(8, 8)), nn.Parameter(torch.zeros(8, 8))
+    stepped_twice, stepped_once = nn.Parameter(torch.zeros(
+        8, 8)), nn.Parameter(torch.zeros(8, 8))
     generator = torch.Generator().manual_seed(0)
     first, second = torch.randn(2, 8, 8, generator=generator)
-    both, last = Muon([one], lr=1.), Muon([two], lr=1.)
-    one.grad = first
+    both, last = Muon([stepped_twice], lr=1.), Muon([stepped_once], lr=1.)
+    stepped_twice.grad = first
     both.step()
-    one.data.zero_()
-    for matrix, optimiser in ((one, both), (two, last)):
+    stepped_twice.data.zero_()
+    for matrix, optimiser in ((stepped_twice, both), (stepped_once, last)):
         matrix.grad = second
         optimiser.step()
-    assert not torch.allclose(one, two, atol=.1)
+    assert not torch.allclose(stepped_twice, stepped_once, atol=.1)
 
 
 def test_checkpoints_load_in_transformers(zoo):
@@ -171,8 +172,8 @@ def test_checkpoints_load_in_transformers(zoo):
     assert llama.config.max_position_embeddings == CONTEXT
     assert llama.config.head_dim == 16
     for name in ('bos', 'eos', 'pad'):
-        wanted = getattr(tokenizer_in(folder), f'{name}_token_id')
-        assert getattr(llama.config, f'{name}_token_id') == wanted
+        token_id = getattr(tokenizer_in(folder), f'{name}_token_id')
+        assert getattr(llama.config, f'{name}_token_id') == token_id
 
 
 def test_it_learns(zoo):
@@ -202,9 +203,9 @@ def test_validation_loss_is_per_character(zoo):
         parameter.data.zero_()
     texts = [text.text for text in world.validation_texts()]
     plain = tokenizer(texts, add_special_tokens=False)['input_ids']
-    wanted = sum(map(len, plain)) * np.log(1024) / sum(map(len, texts))
-    found = zoo_training.validation_loss(llama, tokenizer)
-    assert found == pytest.approx(wanted, rel=1e-5)
+    expected = sum(map(len, plain)) * np.log(1024) / sum(map(len, texts))
+    loss = zoo_training.validation_loss(llama, tokenizer)
+    assert loss == pytest.approx(expected, rel=1e-5)
 
 
 def test_learning_rates_rise_and_fall(zoo, monkeypatch):
@@ -221,22 +222,20 @@ def test_learning_rates_rise_and_fall(zoo, monkeypatch):
     batches = [np.arange(12).reshape(2, 6)] * 10
     recipe = replace(RECIPE, warm_up_steps=4, matrix_lr=1.)
     assert len(list(zoo_training.training_steps(llama, batches, recipe))) == 10
-    wanted = [min(1, (i + 1) / 4) * (1 - i / 10) for i in range(10)]
-    for step, rate in zip(rates, wanted, strict=True):
+    expected = [min(1, (i + 1) / 4) * (1 - i / 10) for i in range(10)]
+    for step, rate in zip(rates, expected, strict=True):
         assert step == pytest.approx([rate] * 3)
 
 
 def test_same_seed_same_weights(zoo, tmp_path):
-    found = {}
-    for seed, wanted in ((0, True), (1, False)):
+    for seed, is_same in ((0, True), (1, False)):
         recipe = replace(RECIPE, seed=seed)
         folder = tmp_path / str(seed)
         zoo_training.make_tokenizer(folder, 'a', RECIPE)
         zoo_training.train_model(folder, 'a-xs', recipe)
-        found[seed] = all(
+        assert is_same == all(
             torch.equal(weights(zoo[0])[name], tensor)
             for name, tensor in weights(folder).items())
-        assert found[seed] == wanted
 
 
 def test_a_new_model_follows_from_its_seed_alone(zoo):

@@ -1,11 +1,12 @@
-"""Dumps of small models, and where runs and folders hold them."""
-from collections.abc import Sequence
+"""Dumps of small models in memory, in runs and in folders."""
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import DumpInfo, TokenLossDump, write_dump
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
@@ -13,7 +14,7 @@ OTHER_TEXTS = TextSet((Text('a', 'two', 'x'), Text('b', 'five', 'y')))
 
 
 def dump(model: str, loss: float, texts: TextSet = TEXTS) -> TokenLossDump:
-    """One token per text, all of one loss, texts in reverse order."""
+    """One token of the same loss per text, texts in reverse order."""
     info = DumpInfo(texts.fingerprint, model, 't', 'none', 'float32', 0, 0, {})
     return TokenLossDump(
         info,
@@ -25,22 +26,23 @@ def dump(model: str, loss: float, texts: TextSet = TEXTS) -> TokenLossDump:
                 sha256=text.sha256) for text in reversed(texts.texts)))
 
 
-def losses_in(dumps: dict[str, TokenLossDump]) -> dict[str, float]:
-    """What `dump` was given, by model."""
-    return {model: one.texts[0].losses[0] for model, one in dumps.items()}
+def losses_in(dumps: Mapping[str, TokenLossDump]) -> dict[str, float]:
+    """The loss that `dump` was given, by model."""
+    return {model: dumps[model].texts[0].losses[0] for model in dumps}
 
 
 def write_run(folder: Path,
               losses: dict[str, float],
-              scores: Sequence[tuple[str, Sequence[str]]] = (),
+              accuracies: Sequence[tuple[str, Sequence[str]]] = (),
               texts: TextSet = TEXTS) -> Path:
-    """An OpenCompass run: dumps of models, and a summary of scores.
+    """An OpenCompass run: dumps of models, and a summary of accuracies.
 
     Args:
-        folder (Path): To create.
+        folder (Path): The run to create.
         losses (dict[str, float]): By model.
-        scores (Sequence): Benchmarks with the models' scores in percent.
-        texts (TextSet): What was scored.
+        accuracies (Sequence): Benchmarks with the accuracies of the models
+            in percent.
+        texts (TextSet): The validation set.
     """
     for model, loss in losses.items():
         path = folder / 'predictions' / model
@@ -50,7 +52,8 @@ def write_run(folder: Path,
     (folder / 'summary').mkdir(parents=True)
     lines = [','.join(['dataset,version,metric,mode', *losses])]
     lines += [
-        ','.join([f'{name},1f,accuracy,gen', *cells]) for name, cells in scores
+        ','.join([f'{name},1f,accuracy,gen', *cells])
+        for name, cells in accuracies
     ]
     (folder / 'summary/summary_1.csv').write_text('\n'.join(lines))
     return folder

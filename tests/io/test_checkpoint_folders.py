@@ -1,4 +1,4 @@
-"""Names that trainers give, and those that say too little."""
+"""Folders with names that trainers give, and folders without a step."""
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -17,11 +17,11 @@ def test_styles(tmp_path, style):
     steps = (1000, 200, 30000)
     make(tmp_path, *(f'mix{r}/{style.format(s)}' for r in '21' for s in steps))
     (tmp_path / 'mix1' / 'log-5').touch()
-    found = checkpoint_folders(str(tmp_path / '*' / '*'))
-    assert list(found) == [
+    folders = checkpoint_folders(str(tmp_path / '*' / '*'))
+    assert list(folders) == [
         f'mix{r}@{step}' for r in '12' for step in sorted(steps)
     ]
-    assert found['mix2@200'] == tmp_path / 'mix2' / style.format(200)
+    assert folders['mix2@200'] == tmp_path / 'mix2' / style.format(200)
 
 
 def test_relative_patterns_give_absolute_paths(tmp_path, monkeypatch):
@@ -36,11 +36,11 @@ def test_several_folders_name_the_run(tmp_path):
     make(tmp_path, 'a/l/10', 'b/l/10')
     with pytest.raises(InputError, match="l@10.*a/l/10.*b/l/10.*levels=2"):
         checkpoint_folders(str(tmp_path / '*/*/*'))
-    found = checkpoint_folders(str(tmp_path / '*/*/*'), levels=2)
-    assert list(found) == ['a-l@10', 'b-l@10']
+    folders = checkpoint_folders(str(tmp_path / '*/*/*'), levels=2)
+    assert list(folders) == ['a-l@10', 'b-l@10']
 
 
-def test_one_step_twice(tmp_path):
+def test_a_step_that_occurs_twice(tmp_path):
     make(tmp_path, 'a/step10', 'a/iter_0010')
     with pytest.raises(InputError, match='a@10'):
         checkpoint_folders(str(tmp_path / '*/*'))
@@ -48,7 +48,7 @@ def test_one_step_twice(tmp_path):
 
 def test_nothing_matches(tmp_path):
     (tmp_path / 'step5').touch()
-    with pytest.raises(InputError, match='none that matches'):
+    with pytest.raises(InputError, match='a folder that matches, found none'):
         checkpoint_folders(str(tmp_path / 'step*'))
 
 

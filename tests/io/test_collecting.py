@@ -1,13 +1,14 @@
-"""Losses and scores from runs, files and tables."""
+"""Losses and accuracies from runs, files and tables."""
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.collecting import (PAPER, collect, dumps_of_files,
-                                      dumps_of_runs, named_benchmarks,
-                                      scores_of_runs, scores_of_table)
+from csv_plugin.io.collecting import (PAPER, accuracies_of_runs,
+                                      accuracies_of_table, collect,
+                                      dumps_of_files, dumps_of_runs,
+                                      named_benchmarks)
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.paper import paper_scores
+from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
 from tests.io.dump_files import (OTHER_TEXTS, TEXTS, losses_in, write_dumps,
                                  write_run)
@@ -41,20 +42,20 @@ def table(tmp_path):
 
 
 def test_the_last_run_with_a_dump_counts(runs):
-    seen = []
-    found = dumps_of_runs(runs, MODELS, FINGERPRINT,
-                          lambda models: seen.extend(models) or models)
-    assert losses_in(found) == {'m@1': 4., 'm@2': 2., 'n': 3.}
-    assert list(found) == seen == list(MODELS)
+    wrapped = []
+    dumps = dumps_of_runs(runs, MODELS, FINGERPRINT,
+                          lambda models: wrapped.extend(models) or models)
+    assert losses_in(dumps) == {'m@1': 4., 'm@2': 2., 'n': 3.}
+    assert list(dumps) == wrapped == list(MODELS)
 
 
 def test_all_models_without_losses_are_named_in_one_line(runs):
     with pytest.raises(InputError) as error:
         dumps_of_runs(runs, ('o', *MODELS, 'p'), FINGERPRINT)
     line = str(error.value)
-    assert 'found none of o, p (first: ' in line
+    assert 'found none of o, p (the first error: ' in line
     assert '\n' not in line
-    # Of the first it says what each run has.
+    # The error of the first model says what each run has.
     assert 'run1: ' in line and 'run2: ' in line and 'm@1' not in line
 
 
@@ -67,39 +68,40 @@ def test_runs_on_other_texts_do_not_count(tmp_path, runs):
     """Two validation sets in the runs of one training."""
     write_run(tmp_path / 'run3', {'n': 9., 'o': 9.}, texts=OTHER_TEXTS)
     runs.append(tmp_path / 'run3')
-    found = dumps_of_runs(runs, MODELS, FINGERPRINT)
-    assert losses_in(found)['n'] == 3.
+    dumps = dumps_of_runs(runs, MODELS, FINGERPRINT)
+    assert losses_in(dumps)['n'] == 3.
     with pytest.raises(InputError) as error:
         dumps_of_runs(runs, (*MODELS, 'o'), FINGERPRINT)
     assert OTHER_TEXTS.fingerprint[:12] in str(error.value)
     assert FINGERPRINT[:12] in str(error.value)
 
 
-def test_files_are_those_of_their_names(tmp_path):
+def test_files_are_named_after_their_models(tmp_path):
     paths = write_dumps(tmp_path, {'n': 1., 'm@1': 2., 'q': 3.})
-    seen = []
-    found = dumps_of_files(paths, ['m@1', 'n'], FINGERPRINT,
-                           lambda models: seen.extend(models) or models)
-    assert losses_in(found) == {'m@1': 2., 'n': 1.}
-    assert list(found) == seen == ['m@1', 'n']
+    wrapped = []
+    dumps = dumps_of_files(paths, ['m@1', 'n'], FINGERPRINT,
+                           lambda models: wrapped.extend(models) or models)
+    assert losses_in(dumps) == {'m@1': 2., 'n': 1.}
+    assert list(dumps) == wrapped == ['m@1', 'n']
 
 
-def test_files_that_lack_or_are_on_other_texts_are_named(tmp_path):
+def test_models_whose_files_are_missing_or_on_other_texts_are_named(tmp_path):
     paths = write_dumps(tmp_path, {'n': 1.})
     paths += write_dumps(tmp_path, {'o': 1.}, OTHER_TEXTS)
     with pytest.raises(InputError) as error:
         dumps_of_files(paths, ['n', 'o', 'p'], FINGERPRINT)
     line = str(error.value)
-    assert 'none of o, p (first: ' in line and '\n' not in line
-    assert (f'expected losses on the texts {FINGERPRINT[:12]}, found those on '
-            f'{OTHER_TEXTS.fingerprint[:12]}') in line
+    assert 'none of o, p (the first error: ' in line and '\n' not in line
+    assert (
+        f'expected losses on the texts {FINGERPRINT[:12]}, found losses on '
+        f'the texts {OTHER_TEXTS.fingerprint[:12]}') in line
     with pytest.raises(InputError, match='expected a file p.parquet'):
         dumps_of_files(paths, ['p', 'o'], FINGERPRINT)
 
 
-def test_the_last_score_counts(runs):
-    found = scores_of_runs(runs, MODELS, ['quiz', 'exam'])
-    assert found == {
+def test_the_last_accuracy_counts(runs):
+    accuracies = accuracies_of_runs(runs, MODELS, ['quiz', 'exam'])
+    assert accuracies == {
         'm@1': {
             'exam': 1.,
             'quiz': .1
@@ -111,8 +113,8 @@ def test_the_last_score_counts(runs):
             'exam': .75
         }
     }
-    # Models of the runs that nobody asked for are left out.
-    assert scores_of_runs(runs[:1], ['m@2'], ['exam']) == {
+    # Other models of the runs are left out.
+    assert accuracies_of_runs(runs[:1], ['m@2'], ['exam']) == {
         'm@2': {'exam': .5}}  # yapf: disable
 
 
@@ -120,16 +122,16 @@ def test_benchmarks_that_no_model_was_run_on_are_named(runs, table):
     expected = 'found none on typo, other'
     names = ['exam', 'typo', 'quiz', 'other']
     with pytest.raises(InputError, match=f'^runs: .*{expected}'):
-        scores_of_runs(runs, MODELS, names)
+        accuracies_of_runs(runs, MODELS, names)
     with pytest.raises(InputError, match=f'scores.csv: .*{expected}'):
-        scores_of_table(table, MODELS, names)
-    # Nor is it enough that others were.
+        accuracies_of_table(table, MODELS, names)
+    # Only the given models count.
     with pytest.raises(InputError, match='found none on quiz'):
-        scores_of_table(table, ['m@1', 'm@2'], ['exam', 'quiz'])
+        accuracies_of_table(table, ['m@1', 'm@2'], ['exam', 'quiz'])
 
 
-def test_a_table_gives_the_scores_that_are_asked_for(table):
-    assert scores_of_table(table, MODELS, ['exam']) == {
+def test_a_table_gives_the_accuracies_that_are_asked_for(table):
+    assert accuracies_of_table(table, MODELS, ['exam']) == {
         'n': {
             'exam': .25
         },
@@ -141,53 +143,53 @@ def test_a_table_gives_the_scores_that_are_asked_for(table):
 
 
 def test_the_paper_is_a_table_too():
-    found = scores_of_table(PAPER, ['Qwen2-72B', 'mine'], ['gsm8k', 'mmlu'])
-    known = paper_scores().select(['Qwen2-72B'])
-    assert found == {
+    accuracies = accuracies_of_table(PAPER, ['Qwen2-72B', 'mine'],
+                                     ['gsm8k', 'mmlu'])
+    table = paper_accuracies().select(['Qwen2-72B'])
+    assert accuracies == {
         'Qwen2-72B': {
-            name: known.column(name)[0]
+            name: table.column(name)[0]
             for name in ('gsm8k', 'mmlu')
         }
     }
-    assert found['Qwen2-72B']['gsm8k'] == .8954
+    assert accuracies['Qwen2-72B']['gsm8k'] == .8954
     with pytest.raises(InputError, match='paper: .*none on exam'):
-        scores_of_table(PAPER, ['Qwen2-72B'], ['exam'])
+        accuracies_of_table(PAPER, ['Qwen2-72B'], ['exam'])
 
 
-def scores_in(folder):
+def accuracies_in(folder):
     return read_collection(folder).accuracies.column('exam').tolist()
 
 
 def test_runs_become_a_collection(tmp_path, runs):
-    seen = []
+    wrapped = []
     collect(
         tmp_path / 'new/collection',
         TEXTS,
         INFO,
         EXAM,
         runs,
-        progress=lambda models: seen.extend(models) or models)
-    found = read_collection(tmp_path / 'new/collection')
-    assert seen == list(found.losses) == list(MODELS)
-    assert scores_in(tmp_path / 'new/collection') == [1., .5, .75]
-    assert [texts[0].losses[0]
-            for texts in found.losses.values()] == [4., 2., 3.]
+        progress=lambda models: wrapped.extend(models) or models)
+    collection = read_collection(tmp_path / 'new/collection')
+    assert wrapped == list(collection.losses) == list(MODELS)
+    assert accuracies_in(tmp_path / 'new/collection') == [1., .5, .75]
+    assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
 
 
 def test_files_and_a_table_become_a_collection(tmp_path, table):
     paths = write_dumps(tmp_path, dict.fromkeys(MODELS, 1.))
     collect(tmp_path / 'new', TEXTS, INFO, EXAM, dumps=paths, scores=table)
     np.testing.assert_array_equal(
-        scores_in(tmp_path / 'new'), [.75, np.nan, .25])
+        accuracies_in(tmp_path / 'new'), [.75, np.nan, .25])
 
 
 def test_a_table_counts_more_than_the_summaries_of_runs(tmp_path, runs, table):
     collect(tmp_path / 'new', TEXTS, INFO, EXAM, runs, scores=table)
     np.testing.assert_array_equal(
-        scores_in(tmp_path / 'new'), [.75, np.nan, .25])
+        accuracies_in(tmp_path / 'new'), [.75, np.nan, .25])
 
 
-def test_what_is_missing_is_told_before_anything_is_written(
+def test_missing_input_is_an_error_before_anything_is_written(
         tmp_path, runs, table):
     new = tmp_path / 'new'
     quiz = {'typo': EXAM['exam']}
@@ -197,7 +199,7 @@ def test_what_is_missing_is_told_before_anything_is_written(
         ('none on typo', dict(benchmarks=quiz, runs=runs)),
         ('none of m@1, m@2', dict(
             benchmarks=EXAM, dumps=paths, scores=table)),
-        ('a table of scores beside them, found none',
+        ('a table of accuracies beside them, found none',
          dict(benchmarks=EXAM, dumps=paths)),
     ):  # yapf: disable
         with pytest.raises(InputError, match=message):
@@ -206,15 +208,15 @@ def test_what_is_missing_is_told_before_anything_is_written(
 
 
 def test_benchmarks_by_name_or_table(tmp_path):
-    found = named_benchmarks(['gsm8k', 'mine'], {'mine': .5})
-    assert list(found) == ['gsm8k', 'mine']
-    assert (found['gsm8k'].n_items, found['mine'].chance) == (1319, .5)
+    benchmarks = named_benchmarks(['gsm8k', 'mine'], {'mine': .5})
+    assert list(benchmarks) == ['gsm8k', 'mine']
+    assert benchmarks['gsm8k'].n_items == 1319
+    assert benchmarks['mine'].chance == .5
     with pytest.raises(InputError, match='--chance mine=0.25'):
         named_benchmarks(['gsm8k', 'mine'], {})
     path = tmp_path / 'b.csv'
     path.write_text('benchmark,chance,n_items,main\nmmlu,0.2,7,0\nmine,0.1,,')
-    found = named_benchmarks([str(path)], {})
-    assert found == {
+    assert named_benchmarks([str(path)], {}) == {
         'mmlu': BenchmarkInfo(.2, 7, False, ''),
         'mine': BenchmarkInfo(.1, 0, True, '')
     }
@@ -223,8 +225,8 @@ def test_benchmarks_by_name_or_table(tmp_path):
 def test_chance_levels_beside_a_table_change_nothing_else(tmp_path):
     path = tmp_path / 'b.csv'
     path.write_text('benchmark,chance,n_items,main\nmmlu,0.2,7,0\nmine,0,9,1')
-    found = named_benchmarks([str(path)], {'mmlu': .3, 'mine': .5})
-    assert found == {
+    levels = {'mmlu': .3, 'mine': .5}
+    assert named_benchmarks([str(path)], levels) == {
         'mmlu': BenchmarkInfo(.3, 7, False, ''),
         'mine': BenchmarkInfo(.5, 9, True, '')
     }
@@ -234,11 +236,11 @@ def test_chance_levels_beside_a_table_change_nothing_else(tmp_path):
         named_benchmarks([str(path)], {'mine': 1.})
 
 
-def test_a_run_without_a_summary_says_nothing_about_scores(runs):
-    """Unless there is no other."""
+def test_runs_without_a_summary_are_skipped(runs):
+    """But at least one run must have a summary."""
     for path in (runs[1] / 'summary').iterdir():
         path.unlink()
-    assert scores_of_runs(runs, MODELS, ['exam']) == {
+    assert accuracies_of_runs(runs, MODELS, ['exam']) == {
         'm@1': {
             'exam': .25
         },
@@ -248,17 +250,17 @@ def test_a_run_without_a_summary_says_nothing_about_scores(runs):
         'n': {}
     }
     with pytest.raises(InputError, match='a run with a summary'):
-        scores_of_runs(runs[1:], MODELS, ['exam'])
+        accuracies_of_runs(runs[1:], MODELS, ['exam'])
 
 
-def test_other_names_of_models_are_told_as_such(runs, table):
-    with pytest.raises(InputError, match="such as 'o', found those of m@1, m"):
-        scores_of_runs(runs, ('o', 'p'), ['exam'])
+def test_other_names_of_models_are_an_error_of_their_own(runs, table):
+    with pytest.raises(InputError, match="such as 'o', found models m@1, m"):
+        accuracies_of_runs(runs, ('o', 'p'), ['exam'])
     with pytest.raises(InputError, match='Use the same names in all tables'):
-        scores_of_table(table, ('o', ), ['exam'])
+        accuracies_of_table(table, ('o', ), ['exam'])
 
 
-def test_two_files_of_one_name_are_refused(tmp_path):
+def test_two_files_of_the_same_name_are_refused(tmp_path):
     for folder in ('a', 'b'):
         (tmp_path / folder).mkdir()
         write_dumps(tmp_path / folder, {'n': 1.})

@@ -1,4 +1,4 @@
-"""Folders of dumps and scores."""
+"""Collections: folders of dumps and accuracies."""
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +9,8 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
 from csv_plugin.io.text_sets import write_texts
-from tests.io.dump_files import OTHER_TEXTS, TEXTS, dump, write_dumps
+from tests.io.dump_files import (OTHER_TEXTS, TEXTS, dump, losses_in,
+                                 write_dumps)
 
 MODELS = {'m@1': 'train', 'm@2': 'validation', 'n': 'test'}
 
@@ -30,30 +31,30 @@ def write_folder(folder, scores='model,exam\nm@1,0.5\nn,0.75\n', split=True):
 
 def test_everything_is_joined_by_model(tmp_path):
     write_folder(tmp_path)
-    seen = []
-    found = read_collection(tmp_path, lambda models: seen.extend(models) or
-                            models)  # yapf: disable
-    assert seen == list(MODELS)
-    assert found.texts.fingerprint == TEXTS.fingerprint
-    assert [t.text_id for t in found.losses['n']] == ['a', 'b']
-    assert [losses[0].losses[0]
-            for losses in found.losses.values()] == [.5, 1.5, 2.5]
-    assert found.accuracies.models == tuple(MODELS)
+    wrapped = []
+    collection = read_collection(
+        tmp_path, lambda models: wrapped.extend(models) or models)
+    assert wrapped == list(MODELS)
+    assert collection.texts.fingerprint == TEXTS.fingerprint
+    assert [text.text_id for text in collection.losses['n'].texts
+            ] == ['a', 'b']  # yapf: disable
+    assert losses_in(collection.losses) == {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
+    assert collection.accuracies.models == tuple(MODELS)
     np.testing.assert_array_equal(
-        found.accuracies.column('exam'), [.5, np.nan, .75])
-    assert found.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
-    assert found.models_in('train', 'test') == ('m@1', 'n')
-    assert list(found.losses_of(['n', 'm@1'])) == ['n', 'm@1']
+        collection.accuracies.column('exam'), [.5, np.nan, .75])
+    assert collection.families == {'m@1': 'm', 'm@2': 'm', 'n': 'n'}
+    assert collection.models_in('train', 'test') == ('m@1', 'n')
+    assert list(collection.losses.select(['n', 'm@1'])) == ['n', 'm@1']
 
 
-def test_on_some_texts(tmp_path):
+def test_select_texts(tmp_path):
     write_folder(tmp_path)
-    part = read_collection(tmp_path).on(TextSet(TEXTS.texts[1:]))
+    part = read_collection(tmp_path).select_texts(TextSet(TEXTS.texts[1:]))
     assert part.texts.ids == ('b', )
-    assert [t.text_id for t in part.losses['m@1']] == ['b']
+    assert [text.text_id for text in part.losses['m@1'].texts] == ['b']
 
 
-def test_coverage_tells_who_has_no_score(tmp_path):
+def test_coverage_names_models_without_accuracy(tmp_path):
     write_folder(
         tmp_path, scores='model,exam,quiz\nm@1,0.5,\nm@2,,\nn,0.75,1\n')
     with (tmp_path / 'benchmarks.csv').open('a') as file:
@@ -71,17 +72,19 @@ def test_coverage_tells_who_has_no_score(tmp_path):
         ['n'])[1:] == ['exam: 3 scores, 1 of them to fit to']
 
 
-def test_what_is_fitted_to_by_default(tmp_path):
+def test_models_to_fit_by_default(tmp_path):
     write_folder(tmp_path)
     collection = read_collection(tmp_path)
-    splits = {m: known.split for m, known in collection.info.items()}
+    splits = {m: info.split for m, info in collection.info.items()}
     assert set(splits.values()) == {'test', 'train', 'validation'}
     assert collection.models_to_fit() == tuple(m for m in splits
                                                if splits[m] != 'test')
     assert collection.models_to_fit(['test']) == tuple(m for m in splits
                                                        if splits[m] == 'test')
-    info = {m: replace(known, split='') for m, known in
-            collection.info.items()}  # yapf: disable
+    info = {
+        model: replace(info, split='')
+        for model, info in collection.info.items()
+    }
     with pytest.raises(InputError, match='no split'):
         replace(collection, info=info).models_to_fit()
 
@@ -94,7 +97,7 @@ def test_benchmarks_that_means_leave_out(tmp_path):
     assert read_collection(tmp_path).side == ('exam', )
 
 
-def test_what_does_not_fit_is_refused(tmp_path):
+def test_files_that_contradict_each_other_are_refused(tmp_path):
     write_folder(tmp_path, scores='model,exam\nstranger,0.5\n')
     with pytest.raises(InputError, match="models.csv, found 'stranger'"):
         read_collection(tmp_path)
@@ -119,10 +122,10 @@ def test_losses_on_other_texts_are_refused(tmp_path):
 
 def test_models_without_splits_have_no_split_to_name(tmp_path):
     write_folder(tmp_path, split=False)
-    found = read_collection(tmp_path)
-    assert {known.split for known in found.info.values()} == {''}
+    collection = read_collection(tmp_path)
+    assert {info.split for info in collection.info.values()} == {''}
     with pytest.raises(InputError, match="in split 'train', found no split"):
-        found.models_in('train')
+        collection.models_in('train')
 
 
 INFO = {
@@ -142,23 +145,22 @@ def write(folder):
     write_collection(folder, TEXTS, dumps, INFO, SCORES, BENCHMARKS)
 
 
-def test_what_is_written_is_read_back(tmp_path):
+def test_written_collections_are_read_back(tmp_path):
     write(tmp_path / 'new/collection')
-    found = read_collection(tmp_path / 'new/collection')
-    assert found.texts == TEXTS
-    assert repr(found.info) == repr(INFO)
-    assert [texts[0].losses[0]
-            for texts in found.losses.values()] == [.5, 1.5, 2.5]
-    known = found.accuracies
-    assert known.benchmarks == tuple(BENCHMARKS)
-    # Models that were not run have a row of their own: nothing is lost.
+    collection = read_collection(tmp_path / 'new/collection')
+    assert collection.texts == TEXTS
+    assert repr(collection.info) == repr(INFO)
+    assert losses_in(collection.losses) == {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
+    table = collection.accuracies
+    assert table.benchmarks == tuple(BENCHMARKS)
+    # Models that were not run have a row too.
     np.testing.assert_array_equal(
-        known.values, [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]])
-    np.testing.assert_array_equal(known.chance, [.25, 0])
-    np.testing.assert_array_equal(known.n_items, [40, 0])
+        table.values, [[1 / 3, np.nan], [np.nan, np.nan], [.75, 0]])
+    np.testing.assert_array_equal(table.chance, [.25, 0])
+    np.testing.assert_array_equal(table.n_items, [40, 0])
 
 
-def test_what_was_there_is_replaced(tmp_path):
+def test_earlier_files_are_replaced(tmp_path):
     write(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     write_folder(tmp_path)

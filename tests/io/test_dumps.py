@@ -1,7 +1,6 @@
-"""Token-loss dumps: round trip, damaged files, merging of shards."""
+"""Token-loss dumps on disk: round trip, layout, damaged files."""
 import dataclasses
 import json
-import random
 import re
 
 import numpy as np
@@ -9,118 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import (DumpInfo, TokenLossDump, load_loss_table,
-                                 merge_dumps, read_dump, write_dump)
-from tests.core import strategies
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import Text
+from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
+from tests.core.loss_dumps import (INFO, LOSSES, NAN, SPANS, TEXTS,
+                                   assert_same, bare, dump, dumps, row, whole)
 
-NAN = float('nan')
 KEY = b'csv_plugin.dump'
-TEXTS = TextSet((Text('zh', '猫'), Text('en', 'a cat'), Text('empty', '')))
-WORDS = {'zh': ['猫'], 'en': ['a', ' cat'], 'empty': []}
-SPANS = [
-    TokenSpans.from_token_bytes(
-        [word.encode() for word in WORDS[text.text_id]], text.text)
-    for text in TEXTS
-]
-INFO = DumpInfo(TEXTS.fingerprint, 'org/模型', 'org/tok', 'bos 1', 'bfloat16',
-                4096, 2048, {
-                    'torch': '2.1',
-                    'numpy': '1.26'
-                })
 LONG = TokenSpans([0, 0], [0, 2**31], 2**31)
-LOSSES = {'zh': [2.5], 'en': [NAN, 0.125], 'empty': []}
-
-
-def row(name, **changes):
-    """Losses on one of the texts, with everything that can be recorded."""
-    index = TEXTS.ids.index(name)
-    text = TEXTS.texts[index]
-    losses = LOSSES[name]
-    fields = dict(
-        text_id=name,
-        losses=losses,
-        spans=SPANS[index],
-        n_chars=len(text.text),
-        token_ids=[5, 2**31 - 1][:len(losses)],
-        entropy=losses,
-        rank=[-1 if np.isnan(loss) else 7 for loss in losses],
-        sha256=text.sha256)
-    return TokenLosses(**{**fields, **changes})
-
-
-def bare(name, **changes):
-    """Losses on one of the texts, with nothing else recorded."""
-    nothing = dict(token_ids=None, entropy=None, rank=None)
-    return row(name, **{**nothing, **changes})
-
-
-def dump(*texts, **changes):
-    return TokenLossDump(dataclasses.replace(INFO, **changes), texts)
-
-
-def whole(**changes):
-    return dump(*map(row, TEXTS.ids), **changes)
-
-
-def contents(text):
-    """All fields of one row, comparable."""
-    return {
-        field.name: value.tobytes() if isinstance(value, np.ndarray) else value
-        for field in dataclasses.fields(text)
-        for value in [getattr(text, field.name)]
-    }
-
-
-def assert_same(found, expected):
-    assert found.info == expected.info
-    assert list(map(contents,
-                    found.texts)) == list(map(contents, expected.texts))
-
-
-def nats(low):
-    return st.floats(low, 2.0**100, width=32)
-
-
-@st.composite
-def rows(draw, text_id, optional):
-    """Losses on any text; numbers that float32 can hold."""
-    text = Text(text_id, draw(strategies.texts))
-    spans = draw(strategies.any_spans(len(text.text.encode())))
-    n = len(spans)
-    scored = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-
-    def tokens(values, unscored):
-        drawn = draw(st.lists(values, min_size=n, max_size=n))
-        return [v if known else unscored for v, known in zip(drawn, scored)]
-
-    counts = st.integers(0, 2**31 - 1)
-    fields = {'losses': tokens(nats(-2.0**100), NAN)}
-    if 'token_ids' in optional:
-        ids = draw(st.lists(counts, min_size=n, max_size=n))
-        fields['token_ids'] = ids
-    if 'entropy' in optional:
-        fields['entropy'] = tokens(nats(0), NAN)
-    if 'rank' in optional:
-        fields['rank'] = tokens(counts, -1)
-    return TokenLosses(
-        text_id,
-        spans=spans,
-        n_chars=len(text.text),
-        sha256=text.sha256,
-        **fields)
-
-
-@st.composite
-def dumps(draw):
-    ids = draw(st.lists(strategies.texts, max_size=4, unique=True))
-    optional = draw(st.sets(st.sampled_from(['token_ids', 'entropy', 'rank'])))
-    return dump(*[draw(rows(text_id, optional)) for text_id in ids])
 
 
 @given(dumps())
@@ -201,44 +100,6 @@ def test_equal_dumps_make_equal_files_with_zstd(tmp_path):
     group = pq.ParquetFile(paths[0]).metadata.row_group(0)
     assert {group.column(i).compression
             for i in range(group.num_columns)} == {'ZSTD'}
-
-
-def test_versions_are_kept_as_they_were():
-    versions = {'torch': '2.1'}
-    info = dataclasses.replace(INFO, versions=versions)
-    versions['torch'] = '3'
-    assert info.versions == {'torch': '2.1'}
-
-
-@pytest.mark.parametrize('changes, message', [
-    (dict(model=None), 'DumpInfo.model: expected a text, found None'),
-    (dict(fingerprint=b'f'), "DumpInfo.fingerprint: .* found b'f'"),
-    (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),
-    (dict(stride=-1), 'DumpInfo.stride: .* 0 or more, found -1'),
-    (dict(context=1.0), 'DumpInfo.context: .* found 1.0'),
-    (dict(context=True), 'DumpInfo.context: .* found True'),
-    (dict(versions='2.1'), "DumpInfo.versions: expected texts by name, .*'2"),
-    (dict(versions={'torch': 2}), r"DumpInfo.versions: .* found {'torch': 2}"),
-    (dict(versions={2: 'torch'}), r"DumpInfo.versions: .* found {2: 'torch'}"),
-])
-def test_bad_infos_are_refused(changes, message):
-    with pytest.raises(InputError, match=message):
-        dataclasses.replace(INFO, **changes)
-
-
-@pytest.mark.parametrize('texts, message', [
-    ([row('zh'), row('en'), row('zh')], "every text once, found 'zh' twice"),
-    ([row('zh'), row('en', sha256='')], "text 'en': expected the sha256"),
-    ([row('zh', text_id='\ud800')], 'text id .*U.D800'),
-    ([row('zh'), row('en', rank=None)
-      ], "text 'en': expected rank as of 'zh', recorded, found none"),
-    ([row('zh', entropy=None), row('en')],
-     "text 'en': expected entropy as of 'zh', not recorded, found recorded"),
-    ([bare('zh'), bare('en', token_ids=[0, 1])], "text 'en': .* token_ids"),
-])
-def test_bad_dumps_are_refused(texts, message):
-    with pytest.raises(InputError, match=f"dump of 'org/模型'.*{message}"):
-        dump(*texts)
 
 
 @pytest.mark.parametrize('changes, message', [
@@ -452,139 +313,19 @@ def test_other_columns_and_row_groups_are_read(path):
     assert_same(read_dump(path), read_dump(path.with_name('b')))
 
 
-@st.composite
-def sharded(draw):
-    """A dump sorted by text id, and shards that cover and overlap it."""
-    drawn = draw(dumps())
-    texts = sorted(drawn.texts, key=lambda text: text.text_id)
-    parts = draw(
-        st.lists(
-            st.sets(st.sampled_from(range(len(texts))))
-            if texts else st.just(set()),
-            min_size=1,
-            max_size=4))
-    parts.append(set(range(len(texts))).difference(*parts))
-    shards = [
-        dump(*draw(st.permutations([texts[i] for i in sorted(part)])))
-        for part in parts
-    ]
-    return dump(*texts), shards, draw(st.permutations(shards))
-
-
-@given(sharded())
-@settings(deadline=None)
-def test_merging_is_order_free_and_idempotent(case):
-    expected, shards, shuffled = case
-    assert_same(merge_dumps(shards), expected)
-    assert_same(merge_dumps(shuffled), expected)
-    assert_same(merge_dumps(shards + shards), expected)
-    assert_same(merge_dumps([merge_dumps(shards), *shards]), expected)
-
-
-def test_merged_texts_stand_in_the_order_of_the_set():
-    shards = [dump(row(text_id)) for text_id in TEXTS.ids]
-    random.Random(0).shuffle(shards)
-    assert_same(merge_dumps(iter(shards), TEXTS), whole())
-
-
-def test_an_unscored_token_is_the_same_in_every_shard():
-    other_nan = -np.array([NAN, -0.125])
-    shards = [dump(row('en')), dump(row('en', losses=other_nan))]
-    bits = {shard.texts[0].losses.tobytes() for shard in shards}
-    assert len(bits) == 2
-    assert len(merge_dumps(shards).texts) == 1
-
-
-@pytest.mark.parametrize('changes', [
-    dict(losses=[NAN, np.nextafter(0.125, 1)]),
-    dict(losses=[0.125, 0.125], entropy=[0.125, 0.125], rank=[7, 7]),
-    dict(entropy=[NAN, 0.2]),
-    dict(rank=[-1, 8]),
-    dict(token_ids=[5, 6]),
-    dict(token_ids=None, rank=None, entropy=None),
-    dict(spans=TokenSpans([0, 2], [2, 5], 5)),
-    dict(n_chars=4),
-    dict(sha256='0' * 64),
-])
-@pytest.mark.parametrize('backward', [False, True])
-def test_contradictory_texts_are_refused(changes, backward):
-    shards = [dump(row('en')), dump(row('en', **changes)), dump(row('zh'))]
-    message = "'org/模型': .* found different ones on 'en'. Remove"
-    with pytest.raises(InputError, match=message):
-        merge_dumps(shards[::-1] if backward else shards)
-
-
-def test_zeros_of_either_sign_are_not_the_same_bits():
-    shards = [dump(row('zh', losses=[zero])) for zero in (0.0, -0.0)]
-    with pytest.raises(InputError, match="different ones on 'zh'"):
-        merge_dumps(shards)
-
-
-@pytest.mark.parametrize('changes', [
-    dict(fingerprint='0' * 64),
-    dict(model='other'),
-    dict(tokenizer='other'),
-    dict(prefix='none'),
-    dict(dtype='float16'),
-    dict(context=0),
-    dict(stride=1),
-    dict(versions={'torch': '2.2'}),
-])
-def test_shards_of_different_origin_are_refused(changes):
-    (name, value), = changes.items()
-    found = f'{getattr(INFO, name)!r} and {value!r}'
-    shards = [dump(row('zh')), dump(row('en')), dump(row('empty'), **changes)]
-    message = f"'org/模型': expected one {name}, found {re.escape(found)}"
-    with pytest.raises(InputError, match=message):
-        merge_dumps(shards)
-
-
-def test_shards_with_other_records_are_refused():
-    with pytest.raises(InputError, match="'zh': expected token_ids as of"):
-        merge_dumps([dump(bare('zh')), dump(row('en'))])
-
-
-@pytest.mark.parametrize('texts, message', [
-    ([row('zh')], "none on 'empty', 'en'. Score"),
-    ([*map(row, TEXTS.ids),
-      row('en', text_id='b'),
-      row('en', text_id='a')], "on unknown texts, 'a', 'b'. Read"),
-    ([row('zh'), row('empty'),
-      row('en', sha256='0' * 64)], "an earlier wording of 'en'. Score"),
-])
-def test_texts_other_than_the_expected_are_refused(texts, message):
-    with pytest.raises(InputError, match=f"dump of 'org/模型': .*{message}"):
-        merge_dumps([dump(*texts)], TEXTS)
-
-
-def test_long_lists_of_text_ids_are_cut():
-    many = TextSet(Text(f't{i:02}', '') for i in range(11))
-    with pytest.raises(InputError, match="'t08', 't09' and 1 more. Score"):
-        merge_dumps([dump()], many)
-    ten = TextSet(many.texts[:10])
-    with pytest.raises(InputError, match="'t08', 't09'. Score"):
-        merge_dumps([dump()], ten)
-
-
-def test_another_fingerprint_is_refused_and_both_are_named():
-    backward = TextSet(TEXTS.texts[::-1])
-    message = f'{backward.fingerprint}, found .*{TEXTS.fingerprint}'
-    with pytest.raises(InputError, match=message):
-        merge_dumps([whole()], backward)
-
-
-def test_no_shard_is_refused():
-    with pytest.raises(InputError, match='at least one, found none'):
-        merge_dumps([], TEXTS)
-
-
-def test_loss_table_of_dumps(tmp_path):
-    paths = {'x': tmp_path / 'x.parquet', 'y': tmp_path / 'y.parquet'}
+def test_dumps_of_many_models(tmp_path):
+    paths = {'x': tmp_path / 'a.parquet', 'y': tmp_path / 'b.parquet'}
     write_dump(paths['x'], whole())
     chars = bare(
         'en', spans=TokenSpans(range(5), range(1, 6), 5), losses=[0.5] * 5)
     write_dump(paths['y'], dump(bare('empty'), chars, bare('zh')))
-    table = load_loss_table(paths, SPANS, TEXTS)
+    losses = read_dumps(paths, TEXTS)
+    assert (list(losses), losses.texts) == (['x', 'y'], TEXTS)
+    assert_same(losses['x'], whole())
+    assert [text.text_id for text in losses['y'].texts] == list(TEXTS.ids)
+    table = TargetTokens.of(TEXTS, SPANS).table(
+        {model: losses[model].texts
+         for model in losses})
     assert (table.models, table.text_ids) == (('x', 'y'), TEXTS.ids)
     assert table.fingerprint == TEXTS.fingerprint
     np.testing.assert_array_equal(table.losses,
@@ -593,4 +334,18 @@ def test_loss_table_of_dumps(tmp_path):
     write_dump(paths['y'], whole(fingerprint='0' * 64))
     with pytest.raises(
             InputError, match=f'{TEXTS.fingerprint}, .* {"0" * 64}'):
-        load_loss_table(paths, SPANS, TEXTS)
+        read_dumps(paths, TEXTS)
+
+
+def test_dumps_of_files_that_are_named_after_their_models(tmp_path):
+    paths = [tmp_path / 'm@2.parquet', tmp_path / 'm@1.parquet']
+    for path in paths:
+        write_dump(path, whole())
+    wrapped = []
+    losses = read_dumps(iter(paths), TEXTS, lambda models: wrapped.extend(
+        models) or models)  # yapf: disable
+    assert list(losses) == wrapped == ['m@2', 'm@1']
+    (tmp_path / 'more').mkdir()
+    paths.append(tmp_path / 'more' / 'm@1.parquet')
+    with pytest.raises(InputError, match="every name once, found 'm@1' twice"):
+        read_dumps(paths, TEXTS)

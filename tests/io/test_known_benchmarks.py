@@ -1,3 +1,4 @@
+"""The shipped table of benchmarks, and chance levels beside it."""
 import csv
 import json
 import re
@@ -22,11 +23,11 @@ FREE_ANSWERS = ('dyck_languages', 'multistep_arithmetic_two',
                 'object_counting', 'word_sorting')
 
 
-def test_the_papers_benchmarks() -> None:
-    known = known_benchmarks()
+def test_benchmarks_of_the_paper() -> None:
+    shipped = known_benchmarks()
     assert {
-        name: known[name].chance
-        for name in list(known)[:7]
+        name: shipped[name].chance
+        for name in list(shipped)[:7]
     } == {
         'mmlu': 0.25,
         'bbh': 0.266,
@@ -36,7 +37,7 @@ def test_the_papers_benchmarks() -> None:
         'ceval-test': 0.25,
         'cmmlu': 0.25
     }
-    assert all(info.main and info.kind for info in known.values())
+    assert all(info.main and info.kind for info in shipped.values())
 
 
 def test_chance_is_one_of_a_number_of_options() -> None:
@@ -47,9 +48,9 @@ def test_chance_is_one_of_a_number_of_options() -> None:
 
 
 def test_generated_answers_have_no_chance_level() -> None:
-    known = known_benchmarks()
+    shipped = known_benchmarks()
     for name in ('math', 'gsm-hard', 'openai_humaneval', 'mbpp', 'triviaqa'):
-        assert known[name].chance == 0
+        assert shipped[name].chance == 0
 
 
 def test_names_are_those_of_opencompass() -> None:
@@ -62,7 +63,7 @@ def test_names_are_those_of_opencompass() -> None:
         for folder in ('datasets', 'summarizers/groups')
         for path in (configs / folder).rglob('*.py'))
     names = set(re.findall(r"(?:abbr=|'name': )'([^']+)'", text))
-    # Named in a loop over its parts.
+    # Its configuration composes the name in a loop.
     assert "abbr='GPQA_' + split" in text and "'diamond'" in text
     assert set(NAMES) - {'GPQA_diamond'} <= names
 
@@ -118,15 +119,15 @@ def test_items_of_gsm8k() -> None:
 def test_given_levels_come_before_known_ones(names, chance) -> None:
     names = [*names, *(name for name in chance if name not in names)]
     infos = benchmark_infos(names, chance)
-    known = known_benchmarks()
+    shipped = known_benchmarks()
     assert list(infos) == names
     for name, info in infos.items():
         if name not in chance:
-            assert info == known[name]
+            assert info == shipped[name]
             continue
         assert info.chance == chance[name]
-        shipped = known.get(name)
-        assert info.n_items == (shipped.n_items if shipped else 0)
+        n_items = shipped[name].n_items if name in shipped else 0
+        assert info.n_items == n_items
 
 
 def test_a_known_level_can_be_replaced() -> None:
@@ -136,8 +137,8 @@ def test_a_known_level_can_be_replaced() -> None:
 
 @pytest.mark.parametrize('names, chance, message', [
     (['x', 'mmlu', 'y'], {},
-     'chance levels: expected one for every benchmark, found none for x, y. '
-     'Give the accuracy of random guessing, such as --chance x=0.25 '
+     'chance levels: expected a level for every benchmark, found none for x, '
+     'y. Give the accuracy of random guessing, such as --chance x=0.25 '
      '--chance y=0.25.'),
     (['mmlu', 'bbh'], {
         'mmul': 0.25

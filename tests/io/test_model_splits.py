@@ -1,4 +1,6 @@
-"""Models to train on and to predict."""
+"""Splits of models: of a table, by size, and of the paper."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.splits import paper_split
 from csv_plugin.io.model_splits import (FAMILY_SIZE, PAPER, SPLITS, TABLE,
                                         named_models, split_models)
-from csv_plugin.io.paper import paper_models, paper_scores
+from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.tables import ModelInfo
 
 INFO = {
@@ -18,7 +20,7 @@ INFO = {
 
 
 def splits_of(info):
-    return {model: known.split for model, known in info.items()}
+    return {model: info[model].split for model in info}
 
 
 def write(folder, text):
@@ -27,30 +29,29 @@ def write(folder, text):
     return path
 
 
-def test_the_table_says_it_all(tmp_path):
+def test_splits_of_the_table(tmp_path):
     path = write(tmp_path, 'model,family,split\nb,x,test\na,x,val\nc,y,\n')
     assert splits_of(named_models(path, TABLE)) == {
         'b': 'test', 'a': 'validation', 'c': ''}  # yapf: disable
     assert split_models(INFO, TABLE) == INFO
 
 
-def test_the_table_may_tell_no_split(tmp_path):
-    """The missing split is missed where models of one are wanted."""
+def test_the_table_may_have_no_splits(tmp_path):
+    """It is an error only where models of a split are asked for."""
     path = write(tmp_path, 'model,family\nb,x\n')
     assert splits_of(named_models(path, TABLE)) == {'b': ''}
 
 
 def test_by_size_within_each_family(tmp_path):
-    """Largest for test, next for validation, whatever the table says."""
-    found = split_models(INFO, FAMILY_SIZE)
-    assert list(found) == list(INFO)
-    assert splits_of(found) == {
+    """The largest for test, the next for validation, not as in the table."""
+    models = split_models(INFO, FAMILY_SIZE)
+    assert list(models) == list(INFO)
+    assert splits_of(models) == {
         'y-9': 'validation', 'y-6': 'train', 'q-7': 'train', 'y-34': 'test',
         'q-72': 'test'}  # yapf: disable
-    assert {type(split) for split in splits_of(found).values()} == {str}
-    for model, known in INFO.items():
-        assert (found[model].family, found[model].params_b) == (known.family,
-                                                                known.params_b)
+    assert {type(split) for split in splits_of(models).values()} == {str}
+    for model, info in INFO.items():
+        assert models[model] == replace(info, split=models[model].split)
     path = write(tmp_path, 'model,family,params_b\na,x,1\nb,x,2\n')
     assert splits_of(named_models(path, FAMILY_SIZE)) == {
         'a': 'train', 'b': 'test'}  # yapf: disable
@@ -64,22 +65,22 @@ def test_by_size_needs_sizes(tmp_path):
 
 
 def test_the_paper_names_models_and_splits(tmp_path):
-    found, scored = named_models(None, PAPER), paper_scores().models
-    # Its models that have both a split and scores.
-    assert found == {
-        model: known
-        for model, known in paper_models().items() if model in scored
+    models, evaluated = named_models(None, PAPER), paper_accuracies().models
+    # Its models that have both a split and accuracies.
+    assert models == {
+        model: info
+        for model, info in paper_models().items() if model in evaluated
     }
-    assert len(found) == 57
-    assert splits_of(found).items() < paper_split().items()
+    assert len(models) == 57
+    assert splits_of(models).items() < paper_split().items()
     path = write(
         tmp_path, 'model,family,split\nYi-34B,mine,train\n'
         'Meta-Llama-3-70B,mine,train\n')
-    found = named_models(path, PAPER)
-    assert splits_of(found) == {
+    models = named_models(path, PAPER)
+    assert splits_of(models) == {
         'Yi-34B': 'validation', 'Meta-Llama-3-70B': 'test'}  # yapf: disable
-    assert {known.family for known in found.values()} == {'mine'}
-    assert all(np.isnan(known.params_b) for known in found.values())
+    assert {info.family for info in models.values()} == {'mine'}
+    assert all(np.isnan(info.params_b) for info in models.values())
 
 
 def test_all_models_that_the_paper_lacks_are_named():

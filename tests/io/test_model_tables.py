@@ -19,7 +19,7 @@ CONTENT = {
 
 @pytest.fixture
 def read(tmp_path):
-    """Reads the tables, some of them with other content."""
+    """A function that reads the tables, given other content for some."""
 
     def read_tables(**changed: str) -> ModelTables:
         paths = []
@@ -34,14 +34,14 @@ def read(tmp_path):
 def test_losses(read):
     features = read().features
     assert features.models == ('a', 'b', 'c', 'd')
-    assert features.units == ('t0', 't1')
+    assert features.columns.units == ('t0', 't1')
     np.testing.assert_array_equal(features.values,
                                   [[1, 3], [2, 2.5], [0.5, 1], [3, 3.5]])
 
 
 def test_the_uniform_score_is_the_plain_mean(read):
     features = read().features
-    np.testing.assert_array_equal(features.values @ features.uniform,
+    np.testing.assert_array_equal(features.values @ features.columns.uniform,
                                   [2, 2.25, 0.75, 3.25])
 
 
@@ -64,7 +64,7 @@ def test_main_benchmarks(read):
     assert read(benchmarks=text).main == ('x', 'y')
 
 
-def test_what_is_known_of_the_models(read):
+def test_info_of_the_models(read):
     tables = read()
     assert list(tables.info) == ['d', 'a', 'b', 'c', 'unused']
     assert tables.info['c'].split == 'validation'
@@ -75,11 +75,12 @@ def test_what_is_known_of_the_models(read):
 
 
 def test_fingerprint_is_of_the_units(read):
-    assert read().fingerprint == fingerprint([('t0', ''), ('t1', '')])
+    expected = fingerprint([('t0', ''), ('t1', '')])
+    assert read().features.columns.fingerprint == expected
     renamed = CONTENT['losses'].replace('t1', 't2')
-    assert read(losses=renamed).fingerprint != read().fingerprint
+    assert read(losses=renamed).features.columns.fingerprint != expected
     lower = CONTENT['losses'].replace('3', '1')
-    assert read(losses=lower).fingerprint == read().fingerprint
+    assert read(losses=lower).features.columns.fingerprint == expected
 
 
 @pytest.mark.parametrize('splits, models', [
@@ -108,13 +109,13 @@ def test_a_split_whose_models_have_no_losses_is_empty(read):
 
 def test_select(read):
     tables = read()
-    some = tables.select(('c', 'a'))
-    assert some.features.models == some.accuracies.models == ('c', 'a')
-    np.testing.assert_array_equal(some.features.values, [[0.5, 1], [1, 3]])
-    np.testing.assert_array_equal(some.accuracies.values,
+    part = tables.select(('c', 'a'))
+    assert part.features.models == part.accuracies.models == ('c', 'a')
+    np.testing.assert_array_equal(part.features.values, [[0.5, 1], [1, 3]])
+    np.testing.assert_array_equal(part.accuracies.values,
                                   [[0.5, np.nan], [0.25, 0.75]])
-    assert (some.info, some.main,
-            some.fingerprint) == (tables.info, tables.main, tables.fingerprint)
+    assert (part.info, part.main) == (tables.info, tables.main)
+    assert part.features.columns is tables.features.columns
 
 
 @pytest.mark.parametrize('table, row, message', [

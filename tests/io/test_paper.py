@@ -1,3 +1,4 @@
+"""Tables 2 to 4 of the paper, against its text and sums of its cells."""
 from pathlib import Path
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 
 from csv_plugin.core.splits import paper_split
 from csv_plugin.io.known_benchmarks import known_benchmarks
-from csv_plugin.io.paper import paper_models, paper_scores
+from csv_plugin.io.paper import paper_accuracies, paper_models
 
 PAPER = (
     Path(__file__).parents[3] / 'shared/paper/capability-salience-vector.md')
@@ -75,21 +76,21 @@ ROW_SUMS = {
 
 
 def test_sums_and_cells_of_tables_3_and_4() -> None:
-    scores = paper_scores()
-    assert scores.benchmarks == BENCHMARKS
-    assert scores.values.shape == (59, 6)
+    table = paper_accuracies()
+    assert table.benchmarks == BENCHMARKS
+    assert table.values.shape == (59, 6)
     # In percent, added up from the paper's text.
-    np.testing.assert_allclose(100 * scores.values.sum(0), COLUMN_SUMS)
-    rows = dict(zip(scores.models, 100 * scores.values.sum(1)))
+    np.testing.assert_allclose(100 * table.values.sum(0), COLUMN_SUMS)
+    rows = dict(zip(table.models, 100 * table.values.sum(1)))
     assert {name: round(rows[name], 2) for name in ROW_SUMS} == ROW_SUMS
-    cells = dict(zip(scores.models, scores.values))
+    cells = dict(zip(table.models, table.values))
     np.testing.assert_array_equal(cells['Llama-2-7b-hf'],
                                   [.3827, .3013, .3275, .1676, .2929, .4678])
     np.testing.assert_array_equal(cells['Qwen2-1.5B'],
                                   [.3575, .6932, .7058, .5906, .4676, .5745])
 
 
-def test_every_cell_is_the_papers() -> None:
+def test_every_cell_is_that_of_the_paper() -> None:
     if not PAPER.is_file():
         pytest.skip('the paper is not at ../shared')
     lines = [
@@ -99,24 +100,25 @@ def test_every_cell_is_the_papers() -> None:
     headers = [line for line in lines if line[0] == 'model']
     assert headers == [['model', *BENCHMARKS]] * 2
     lines = [line for line in lines if line[0] != 'model']
-    scores = paper_scores()
-    assert list(scores.models) == [line[0] for line in lines]
-    np.testing.assert_allclose(100 * scores.values,
+    table = paper_accuracies()
+    assert list(table.models) == [line[0] for line in lines]
+    np.testing.assert_allclose(100 * table.values,
                                np.array([line[1:] for line in lines], float))
 
 
 def test_benchmarks_are_known() -> None:
-    known, scores = known_benchmarks(), paper_scores()
-    for name, chance, n_items in zip(scores.benchmarks, scores.chance,
-                                     scores.n_items):
-        assert (chance, n_items) == (known[name].chance, known[name].n_items)
+    shipped, table = known_benchmarks(), paper_accuracies()
+    for name, chance, n_items in zip(table.benchmarks, table.chance,
+                                     table.n_items):
+        assert (chance, n_items) == (shipped[name].chance,
+                                     shipped[name].n_items)
 
 
 def test_names_agree_between_the_tables() -> None:
-    models, scored = set(paper_models()), set(paper_scores().models)
-    assert len(models & scored) == 57
-    assert scored - models == {'gemma-2-2b-it', 'gemma-2-9b-it'}
-    assert models - scored == {
+    models, evaluated = set(paper_models()), set(paper_accuracies().models)
+    assert len(models & evaluated) == 57
+    assert evaluated - models == {'gemma-2-2b-it', 'gemma-2-9b-it'}
+    assert models - evaluated == {
         'internlm2.5-1.8B-chat-sft', 'internlm2.5-7B-chat-sft'
     }
 

@@ -1,4 +1,4 @@
-"""Predictors on disk: the same predictions, or one clear error."""
+"""Predictors on disk: the same predictions, or a clear error."""
 import ast
 import json
 import os
@@ -33,7 +33,7 @@ def tables() -> Tables:
 @pytest.fixture(scope='module')
 def predictor(tables) -> Predictor:
     return fit_predictor(tables.features, tables.accuracies, tables.groups,
-                         Ridge(), 'texts')
+                         Ridge())
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def rewrite(path: Path, change=lambda header: None, **arrays) -> None:
 
 
 def assert_error(path: Path, *parts: str) -> None:
-    """Where, what was expected and found, what to do; on one line."""
+    """Loading fails with an error in four parts on one line."""
     with pytest.raises(InputError) as caught:
         load_predictor(path)
     message = str(caught.value)
@@ -72,8 +72,7 @@ def test_loaded_predictor_predicts_the_same_bits(tables, predictor, path):
                      tables.features.select(tables.models[:1])):
         for level in (0.5, 0.9):
             before, after = (
-                p.predict(features, 'texts', level)
-                for p in (predictor, loaded))
+                p.predict(features, level) for p in (predictor, loaded))
             assert (before.models, before.benchmarks,
                     before.level) == (after.models, after.benchmarks,
                                       after.level)
@@ -85,10 +84,11 @@ def test_loaded_predictor_predicts_the_same_bits(tables, predictor, path):
 
 def test_everything_is_kept(predictor, path):
     loaded = load_predictor(path)
-    assert loaded.units == predictor.units
-    assert loaded.fingerprint == predictor.fingerprint
+    assert loaded.columns.units == predictor.columns.units
+    assert loaded.columns.fingerprint == predictor.columns.fingerprint
     assert loaded.versions == predictor.versions
-    np.testing.assert_array_equal(loaded.uniform, predictor.uniform)
+    np.testing.assert_array_equal(loaded.columns.uniform,
+                                  predictor.columns.uniform)
     for before, after in zip(predictor.benchmarks, loaded.benchmarks):
         for name in ('benchmark', 'chance', 'n_items', 'fit_models', 'solver',
                      'penalty', 'notes'):
@@ -102,10 +102,10 @@ def test_everything_is_kept(predictor, path):
 
 
 def test_not_finite_numbers_are_kept(predictor, path):
-    """'none' has no score to have a range, 'chance' no penalty."""
+    """No model has an accuracy on 'none'; 'chance' is predicted by a mean."""
     kept = {
-        known.benchmark: known
-        for known in load_predictor(path).benchmarks
+        benchmark.benchmark: benchmark
+        for benchmark in load_predictor(path).benchmarks
     }
     assert kept['none'].intervals.score_low == np.inf
     assert kept['none'].intervals.score_high == -np.inf
@@ -116,18 +116,21 @@ def test_not_finite_numbers_are_kept(predictor, path):
 
 def test_arrays_in_any_memory_layout(predictor, tmp_path):
     uniform = np.array([0.1, 9, 0.2, 9, 0.3, 9, 0.4, 9])[::2]
-    save_predictor(replace(predictor, uniform=uniform), tmp_path / 'b')
+    columns = replace(predictor.columns, uniform=uniform)
+    save_predictor(replace(predictor, columns=columns), tmp_path / 'b')
     loaded = load_predictor(tmp_path / 'b')
-    np.testing.assert_array_equal(loaded.uniform, [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_array_equal(loaded.columns.uniform, [0.1, 0.2, 0.3, 0.4])
 
 
 def test_names_in_any_script(tmp_path):
     tables = small_tables().only('easy')
-    predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, Uniform(), 'тексты "α"\n')
+    columns = replace(tables.features.columns, fingerprint='тексты "α"\n')
+    predictor = fit_predictor(
+        replace(tables.features, columns=columns), tables.accuracies,
+        tables.groups, Uniform())
     save_predictor(predictor, tmp_path / '文.safetensors')
     loaded = load_predictor(str(tmp_path / '文.safetensors'))
-    assert loaded.fingerprint == 'тексты "α"\n'
+    assert loaded.columns.fingerprint == 'тексты "α"\n'
 
 
 def test_same_predictor_same_bytes(predictor, path, tmp_path):
@@ -137,14 +140,14 @@ def test_same_predictor_same_bytes(predictor, path, tmp_path):
     assert (tmp_path / 'b').read_bytes() == path.read_bytes()
 
 
-def test_others_may_read_the_file(path, tmp_path):
+def test_the_file_has_ordinary_permissions(path, tmp_path):
     ordinary = tmp_path / 'ordinary'
     ordinary.write_bytes(b'')
     assert path.stat().st_mode == ordinary.stat().st_mode
 
 
 def test_loading_needs_no_torch(path, tmp_path):
-    """In a fresh interpreter that would find a torch if it looked."""
+    """In a fresh interpreter in which importing torch would succeed."""
     for name in ('torch', 'transformers', 'opencompass'):
         (tmp_path / f'{name}.py').write_text('', 'utf-8')
     code = ('import sys\n'
@@ -370,11 +373,13 @@ def test_no_benchmark(path):
 
 
 def test_another_fingerprint_is_refused_after_loading(tables, path):
+    columns = replace(tables.features.columns, fingerprint='other texts')
+    features = replace(tables.features, columns=columns)
     with pytest.raises(
             InputError,
             match='validation set texts, found the '
-            'validation set others. Collect'):
-        load_predictor(path).predict(tables.features, 'others')
+            'validation set other texts. Collect'):
+        load_predictor(path).predict(features)
 
 
 def test_failed_save_leaves_the_old_file(predictor, path, monkeypatch):
@@ -410,7 +415,7 @@ def test_save_into_a_folder_that_does_not_exist(predictor, tmp_path):
         save_predictor(predictor, tmp_path / 'no' / 'a.safetensors')
 
 
-# Readers of pickles, and what turns text into code.
+# Readers of pickles, and functions that execute text as code.
 FORBIDDEN = {
     'pickle', 'cPickle', '_pickle', 'dill', 'cloudpickle', 'joblib', 'shelve',
     'marshal', 'torch.load', 'torch.jit.load', 'torch.hub.load', 'eval',
@@ -420,29 +425,28 @@ FORBIDDEN = {
 
 def dangers(source: str) -> set[str]:
     """Forbidden imports, names, attributes and arguments in a source."""
-    tree, found = ast.parse(source), set()
-    alias = {'np': 'numpy', 'pd': 'pandas'}
+    tree, names = ast.parse(source), set()
+    packages = {'np': 'numpy', 'pd': 'pandas'}
     subscripted = [
         node.value for node in ast.walk(tree)
         if isinstance(node, ast.Subscript)
     ]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [name.name for name in node.names]
-            found.update(name.split('.')[0] for name in names)
+            names.update(alias.name.split('.')[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            found.add((node.module or '').split('.')[0])
-            found.update(f'{node.module}.{n.name}' for n in node.names)
+            names.add((node.module or '').split('.')[0])
+            names.update(f'{node.module}.{alias.name}' for alias in node.names)
         elif isinstance(node, ast.Name):
             # OpenCompass calls a part of its configs `eval`.
             if isinstance(node.ctx, ast.Load) and node not in subscripted:
-                found.add(node.id)
+                names.add(node.id)
         elif isinstance(node, ast.Attribute):
             base, _, rest = ast.unparse(node).partition('.')
-            found.add(f'{alias.get(base, base)}.{rest}')
+            names.add(f'{packages.get(base, base)}.{rest}')
         elif isinstance(node, ast.keyword) and node.arg is not None:
-            found.add(node.arg)
-    return found & FORBIDDEN
+            names.add(node.arg)
+    return names & FORBIDDEN
 
 
 @pytest.mark.parametrize('source, expected', [

@@ -1,3 +1,4 @@
+"""CSV tables: what is read, refused with its place, and written."""
 from math import isnan, nan
 from pathlib import Path
 
@@ -7,15 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import atomic_path
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
-                                  read_benchmarks, read_losses, read_models,
-                                  read_scores, write_csv)
+                                  read_accuracy_columns, read_benchmarks,
+                                  read_losses, read_models, write_csv)
 
 REAL = Path(__file__).parents[3] / 'shared/real'
 READERS = {
     'losses': read_losses,
-    'scores': read_scores,
+    'scores': read_accuracy_columns,
     'models': read_models,
     'benchmarks': read_benchmarks,
 }
@@ -23,7 +23,7 @@ READERS = {
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file and gives its path."""
+    """A function that writes a file and returns its path."""
 
     def write_file(content: str | bytes, name: str = 'table.csv') -> Path:
         path = tmp_path / name
@@ -42,8 +42,8 @@ def test_losses(write) -> None:
     np.testing.assert_array_equal(losses.values, [[0, 1.5], [0.2, 3]])
 
 
-def test_an_empty_score_was_not_run(write) -> None:
-    scores = read_scores(write('model,x,y\na,0,\nb, ,1\n'))
+def test_an_empty_accuracy_was_not_run(write) -> None:
+    scores = read_accuracy_columns(write('model,x,y\na,0,\nb, ,1\n'))
     assert scores.columns == ('x', 'y')
     np.testing.assert_array_equal(scores.values, [[0, nan], [nan, 1]])
 
@@ -85,7 +85,7 @@ def test_benchmarks_without_optional_columns(write) -> None:
     assert benchmarks == {'x': BenchmarkInfo(0.0, 5, True, '')}
 
 
-def test_accuracies_join_in_the_order_of_the_scores(write) -> None:
+def test_accuracies_keep_the_order_of_their_file(write) -> None:
     table = read_accuracies(
         write('model,y,x\na,0.5,\n', 'scores.csv'),
         write('benchmark,chance,n_items\nx,0.25,7\nz,0,1\ny,0.5,9\n',
@@ -97,7 +97,7 @@ def test_accuracies_join_in_the_order_of_the_scores(write) -> None:
     np.testing.assert_array_equal(table.n_items, [9, 7])
 
 
-def test_a_score_without_a_benchmark_is_refused(write) -> None:
+def test_an_undescribed_benchmark_is_refused(write) -> None:
     scores = write('model,x,y\na,0.5,0.5\n', 'scores.csv')
     benchmarks = write('benchmark,chance,n_items\nx,0,1\n', 'benchmarks.csv')
     with pytest.raises(InputError) as error:
@@ -114,7 +114,7 @@ def test_a_score_without_a_benchmark_is_refused(write) -> None:
     b'model , t0\n\n a ,1 \n\n',
     b'"model","t0"\n"a","1"',
 ])
-def test_what_spreadsheets_and_editors_write_is_read(write, content) -> None:
+def test_files_of_spreadsheets_and_editors_are_read(write, content) -> None:
     losses = read_losses(write(content))
     assert (losses.models, losses.columns) == (('a', ), ('t0', ))
     assert losses.values == [[1.0]]
@@ -131,12 +131,12 @@ def test_what_spreadsheets_and_editors_write_is_read(write, content) -> None:
     ('losses', 'model,t0,t1,t0\na,1,2,3\n', "line 1, column 4: .* found 't0'"),
     ('losses', ',model,t0\n0,a,1\n', 'line 1, column 1: .* an empty cell'),
     ('losses', 'model,t0\na,1\nb,2\na,3\n',
-     "line 4, column 'model': .* found 'a'. Line 2 has it already"),
+     "line 4, column 'model': .* found 'a'. Line 2 has it too"),
     ('losses', 'model,t0\n,1\n', "line 2, column 'model': .* an empty cell"),
     ('losses', 'model,t0,t1\na,1,2\nb,1\n',
-     "line 3: expected 3 cells, .* found 2, none for column 't1'"),
+     "line 3: expected 3 cells, .* found 2 cells, no cell for column 't1'"),
     ('losses', 'model,t0\na,1,5\n',
-     "line 2: expected 2 cells, .* found 3, no column for '5'"),
+     "line 2: expected 2 cells, .* found 3 cells, no column for cell '5'"),
     ('losses', 'model,t0\n"a\nb",1\n\nc,x\n', "line 5, .* found 'x'"),
     ('losses', 'model,t0\na,"1\n', 'line 2: expected comma-separated cells'),
     ('losses', 'model,t0\na,1\n"b" c,1\n', 'line 3: expected comma-sep'),
@@ -204,13 +204,13 @@ def test_missing_files_and_folders_are_refused(reader, tmp_path) -> None:
             st.one_of(st.just(nan), st.floats(0, 1)), min_size=2, max_size=2),
         min_size=1))
 @settings(deadline=None)
-def test_written_scores_are_read_back_exactly(tmp_path_factory,
-                                              values) -> None:
+def test_written_accuracies_are_read_back_exactly(tmp_path_factory,
+                                                  values) -> None:
     path = tmp_path_factory.mktemp('scores') / 'scores.csv'
     models = [f'org/"model", {index}' for index in range(len(values))]
     rows = [[model, *row] for model, row in zip(models, np.array(values))]
     write_csv(path, ['model', 'x', 'é'], rows)
-    scores = read_scores(path)
+    scores = read_accuracy_columns(path)
     assert scores.models == tuple(models)
     assert scores.columns == ('x', 'é')
     np.testing.assert_array_equal(scores.values, values)
@@ -233,38 +233,6 @@ def test_a_failed_write_leaves_the_old_file_alone(write) -> None:
         write_csv(path, ['model', 'x'], rows())
     assert path.read_text() == 'model,x\na,0.5\n'
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_atomic_path_replaces_only_at_the_end(write) -> None:
-    path = write(b'old', 'predictor.safetensors')
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(b'new')
-        assert temporary.parent == path.parent
-        assert temporary.suffix == '.safetensors'
-        assert path.read_bytes() == b'old'
-    assert path.read_bytes() == b'new'
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_atomic_path_gives_the_permissions_of_an_ordinary_file(
-        tmp_path) -> None:
-    ordinary = tmp_path / 'ordinary'
-    ordinary.touch()
-    with atomic_path(tmp_path / 'atomic') as temporary:
-        temporary.touch()
-    assert (tmp_path / 'atomic').stat().st_mode == ordinary.stat().st_mode
-
-
-def test_atomic_path_needs_the_folder(tmp_path) -> None:
-    with pytest.raises(InputError, match="no folder '.*none'"):
-        with atomic_path(tmp_path / 'none' / 'table.csv'):
-            raise AssertionError('the body must not run')
-
-
-def test_atomic_path_does_not_replace_a_folder(tmp_path) -> None:
-    with pytest.raises(InputError, match='name of a file, found a folder'):
-        with atomic_path(tmp_path):
-            raise AssertionError('the body must not run')
 
 
 def test_real_tables() -> None:

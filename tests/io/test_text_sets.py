@@ -64,7 +64,7 @@ def test_written_lines_are_plain_json(tmp_path):
     assert '容量' in lines[1]
 
 
-def test_what_editors_and_other_tools_write_is_read(tmp_path):
+def test_files_of_editors_and_other_tools_are_read(tmp_path):
     path = tmp_path / 'texts.jsonl'
     path.write_bytes(
         b'\xef\xbb\xbf{"text_id": "a", "text": "x", "n": 1}\r\n'
@@ -91,7 +91,7 @@ GOOD = b'{"text_id": "a", "text": "x"}\n'
     (GOOD + b'{"text_id": "b", "text": "\\ud800"}',
      ", line 2: .*text 'b': .*U.D800"),
     (GOOD + b'{"text_id": "b", "text": "x"}\n' + GOOD,
-     ", line 3: .* found 'a'. Line 1 has it"),
+     ", line 3: .* found 'a'. Line 1 has it too"),
 ])
 def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
     path = tmp_path / 'texts.jsonl'
@@ -102,7 +102,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, content, message):
 
 
 @pytest.mark.parametrize('answer, message', [
-    ('[0, 3]', "text that can be used, .*answer of text 'b': .* 0 to 3"),
+    ('[0, 3]', "a text with a valid answer .*answer of text 'b': .* 0 to 3"),
     ('[1, 1]', 'found 1 to 1'),
     ('[0]', r"two whole numbers as 'answer', found \[0\]"),
     ('[0, 1, 2]', 'two whole numbers'),

@@ -1,4 +1,4 @@
-"""Tiny causal LMs with random weights, one of every kind.
+"""Tiny causal LMs with random weights, one per kind of architecture.
 
 Weights are large, so that predictions differ from token to token.
 """
@@ -150,7 +150,7 @@ PLAIN: dict[str, Callable[..., PreTrainedModel]] = {
     'opt': opt,
     'bloom': bloom
 }
-#: More happens to the logits.
+#: The model changes the logits of the head.
 WITH_TAIL: dict[str, Callable[..., PreTrainedModel]] = {
     'gemma2': gemma2,
     'cohere': cohere
@@ -166,9 +166,12 @@ def make(name: str, seed: int = 0, **settings: Any) -> PreTrainedModel:
 
 
 def tokenizer(**names: Any) -> PreTrainedTokenizerFast:
-    """Byte level, BOS == EOS == pad unless named otherwise (None: not set).
+    """A byte-level tokenizer; BOS, EOS and pad are the same token by default.
 
-    Encoding adds special tokens on both sides, unless told not to.
+    Encoding adds special tokens on both sides unless that is turned off.
+
+    Args:
+        names (Any): `bos`, `eos` and `pad`; None for no such token.
     """
     made = byte_level()
     for name in ('bos', 'eos', 'pad'):
@@ -177,7 +180,7 @@ def tokenizer(**names: Any) -> PreTrainedTokenizerFast:
 
 
 def reference_losses(model: PreTrainedModel, row: list[int]) -> Tensor:
-    """Losses of `row[1:]`, in one piece and all logits, float64."""
+    """Losses of `row[1:]` from one pass and all logits, float64, nats."""
     ids = torch.tensor([row])
     with torch.no_grad():
         logits = model(input_ids=ids).logits[0, :-1]

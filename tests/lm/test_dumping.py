@@ -1,12 +1,13 @@
-"""From a model to a dump to features, end to end; parts join to the whole."""
+"""From a model to a dump to feature columns; parts join to the whole."""
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import text_features
+from csv_plugin.core.features import text_columns
+from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import (load_loss_table, merge_dumps, read_dump,
-                                 write_dump)
+from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
+from csv_plugin.io.shards import merge_dumps
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.lm import models
@@ -54,32 +55,38 @@ def test_parts_join_to_the_whole(tokenizer, tmp_path):
         shards.append(read_dump(path))
     joined = merge_dumps(shards[::-1], TEXTS)
     assert joined.info == whole.info
-    for one, other in zip(joined.texts, whole.texts):
-        assert one.text_id == other.text_id and one.sha256 == other.sha256
-        np.testing.assert_allclose(one.losses, other.losses, atol=1e-5)
-        np.testing.assert_allclose(one.entropy, other.entropy, atol=1e-4)
-        np.testing.assert_array_equal(one.token_ids, other.token_ids)
-        np.testing.assert_array_equal(one.rank, other.rank)
+    for text, expected in zip(joined.texts, whole.texts):
+        assert text.text_id == expected.text_id
+        assert text.sha256 == expected.sha256
+        np.testing.assert_allclose(text.losses, expected.losses, atol=1e-5)
+        np.testing.assert_allclose(text.entropy, expected.entropy, atol=1e-4)
+        np.testing.assert_array_equal(text.token_ids, expected.token_ids)
+        np.testing.assert_array_equal(text.rank, expected.rank)
 
 
 def test_models_with_different_tokenizers_share_one_table(tmp_path):
-    """Algorithm 1: what a model lost on a text does not depend on tokens."""
+    """Algorithm 1 keeps the loss of a model on each text."""
     paths, sums = {}, {}
-    for name, tokenizer in (('one', models.tokenizer()),
-                            ('two', tokenizers.byte_fallback('always'))):
+    for name, tokenizer in (('byte-level', models.tokenizer()),
+                            ('byte-fallback',
+                             tokenizers.byte_fallback('always'))):
         vocabulary = max(len(tokenizer), models.VOCABULARY)
         dump = dump_losses(
             models.make('llama', vocab_size=vocabulary), tokenizer, TEXTS)
         paths[name] = tmp_path / f'{name}.parquet'
         write_dump(paths[name], dump)
         sums[name] = [np.nansum(text.losses) for text in dump.texts]
-    target = [t.spans for t in tokenize_all(models.tokenizer(), TEXTS.texts)]
-    table = load_loss_table(paths, target, TEXTS)
-    features = text_features(table)
+    spans = [t.spans for t in tokenize_all(models.tokenizer(), TEXTS.texts)]
+    dumps = read_dumps(paths, TEXTS)
+    table = TargetTokens.of(TEXTS, spans).table({
+        name: dump.texts
+        for name, dump in dumps.items()
+    })
+    features = text_columns(table).features(table)
     n_chars = np.array([len(text.text) for text in TEXTS])
     for row, name in enumerate(table.models):
         np.testing.assert_allclose(
             features.values[row] * n_chars, sums[name], rtol=1e-5)
     fewer = TextSet(TEXTS.texts[1:])
     with pytest.raises(InputError, match="unknown texts, 't0'"):
-        load_loss_table(paths, target[1:], fewer)
+        read_dumps(paths, fewer)

@@ -1,4 +1,4 @@
-"""Where OpenCompass is; its folders go to a temporary place."""
+"""These tests need OpenCompass, and run in temporary folders."""
 import importlib.util
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bad input: one line that says what to do, and the rest of the run kept."""
+"""Bad input gives one line that says what to do; the rest of a run is kept."""
 import errno
 import json
 import os
@@ -70,7 +70,7 @@ del exam, salience_texts
 
 
 def save_lossy_model(folder: Path) -> Path:
-    """Its tokenizer drops every letter of the texts."""
+    """Save a model whose tokenizer drops letters of the texts."""
     tiny.save_model(folder)
     file = folder / 'tokenizer.json'
     settings = json.loads(file.read_text('utf-8'))
@@ -89,9 +89,8 @@ def save_predictors(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_bad_model_and_bad_predictors_leave_the_others(
-        model_folder, tmp_path):
-    """Their reasons stand in the summary, one line each."""
+def test_a_bad_model_and_bad_predictors_leave_the_rest(model_folder, tmp_path):
+    """The summary gives a reason for each of them, in one line."""
     shutil.copytree(model_folder, tmp_path / 'tiny')
     save_lossy_model(tmp_path / 'lossy')
     tiny.save_texts(tmp_path / 'texts.jsonl', TEXTS)
@@ -125,7 +124,7 @@ def test_a_bad_model_and_bad_predictors_leave_the_others(
         assert '\n' not in reason
         # Below the table on the screen and in the files, too.
         assert reason in process.stdout
-    # The host has no dump, nor a file that says there is one.
+    # There is no dump, and no file by which the host would take it as done.
     left = {path.name for path in (run / 'predictions/lossy').iterdir()}
     assert left == {'exam.json', f'{abbr}.error.txt'}
 
@@ -134,7 +133,7 @@ def test_a_bad_model_and_bad_predictors_leave_the_others(
     'content, message',
     [
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "a", "text": "y"}\n',
-         ", line 2: expected an id that is not on an earlier line, found"),
+         ", line 2: expected a text_id that no earlier line has, found"),
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "b", "text": "\xff"}\n',
          ', line 2: expected a JSON object in UTF-8, found .*0xff'),
         (b'{"text_id": "a", "text": ""}\n',

@@ -47,7 +47,7 @@ def test_models_of_a_config(tmp_path):
 
 
 @pytest.mark.parametrize('folders, expected', [
-    ([], 'none that matches'),
+    ([], 'a folder that matches, found none'),
     (['mix/checkpoint-final'], 'ends with the step'),
     (['mix/checkpoint-5', 'mix/checkpoint-05'], 'mix@5'),
 ])
@@ -62,7 +62,7 @@ def test_clear_errors(tmp_path, folders, expected):
 def test_the_shipped_config():
     config = after_dump(CONFIG)
     assert [model.abbr for model in config.models
-            ] == sorted(abbr(*one) for one in HELD_OUT)
+            ] == sorted(abbr(*checkpoint) for checkpoint in HELD_OUT)
     for model in config.models:
         assert Path(model.path).is_relative_to(shipped.ZOO)
         assert Path(model.tokenizer_path, 'tokenizer.json').is_file()
@@ -73,7 +73,7 @@ def test_the_shipped_config():
 
 @pytest.mark.slow
 def test_a_run_without_benchmarks():
-    """One of the models: losses, predictions, and no real score."""
+    """Of one of the models: losses, predictions, and no real accuracy."""
     Path('one.py').write_text(
         CONFIG.read_text('utf-8').replace("in 'abcd'", "in 'b'").replace(
             'realpath(__file__)', repr(str(CONFIG))) +

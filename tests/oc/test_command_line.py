@@ -1,4 +1,4 @@
-"""The host's own command: losses in the table, next to an exam's scores."""
+"""The command `opencompass` shows losses next to an exam's accuracies."""
 import re
 import subprocess
 import sys
@@ -8,7 +8,8 @@ import pytest
 
 from csv_plugin.core.baselines import mean_token_loss
 from csv_plugin.core.losses import LossTable
-from csv_plugin.io.dumps import merge_dumps, read_dump
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.shards import merge_dumps
 from tests.oc import tiny
 
 CONFIG = '''
@@ -96,5 +97,5 @@ def test_losses_beside_scores(model_folder, tmp_path):
     assert rows[name, 'all_token_loss'] == [f'{bare:.2f}'] * 2
     assert rows[name, 'n_texts'] == ['42.00'] * 2
     for key in (('exam', 'accuracy'), ('exam-label_loss', 'label_loss')):
-        one, other = map(float, rows[key])
-        assert one == other > 0
+        of_bare, of_wrapped = map(float, rows[key])
+        assert of_bare == of_wrapped > 0

@@ -39,11 +39,12 @@ def test_a_part_and_a_repetition(tmp_path):
 
 def test_changed_texts_are_refused(tmp_path):
     tiny.save_texts(tmp_path / 'texts.jsonl')
-    known = tiny.TEXTS.fingerprint
-    assert len(SalienceTextDataset.load('texts.jsonl', known[:12])) == 42
+    fingerprint = tiny.TEXTS.fingerprint
+    assert len(SalienceTextDataset.load('texts.jsonl', fingerprint[:12])) == 42
     tiny.save_texts(tmp_path / 'texts.jsonl', TextSet(tiny.TEXTS.texts[1:]))
-    with pytest.raises(InputError, match=f'texts.jsonl: .*{known[:12]}.*abbr'):
-        SalienceTextDataset.load('texts.jsonl', known[:12])
+    with pytest.raises(
+            InputError, match=f'texts.jsonl: .*{fingerprint[:12]}.*abbr'):
+        SalienceTextDataset.load('texts.jsonl', fingerprint[:12])
 
 
 def load_as_tasks_do(source, tmp_path):

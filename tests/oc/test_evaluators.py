@@ -1,4 +1,4 @@
-"""Numbers that the host stores of each model."""
+"""Results that OpenCompass stores of each model."""
 import json
 
 import numpy as np
@@ -6,7 +6,6 @@ import pytest
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns
 from csv_plugin.core.fitting import fit_predictor
@@ -80,24 +79,24 @@ def test_fewer_predictions_than_texts(run, tmp_path):
 
 def test_a_dump_of_other_texts(run, tmp_path):
     model, entry, dump = run
-    found = read_dump(dump)
-    write_dump(dump, type(found)(found.info, found.texts[1:]))
-    with pytest.raises(InputError, match="dump of 'tiny'.*none on 't0'"):
+    whole = read_dump(dump)
+    write_dump(dump, type(whole)(whole.info, whole.texts[1:]))
+    with pytest.raises(InputError, match="dump of 'tiny'.*no losses on 't0'"):
         tiny.evaluate(tmp_path, model, entry)
 
 
 def fit(dump, path):
     """A predictor from losses that are those of the dump, scaled."""
-    found = read_dump(dump)
+    whole = read_dump(dump)
     names = [f'm{i}' for i in range(8)]
     losses = {
         name: [
             type(text)(text.text_id, text.losses * (.6 + .1 * i), text.spans,
-                       text.n_chars) for text in found.texts
+                       text.n_chars) for text in whole.texts
         ]
         for i, name in enumerate(names)
     }
-    spans = [text.spans for text in found.texts]
+    spans = [text.spans for text in whole.texts]
     table = LossTable.from_models(losses, spans, tiny.TEXTS.ids,
                                   tiny.TEXTS.fingerprint)
     columns = group_columns(table, ['all'] * table.losses.shape[1])
@@ -106,7 +105,7 @@ def fit(dump, path):
         np.linspace(.9, .3, 8)[:, None], np.array([.25]), np.array([300]))
     predictor = fit_predictor(
         columns.features(table), accuracies, [name[1] for name in names],
-        SOLVERS['uniform'], tiny.TEXTS.fingerprint)
+        SOLVERS['uniform'])
     targets = TargetTokens.of(tiny.TEXTS, spans)
     save_predictor(predictor.with_tokens(targets, columns), path)
 
@@ -119,11 +118,11 @@ def test_predictions_beside_the_losses(run, tmp_path):
     result = tiny.evaluate(tmp_path, model, entry)
     losses = np.concatenate([text.losses for text in read_dump(dump).texts])
     n_chars = sum(len(text.text) for text in tiny.TEXTS)
-    score = capability_score(losses[None], np.ones(len(losses)), n_chars)
-    assert result['capability'] == {'exam': pytest.approx(score[0], rel=1e-5)}
-    found = result['predicted']['exam']
-    assert found['low'] < found['value'] < found['high']
-    assert found['level'] == .9 and not found['in_sample']
+    score = losses.sum() / n_chars
+    assert result['capability'] == {'exam': pytest.approx(score, rel=1e-5)}
+    prediction = result['predicted']['exam']
+    assert prediction['low'] < prediction['value'] < prediction['high']
+    assert prediction['level'] == .9 and not prediction['in_sample']
     assert result['n_texts'] == 42
 
 

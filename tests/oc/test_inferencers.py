@@ -13,7 +13,8 @@ from opencompass.registry import MODELS
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import merge_dumps, read_dump
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.shards import merge_dumps
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.oc import inferencers
 from tests.oc import tiny
@@ -26,7 +27,7 @@ def entry(tmp_path):
 
 @pytest.fixture
 def scored(monkeypatch):
-    """Ids of the texts that are scored, one list a call."""
+    """Ids of the texts that are scored, one list per call."""
     calls = []
     score = inferencers.get_token_loss
 
@@ -156,9 +157,8 @@ def stop_after(n_chunks, monkeypatch):
 
 
 @pytest.mark.parametrize('change', ['text', 'dtype', 'entropy', None])
-def test_what_was_scored_otherwise_is_scored_again(change, model_folder, entry,
-                                                   tmp_path, scored,
-                                                   monkeypatch):
+def test_texts_scored_with_other_settings_are_scored_again(
+        change, model_folder, entry, tmp_path, scored, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(1, patch)
         with pytest.raises(KeyboardInterrupt):

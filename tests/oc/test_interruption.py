@@ -1,4 +1,4 @@
-"""Runs that are killed and go on with `-r` end like one that was not."""
+"""A run that is killed and resumed with `-r` ends like an unbroken run."""
 import json
 import os
 import signal
@@ -14,7 +14,7 @@ from csv_plugin.io.predictors import save_predictor
 from tests.oc import tiny
 from tests.runs import train
 
-# Everything in one process, which costs seconds before it begins.
+# Everything runs in one process, because a process takes seconds to start.
 CONFIG = '''
 from mmengine.config import read_base
 
@@ -60,13 +60,13 @@ summarizer = dict(
     predictors=[('predicted', 'FOLDER/predictor.safetensors')])
 del exam, salience_texts
 '''
-# Of the length that `train` makes losses of; several chunks.
+# Texts of the length for which `train` makes losses, in several chunks.
 TEXTS = TextSet(tuple(Text(f't{i}', f'{i:06}') for i in range(100)))
-#: What is there when a run is killed: some of a model's losses, some of its
-#: results, some of the summary.
+#: A run is killed when such a file appears: some losses of a model, some of
+#: its results, some of the summary.
 MOMENTS = ('predictions/one/tmp_salience_texts-*/1.parquet',
            'results/one/exam.json', 'summary/summary_*.txt')
-#: Seconds after which a run that does not come to a moment has hung.
+#: Seconds after which a run without such a file has hung.
 HUNG = 300
 
 
@@ -100,7 +100,7 @@ def finish(work: Path, materials: Path, *options: str) -> dict[str, bytes]:
     assert code == 0, (work / 'log.txt').read_text('utf-8')
     # One folder, whatever was killed.
     root, = (work / 'out').iterdir()
-    found = {
+    contents = {
         path.relative_to(root).as_posix(): path.read_bytes()
         for part in ('predictions', 'results')
         for path in root.glob(part + '/**/*') if path.is_file()
@@ -109,8 +109,8 @@ def finish(work: Path, materials: Path, *options: str) -> dict[str, bytes]:
     for pattern in ('summary_*.csv', 'leaderboard_*.json', 'leaderboard_*.csv',
                     'leaderboard_*.txt'):
         last = max(root.glob(f'summary/{pattern}'))
-        found[pattern] = last.read_bytes()
-    return found
+        contents[pattern] = last.read_bytes()
+    return contents
 
 
 def is_whole(path: Path) -> bool:

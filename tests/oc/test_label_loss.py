@@ -132,8 +132,8 @@ def test_examples_that_do_not_fit_are_dropped(model):
     assert both.startswith(dog + '\n' + fox) and both.endswith(ASKED + ' ')
     room = model.get_token_len(both + 'the cat\n')
     assert labels(model, entry, room)[0][0] == both
-    one, _ = labels(model, entry, room - 1)[0]
-    assert dog in one and fox not in one
+    only_first, _ = labels(model, entry, room - 1)[0]
+    assert dog in only_first and fox not in only_first
     none, _ = labels(model, entry, 1)[0]
     assert none == f'\n{ASKED} '
 
@@ -142,11 +142,11 @@ def test_examples_that_do_not_fit_are_dropped(model):
     ({
         'C': 'c',
         'D': 'd'
-    }, 'label', r"label 'A' in column 'label'.*\['C', 'D'\].*none"),
+    }, 'label', r"label 'A' in column 'label'.*\['C', 'D'\].*no such"),
     ({
         'A': '{question}',
         'B': '{question}'
-    }, 'label', "label 'A'.*the template of another"),
+    }, 'label', "label 'A'.*a template whose text all labels"),
 ])
 def test_labels_without_a_template_are_refused(template, column, words, model):
     with pytest.raises(InputError, match=words):

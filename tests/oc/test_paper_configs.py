@@ -19,10 +19,10 @@ from opencompass.registry import RUNNERS
 from transformers import AutoModelForCausalLM
 
 from csv_plugin.io.known_benchmarks import known_benchmarks
-from csv_plugin.io.paper import paper_models, paper_scores
+from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.io.runs.run_scores import read_run_scores
+from csv_plugin.io.runs.run_scores import read_run_accuracies
 from tests.lm.models import make
 from tests.oc import tiny
 from tests.runs import TEXTS, train
@@ -74,12 +74,14 @@ TASKS = ('bbh', 'gsm8k', 'hellaswag', 'lukaemon_mmlu_anatomy', 'ceval-law',
          'cmmlu-arts', 'salience_texts')
 model_dataset_combinations = [
     dict(
-        models=[small(model) for model in one['models']
+        models=[small(model) for model in combination['models']
                 if model['abbr'] in ('Qwen2-1.5B', 'Qwen2-1.5B-Instruct')],
-        datasets=first_items(one['datasets']))
-    for one in model_dataset_combinations
+        datasets=first_items(combination['datasets']))
+    for combination in model_dataset_combinations
 ]
-models = [one['models'][0] for one in model_dataset_combinations]
+models = [
+    combination['models'][0] for combination in model_dataset_combinations
+]
 datasets = model_dataset_combinations[0]['datasets']
 del first_items, small
 '''
@@ -122,7 +124,8 @@ def paper(folder):
 def test_models_are_those_of_table_2_with_scores(paper) -> None:
     models = paper_models()
     abbrs = [model['abbr'] for model in paper.models]
-    assert sorted(abbrs) == sorted(set(models) & set(paper_scores().models))
+    evaluated = paper_accuracies().models
+    assert sorted(abbrs) == sorted(set(models) & set(evaluated))
     for model in paper.models:
         chat = any(word in model['abbr'].lower()
                    for word in ('chat', 'instruct', '-it'))
@@ -143,11 +146,11 @@ def test_models_agree_with_the_hosts_entries(paper) -> None:
             for model in Config.fromfile(file).models:
                 if 'meta_template' not in model:
                     hosts[model['path']] = model
-    known = [model for model in paper.models if model['path'] in hosts]
+    shared = [model for model in paper.models if model['path'] in hosts]
     assert {model['abbr']
-            for model in paper.models if model not in known
+            for model in paper.models if model not in shared
             } == {'internlm2_5-1_8b', 'internlm2_5-20b', 'Qwen2-72B-Instruct'}
-    for model in known:
+    for model in shared:
         host = hosts[model['path']]
         assert model['type'] is host['type']
         assert model.get('stop_words', []) == host.get('stop_words', [])
@@ -179,7 +182,7 @@ def test_gemma_2_keeps_its_soft_cap(paper, tmp_path) -> None:
     assert not torch.allclose(*logits, atol=.1)
 
 
-def test_others_have_the_attention_they_come_with(paper) -> None:
+def test_other_models_keep_their_default_attention(paper) -> None:
     for model in paper.models:
         if not model['abbr'].startswith('gemma-2'):
             assert 'attn_implementation' not in model['model_kwargs']
@@ -187,8 +190,8 @@ def test_others_have_the_attention_they_come_with(paper) -> None:
 
 def test_the_hosts_scores_of_base_models_are_the_papers(paper) -> None:
     """By the variants that its descriptions of the benchmarks name."""
-    scores = paper_scores()
-    known = {
+    scores = paper_accuracies()
+    paper_scores_of = {
         name.lower().removesuffix('-hf').replace('meta-', '').replace(
             '_', '.'):
         dict(zip(scores.benchmarks, row))
@@ -205,8 +208,9 @@ def test_the_hosts_scores_of_base_models_are_the_papers(paper) -> None:
                           text.split('## Base Models')[1].split('##')[0],
                           re.M)  # yapf: disable
         for model, cell in rows:
-            if model in known:
-                assert known[model][benchmark] == pytest.approx(float(cell))
+            if model in paper_scores_of:
+                assert paper_scores_of[model][benchmark] == pytest.approx(
+                    float(cell))
                 n_cells += 1
     assert n_cells == 80
 
@@ -239,13 +243,13 @@ def test_benchmarks_are_the_hosts_variants(paper, benchmark) -> None:
     for part, variant in zip(paper.model_dataset_combinations,
                              VARIANTS[benchmark]):
         host = entries(benchmark, variant)
-        mine = [
+        datasets = [
             dataset.to_dict() for dataset in part['datasets']
             if dataset['abbr'] in host
         ]
-        assert len(mine) == len(
+        assert len(datasets) == len(
             [abbr for abbr in host if not abbr.startswith('ceval-test')])
-        for dataset in mine:
+        for dataset in datasets:
             dataset['infer_cfg']['inferencer'].pop('batch_size', None)
             assert dataset == host[dataset['abbr']].to_dict()
 
@@ -273,14 +277,14 @@ def test_perplexities_are_taken_one_by_one(paper) -> None:
 def test_groups_are_complete(name, groups) -> None:
     config = Config.fromfile(f'{name}.py')
     abbrs = {dataset['abbr'] for dataset in config.datasets}
-    found = {
+    subsets = {
         group['name']: set(group['subsets'])
         for group in config.summarizer.summary_groups
     }
     for group in groups:
-        assert found[group] <= abbrs
+        assert subsets[group] <= abbrs
         assert group in known_benchmarks()
-    left = abbrs - set().union(*(found[group] for group in groups))
+    left = abbrs - set().union(*(subsets[group] for group in groups))
     assert left - {'hellaswag'} == {'gsm8k', TEXTS_ABBR}
 
 
@@ -391,18 +395,19 @@ def test_the_papers_run(paper, tmp_path) -> None:
     # Both variants of a benchmark share a row.
     names = [(row[0], row[2]) for row in table]
     assert len(set(names)) == len(names)
-    scores = read_run_scores(
+    scores = read_run_accuracies(
         folder, ['bbh', 'gsm8k', 'hellaswag', 'mmlu', 'ceval-law'])
     assert list(scores) == table[0][4:]
-    for model, found in scores.items():
+    for model, model_scores in scores.items():
         # Only some tasks of mmlu were run.
-        assert set(found) == {'bbh', 'gsm8k', 'hellaswag', 'ceval-law'}
+        assert set(model_scores) == {'bbh', 'gsm8k', 'hellaswag', 'ceval-law'}
         right = [
             json.loads(file.read_text('utf-8'))['score']
             for file in (folder / f'results/{model}').glob('bbh-*')
         ]
         assert len(right) == 27
-        assert 100 * found['bbh'] == pytest.approx(sum(right) / 27, abs=.005)
+        assert 100 * model_scores['bbh'] == pytest.approx(
+            sum(right) / 27, abs=.005)
 
 
 @pytest.mark.slow
@@ -413,5 +418,5 @@ def test_the_papers_run(paper, tmp_path) -> None:
 def test_a_run_on_public_benchmarks(tmp_path) -> None:
     folder = run('eval_csv_real', SMALL_REAL, SHARED, tmp_path)
     check_predictions(table_of(folder), 'mmlu')
-    scores = read_run_scores(folder, ['mmlu', 'bbh-navigate', 'gsm8k'])
+    scores = read_run_accuracies(folder, ['mmlu', 'bbh-navigate', 'gsm8k'])
     assert set(scores['Qwen2-0.5B']) == {'mmlu', 'bbh-navigate', 'gsm8k'}

@@ -1,4 +1,4 @@
-"""The host's summary with predictions: the table, the files, what lacks."""
+"""OpenCompass's summary with predictions: tables, files, missing values."""
 import csv
 import json
 import os
@@ -18,7 +18,7 @@ from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import WIDTH
-from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,
+from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
                         write_losses, write_result, write_run)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +64,7 @@ def make_config(run, models=MODELS, datasets=('easy', 'hard')) -> Config:
 
 
 def summarize(config, predictors, **changes):
-    """Summarize; rows of the host's table and text of the leaderboard."""
+    """Summarize; rows of OpenCompass's table, text of the leaderboard."""
     summarizer = PredictedSummarizer(config, predictors, **changes)
     summarizer.summarize(time_str=TIME)
     folder = Path(config.work_dir, 'summary')
@@ -102,22 +102,23 @@ def test_predictions_stand_below_the_real_scores(run, predictors):
     assert table[6][4:] == ['-'] * 4
 
 
-def test_the_rest_is_the_hosts_table(run, predictors, capsys):
+def test_the_rest_is_the_table_of_opencompass(run, predictors, capsys):
     config = make_config(run)
     table, _ = summarize(config, predictors)
-    DefaultSummarizer(config).summarize(time_str='host')
-    with open(run / 'summary' / 'summary_host.csv', encoding='utf-8') as file:
-        host = list(csv.reader(file))
-    assert [row for row in table if row[3] != 'losses'] == host
+    DefaultSummarizer(config).summarize(time_str='default')
+    path = run / 'summary' / 'summary_default.csv'
+    with path.open(encoding='utf-8') as file:
+        rows = list(csv.reader(file))
+    assert [row for row in table if row[3] != 'losses'] == rows
 
 
 def test_values(run, predictors):
     table, _ = summarize(make_config(run), predictors[:1])
     path = run / 'summary' / f'leaderboard_{TIME}.json'
     rows = json.loads(path.read_text('utf-8'))['rows']
-    expected = train().predict_losses({
-        'new-0': model_losses(1.1)
-    }, TEXTS.fingerprint).at('new-0', 'easy')
+    expected = train().predict({
+        'new-0': dump('new-0', model_losses(1.1))
+    }).at('new-0', 'easy')
     [row] = [
         row for row in rows
         if row['model'] == 'new-0' and row['benchmark'] == 'easy'
@@ -125,7 +126,7 @@ def test_values(run, predictors):
     assert row['predicted'] == pytest.approx(100 * expected.value, abs=1e-3)
     assert row['low'] == pytest.approx(100 * expected.low, abs=1e-3)
     assert row['high'] == pytest.approx(100 * expected.high, abs=1e-3)
-    # In percent, as the host has it.
+    # In percent, as OpenCompass has it.
     assert row['real'] == pytest.approx(54.98, abs=0.01)
     assert row['difference'] == row['predicted'] - row['real']
     half = 50 * (expected.high - expected.low)
@@ -143,7 +144,7 @@ def test_it_ends_with_the_leaderboard_and_its_files(run, predictors, capsys):
         for kind in ('txt', 'md', 'csv', 'json')
     ]
     assert all(path.is_file() for path in paths)
-    # Marks are explained in the host's file, too.
+    # Marks are explained in OpenCompass's file, too.
     summary = (run / 'summary' / f'summary_{TIME}.txt').read_text('utf-8')
     assert all(note in summary for note in notes(board))
 
@@ -173,7 +174,7 @@ def test_retrained_predictor(run, tmp_path):
 
 
 def test_groups(run, predictors, tmp_path):
-    """The average, wherever the host's random order puts it."""
+    """The average, wherever the random order of OpenCompass puts it."""
     save_predictor(train(('exams', )), tmp_path / 'p')
     predictors = [('predicted', str(tmp_path / 'p'))]
     groups = [dict(name='exams', subsets=['easy', 'hard'])]
@@ -222,8 +223,8 @@ def test_other_names(run, predictors):
     for model in MODELS:
         write_result(run, model, 'mmlu', {'accuracy': 1, 'f1': 70.0})
     config = make_config(run, datasets=('easy', 'mmlu'))
-    names_here = [('hard', ('mmlu', 'f1')), ('easy', 'easy')]
-    table, board = summarize(config, predictors[:1], benchmarks=names_here)
+    pairs = [('hard', ('mmlu', 'f1')), ('easy', 'easy')]
+    table, board = summarize(config, predictors[:1], benchmarks=pairs)
     assert names(table) == [('easy', 'accuracy'), ('easy', 'predicted'),
                             ('mmlu', 'accuracy'), ('mmlu', 'f1'),
                             ('mmlu', 'predicted')]
@@ -256,7 +257,7 @@ def test_model_names(run, predictors):
 
 
 def test_losses_only(tmp_path, predictors):
-    """Nothing was run but the texts."""
+    """Only the texts were run."""
     for model, skill in MODELS.items():
         write_losses(tmp_path, model, model_losses(skill))
     texts = dataset_abbr(TEXTS.fingerprint)
@@ -317,7 +318,7 @@ def test_other_validation_set(run, tmp_path):
     assert table[2][4:] == ['-'] * 4
     [reason, _] = notes(board)
     assert (f'expected a dump of {dataset_abbr(OTHER_TEXTS.fingerprint)}, '
-            f'found those of {dataset_abbr(TEXTS.fingerprint)}.') in reason
+            f'found dumps of {dataset_abbr(TEXTS.fingerprint)}.') in reason
 
 
 @pytest.mark.parametrize('content', [None, b'', b'half'])
@@ -334,7 +335,7 @@ def test_unusable_predictor(run, predictors, tmp_path, content):
     [reason] = [note for note in notes(board) if note.startswith('bad')]
     assert reason.startswith('bad of all 4 models on all 2 benchmarks: '
                              f'{path}: expected ')
-    # Alone, nobody knows which benchmarks it was about.
+    # Alone, it does not even tell its benchmarks.
     table, board = summarize(make_config(run), [('bad', str(path))])
     assert names(table) == [('easy', 'accuracy'), ('hard', 'accuracy')]
     [reason] = board.splitlines()
@@ -363,7 +364,7 @@ def test_bad_config(run, pairs, message):
 
 
 def test_packaged_config(run):
-    """It survives the host's dump and names the demo's predictors."""
+    """It survives the dump of OpenCompass and names the demo's predictors."""
     packaged = Config.fromfile(str(CONFIGS / 'summarizers' / 'predicted.py'))
     packaged.dump(str(run / 'dump.py'))
     dumped = Config.fromfile(str(run / 'dump.py'), format_python_code=False)

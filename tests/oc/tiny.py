@@ -26,10 +26,10 @@ TEXTS = TextSet(
 
 
 def save_model(folder: Path, seed: int = 0, **settings: Any) -> Path:
-    """A Llama with its tokenizer, as `from_pretrained` reads it."""
+    """Save a Llama with its tokenizer, for `from_pretrained`."""
     models.make('llama', seed, **settings).save_pretrained(folder)
     tokenizer = models.tokenizer()
-    # Or it makes token types, which generation refuses.
+    # The default would add token types, which generation refuses.
     tokenizer.model_input_names = ['input_ids', 'attention_mask']
     tokenizer.init_kwargs['model_input_names'] = []
     tokenizer.chat_template = CHAT
@@ -98,14 +98,14 @@ def _task(work_dir: Path, model: dict[str, Any], *datasets:
 
 def infer(work_dir: Path, model: dict[str, Any], *datasets: dict[str,
                                                                  Any]) -> Path:
-    """Run the host's inference in this process; where predictions lie."""
+    """Run the host's inference in this process; the folder of predictions."""
     OpenICLInferTask(_task(work_dir, model, *datasets)).run()
     return work_dir / 'predictions' / model['abbr']
 
 
 def evaluate(work_dir: Path, model: dict[str, Any],
              dataset: dict[str, Any]) -> dict[str, Any]:
-    """Run the host's evaluation in this process; what it stored."""
+    """Run the host's evaluation in this process; its stored results."""
     OpenICLEvalTask(_task(work_dir, model, dataset)).run()
     file = work_dir / 'results' / model['abbr'] / f'{dataset["abbr"]}.json'
     return json.loads(file.read_text(encoding='utf-8'))

@@ -45,7 +45,7 @@ window.addEventListener('load', () => {
 
 @dataclass(frozen=True)
 class Visit:
-    """What a browser saw.
+    """What a browser loaded and noticed.
 
     Args:
         result (Any): What the action returned.

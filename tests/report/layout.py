@@ -18,12 +18,12 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
         for axis in _both(axes)
         for label in axis.get_ticklabels(which='both')
     }
-    found = [t for t in figure.findobj(Text) if id(t) not in ticks]
-    found += [
+    words = [t for t in figure.findobj(Text) if id(t) not in ticks]
+    words += [
         label for axes in figure.axes for axis in _both(axes)
         for label in drawn_ticks(axis)
     ]
-    unique = {id(text): text for text in found}.values()
+    unique = {id(text): text for text in words}.values()
     return [(text.get_text(), text.get_window_extent(renderer))
             for text in unique if text.get_visible() and text.get_text()]
 
@@ -42,9 +42,9 @@ def _both(axes):
     return axes.xaxis, axes.yaxis
 
 
-def overlap(one: Bbox, other: Bbox) -> bool:
-    return (min(one.x1, other.x1) - max(one.x0, other.x0) > SLACK
-            and min(one.y1, other.y1) - max(one.y0, other.y0) > SLACK)
+def overlap(a: Bbox, b: Bbox) -> bool:
+    return (min(a.x1, b.x1) - max(a.x0, b.x0) > SLACK
+            and min(a.y1, b.y1) - max(a.y0, b.y0) > SLACK)
 
 
 def assert_readable(figure: Figure) -> None:
@@ -57,8 +57,8 @@ def assert_readable(figure: Figure) -> None:
         assert figure.bbox.y0 - SLACK <= box.y0 <= box.y1 <= (figure.bbox.y1 +
                                                               SLACK), (words,
                                                                        box)
-    for (words, box), (others, other) in combinations(boxes, 2):
-        assert not overlap(box, other), (words, others)
+    for (words, box), (more_words, next_box) in combinations(boxes, 2):
+        assert not overlap(box, next_box), (words, more_words)
     renderer = figure.canvas.get_renderer()
     for legend in figure.legends:
         for axes in figure.axes:

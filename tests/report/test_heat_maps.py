@@ -24,8 +24,8 @@ def by_lengths(text: str, *lengths: int) -> TokenSpans:
 
 
 def pieces(text: str, spans: TokenSpans, *weights: float):
-    found = heat_map(Text('t', text), spans, np.array(weights, float))
-    return [(piece.text, piece.weight) for piece in found]
+    cut = heat_map(Text('t', text), spans, np.array(weights, float))
+    return [(piece.text, piece.weight) for piece in cut]
 
 
 def test_one_piece_per_token():
@@ -76,8 +76,8 @@ def test_uncounted_tokens_do_not_dilute():
 def test_what_a_reader_takes_for_one_character(text, shown):
     """Even if every byte is a token of its own."""
     n = len(text.encode('utf-8'))
-    found = pieces(text, by_lengths(text, *[1] * n), *range(n))
-    assert [piece for piece, _ in found] == shown
+    cut = pieces(text, by_lengths(text, *[1] * n), *range(n))
+    assert [piece for piece, _ in cut] == shown
 
 
 def test_gaps_and_empty_tokens():
@@ -107,12 +107,12 @@ def test_pieces_are_the_text(text, cuts, data):
             st.lists(
                 st.floats(-10, 10), min_size=len(spans), max_size=len(spans))),
         float)
-    found = heat_map(Text('t', text), spans, weights)
-    assert ''.join(piece.text for piece in found) == text
-    assert all(piece.text for piece in found)
-    total = sum(p.weight * len(p.text.encode('utf-8')) for p in found)
+    cut = heat_map(Text('t', text), spans, weights)
+    assert ''.join(piece.text for piece in cut) == text
+    assert all(piece.text for piece in cut)
+    total = sum(p.weight * len(p.text.encode('utf-8')) for p in cut)
     assert total == pytest.approx(weights @ spans.widths, abs=1e-9)
-    assert len(found) <= max(len(spans), 0)
+    assert len(cut) <= max(len(spans), 0)
 
 
 @pytest.mark.parametrize('spans, n_weights', [(TokenSpans([0], [2], 2), 2),
@@ -140,9 +140,9 @@ def test_texts_whose_weights_vary_most_come_first():
     weights = predictor.token_weights('hard')
     spread = np.nanstd(weights.reshape(5, 3), axis=1)
     expected = sorted(range(5), key=lambda s: -spread[s])
-    found = strongest_maps(predictor, 'hard', TEXTS, 3)
-    assert [m.text.text_id for m in found] == [f't{s}' for s in expected[:3]]
-    for shown, s in zip(found, expected):
+    maps = strongest_maps(predictor, 'hard', TEXTS, 3)
+    assert [m.text.text_id for m in maps] == [f't{s}' for s in expected[:3]]
+    for shown, s in zip(maps, expected):
         assert [p.weight for p in shown.pieces
                 ] == pytest.approx(list(weights[3 * s:3 * s + 3]))
         assert [p.text for p in shown.pieces] == ['ab', 'cd', 'ef']
@@ -154,15 +154,13 @@ def test_equal_texts_keep_their_order():
         predictor,
         benchmarks=tuple(
             replace(
-                known,
+                part,
                 model=replace(
-                    known.model,
-                    coefficients=predictor.uniform *
-                    np.ones(len(predictor.units))))
-            for known in predictor.benchmarks))
-    found = strongest_maps(flat, 'easy', TEXTS, 9)
-    assert [m.text.text_id for m in found] == list(TEXTS.ids)
-    assert found[0].pieces[0] == Piece('ab', pytest.approx(1))
+                    part.model, coefficients=1.0 * predictor.columns.uniform))
+            for part in predictor.benchmarks))
+    maps = strongest_maps(flat, 'easy', TEXTS, 9)
+    assert [m.text.text_id for m in maps] == list(TEXTS.ids)
+    assert maps[0].pieces[0] == Piece('ab', pytest.approx(1))
 
 
 @pytest.mark.parametrize('texts', [OTHER_TEXTS, TextSet(TEXTS.texts[:4])])

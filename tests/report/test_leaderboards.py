@@ -5,80 +5,89 @@ import os
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import Prediction
-from csv_plugin.report.leaderboard_files import FIELDS, write_leaderboard
-from csv_plugin.report.leaderboards import (WIDTH, Leaderboard, as_markdown,
-                                            as_text, notes, predicted_cell,
-                                            predicted_row, real_cell)
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
+from csv_plugin.core.salience import Auto, Uniform
+from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
+                                            as_markdown, as_text, compare,
+                                            percent, predicted_cell,
+                                            predicted_row, predictor_remarks,
+                                            read_leaderboard, real_cell,
+                                            write_leaderboard)
+from tests.report.boards import NO_DUMP, Cells, make_cells, predict
+from tests.runs import FITTED, dump, model_losses, train
 
 MODELS = ('m0', 'm1', 'm2')
-NONE = 'no dump'
+#: A prediction with different halves.
+UNEVEN = predict(above=0.05)
 
 
-def predict(value: float, **changes) -> Prediction:
-    return replace(
-        Prediction(value, value - 0.1, value + 0.05, 0.9, False, False),
-        **changes)
-
-
-def make_board(n_benchmarks: int = 2,
+def some_cells(n_benchmarks: int = 2,
                models=MODELS,
-               labels=('predicted', 'all-token'),
-               **cells) -> Leaderboard:
-    """Real scores of 50 and predictions of 40, but for some cells."""
+               labels=('predicted', 'all-token')) -> Cells:
+    """Real accuracies of 0.5 and predictions of 0.4."""
     benchmarks = tuple(f'bench-{b}' for b in range(n_benchmarks))
-    real = {place: 50.0 for place in product(models, benchmarks)}
-    predicted = {
-        place: predict(0.4)
-        for place in product(labels, models, benchmarks)
-    }
-    folders = {model: f'folder-of-{model}' for model in models}
-    board = Leaderboard(models, benchmarks, labels, real, predicted, folders)
-    return replace(board, **cells)
+    cells = make_cells(models, benchmarks, labels, prediction=UNEVEN)
+    cells.folders = {model: f'folder-of-{model}' for model in models}
+    return cells
 
 
 def test_cells():
-    assert predicted_cell(predict(0.4321)) == '43.2 ±7.5'
-    assert predicted_cell(predict(0.4, in_sample=True)) == '40.0 ±7.5*'
-    assert predicted_cell(predict(0.4, in_sample=True,
+    assert predicted_cell(replace(UNEVEN, value=0.4321)) == '43.2 ±7.5'
+    assert predicted_cell(replace(UNEVEN, in_sample=True)) == '40.0 ±7.5*'
+    assert predicted_cell(replace(UNEVEN, in_sample=True,
                                   extrapolated=True)) == '40.0 ±7.5*>'
-    assert predicted_cell(NONE) == real_cell(NONE) == '-'
+    assert predicted_cell(NO_DUMP) == '-'
     assert real_cell(float('nan')) == '-'
     assert real_cell(61.66) == '61.7'
 
 
 def test_row_in_the_order_of_the_models():
-    board = make_board()
-    board.predicted['all-token', 'm1', 'bench-1'] = NONE
-    board.predicted['all-token', 'm2', 'bench-1'] = predict(0.9)
-    assert predicted_row(board, 'all-token',
+    cells = some_cells()
+    cells.predicted['all-token', 'm1', 'bench-1'] = NO_DUMP
+    cells.predicted['all-token', 'm2', 'bench-1'] = replace(UNEVEN, value=0.9)
+    assert predicted_row(cells.board(), 'all-token',
                          'bench-1') == ['40.0 ±7.5', '-', '90.0 ±7.5']
 
 
+@pytest.mark.parametrize('number', [54.98, 72.95, 61.25, 0.07, 100.0, 0.0])
+def test_percent_that_was_divided_returns(number):
+    """Otherwise a number between two digits may be rounded otherwise."""
+    assert percent(number / 100) == number
+
+
 def test_differences():
-    board = make_board()
-    board.real['m1', 'bench-0'] = 36.0
-    board.real['m2', 'bench-0'] = NONE
-    key = 'predicted', 'bench-0'
-    assert board.difference('predicted', 'm0', 'bench-0') == pytest.approx(-10)
-    assert board.difference('predicted', 'm1', 'bench-0') == pytest.approx(4)
-    assert board.difference('predicted', 'm2', 'bench-0') is None
-    assert board.mean_difference(*key) == pytest.approx(7)
-    board.predicted['predicted', 'm1', 'bench-0'] = predict(
-        0.4, in_sample=True)
-    assert board.mean_difference(*key) == pytest.approx(10)
-    board.predicted['predicted', 'm0', 'bench-0'] = NONE
-    assert board.difference('predicted', 'm0', 'bench-0') is None
-    assert board.mean_difference(*key) is None
+    cells = some_cells()
+    cells.real['m1', 'bench-0'] = 0.36
+    cells.real['m2', 'bench-0'] = NO_DUMP
+
+    def differences() -> list:
+        return [
+            row['difference'] for row in cells.board().rows()
+            if (row['predictor'], row['benchmark']) == ('predicted', 'bench-0')
+        ]
+
+    def mean() -> str:
+        *_, row = as_text(cells.board()).split('\n\n')[0].splitlines()
+        return row.split()[3]
+
+    assert differences() == [pytest.approx(-10), pytest.approx(4), None]
+    assert mean() == '7.0'
+    cells.predicted['predicted', 'm1', 'bench-0'] = replace(
+        UNEVEN, in_sample=True)
+    assert mean() == '10.0'
+    cells.predicted['predicted', 'm0', 'bench-0'] = NO_DUMP
+    assert differences() == [None, pytest.approx(4), None]
+    assert mean() == '-'
 
 
 def test_text():
-    board = make_board(1)
-    board.predicted['all-token', 'm1', 'bench-0'] = NONE
-    assert as_text(board).splitlines() == [
+    cells = some_cells(1)
+    cells.predicted['all-token', 'm1', 'bench-0'] = NO_DUMP
+    assert as_text(cells.board()).splitlines() == [
         '                bench-0',
         'model              real  predicted   diff  all-token   diff',
         '--------------  -------  ---------  -----  ---------  -----',
@@ -99,7 +108,7 @@ def test_text():
     'models', [('m', ), tuple(f'model-{i}' for i in range(100))])
 def test_width(n_benchmarks, n_blocks, models):
     """Benchmarks that do not fit beside each other stand below."""
-    text = as_text(make_board(n_benchmarks, models))
+    text = as_text(some_cells(n_benchmarks, models).board())
     table = text.partition('\n\nPercent')[0]
     lines = table.splitlines()
     assert max(map(len, lines)) <= WIDTH
@@ -110,12 +119,12 @@ def test_width(n_benchmarks, n_blocks, models):
 
 
 def test_longer_names_than_lines():
-    board = make_board(2, models=('m' * 200, ))
+    board = some_cells(2, models=('m' * 200, )).board()
     assert as_text(board).count('m' * 200) == 2
 
 
 def test_markdown():
-    board = make_board(1, labels=('predicted', ))
+    board = some_cells(1, labels=('predicted', )).board()
     header, rule, *rows = [[
         cell.strip() for cell in line.strip('|').split('|')
     ] for line in as_markdown(board).splitlines()]
@@ -128,49 +137,140 @@ def test_markdown():
 
 
 def test_all_reasons_are_given():
-    board = make_board(remarks=('a remark', ))
-    board.real['m1', 'bench-1'] = 'not run'
-    for label, model in product(board.labels, ('m0', 'm2')):
-        for benchmark in board.benchmarks:
-            board.predicted[label, model, benchmark] = NONE
-    board.predicted['all-token', 'm1', 'bench-0'] = 'unknown'
-    assert notes(board)[2:] == [
+    cells = some_cells()
+    cells.remarks = ('a remark', )
+    cells.real['m1', 'bench-1'] = Missing('not run')
+    for place in product(cells.labels, ('m0', 'm2'), cells.benchmarks):
+        cells.predicted[place] = NO_DUMP
+    cells.predicted['all-token', 'm1', 'bench-0'] = Missing('unknown')
+    assert cells.board().notes[2:] == (
         'real of m1 on bench-1: not run',
         'predicted, all-token of m0, m2 on all 2 benchmarks: no dump',
         'all-token of m1 on bench-0: unknown',
         'a remark',
-    ]
+    )
 
 
 def test_one_reason_for_all():
     """One line, and no legend of marks that are not there."""
-    board = make_board()
-    for place in board.predicted:
-        board.predicted[place] = NONE
-    assert notes(board) == [
-        'predicted, all-token of all 3 models on all 2 benchmarks: no dump'
-    ]
+    cells = some_cells()
+    cells.predicted = dict.fromkeys(cells.predicted, NO_DUMP)
+    assert cells.board().notes == (
+        'predicted, all-token of all 3 models on all 2 benchmarks: no dump', )
 
 
 def test_long_lists_are_cut():
-    board = make_board(1, tuple(f'm{i}' for i in range(100)))
+    cells = some_cells(1, tuple(f'm{i}' for i in range(100)))
     for i in range(90):
-        board.real[f'm{i}', 'bench-0'] = NONE
-    assert notes(board)[2] == ('real of m0, m1, m2, m3, m4, m5, m6, m7 and 82 '
-                               'more on bench-0: no dump')
+        cells.real[f'm{i}', 'bench-0'] = NO_DUMP
+    assert cells.board().notes[2] == (
+        'real of m0, m1, m2, m3, m4, m5, m6, m7 and 82 more on bench-0: '
+        'no dump')
 
 
 def test_nothing_known():
-    board = Leaderboard(MODELS, (), ('predicted', ), {}, {}, {}, ('why', ))
-    assert as_text(board) == 'why'
+    cells = Cells(MODELS, (), ('predicted', ), {}, {}, {}, ('why', ))
+    assert as_text(cells.board()) == 'why'
+
+
+def test_short_repr():
+    assert repr(some_cells().board()) == (
+        'Leaderboard(Predictions(3 models x 2 benchmarks by predicted, '
+        'all-token; 90% intervals), 2 notes)')
+
+
+# What a run says.
+
+
+def run_predictions(predictors, models=FITTED) -> Predictions:
+    """What predictors say about models by their skill."""
+    names = tuple(predictors.values())[0].names
+    losses = {
+        model: dump(model, model_losses(skill))
+        for model, skill in models.items()
+    }
+    return Predictions.side_by_side(
+        {
+            label: predictor.predict(losses)
+            for label, predictor in predictors.items()
+        }, tuple(models), names)
+
+
+def test_compare():
+    """Shown under one name, stored and fitted on under another."""
+    predictions = run_predictions(
+        {
+            'predicted': train(),
+            'all-token': train(('easy', ), Uniform())
+        }, {
+            'fit-4': FITTED['fit-4'],
+            'new': 1.1
+        })
+    folders = {'New': 'new', 'Fit': 'fit-4'}
+    real = dict.fromkeys(product(folders, ('easy', 'hard')), 0.1)
+    real['Fit', 'hard'] = Missing('not run')
+    board = compare(predictions, folders, real, ('a remark', ))
+    table = board.predictions
+    assert table.models == ('New', 'Fit') and board.folders == folders
+    assert table.benchmarks == ('easy', 'hard')
+    assert table.methods == ('predicted', 'all-token')
+    for model, folder in folders.items():
+        for benchmark in table.benchmarks:
+            for label in table.methods:
+                assert table.at(model, benchmark, label) == predictions.at(
+                    folder, benchmark, label)
+            assert table.real_at(model, benchmark) == real[model, benchmark]
+    assert table.at('Fit', 'easy').in_sample
+    assert table.at('New', 'hard', 'all-token') == UNKNOWN_BENCHMARK
+    assert board.notes[2:] == (
+        'real of Fit on hard: not run',
+        f'all-token of all 2 models on hard: {UNKNOWN_BENCHMARK.reason}',
+        'a remark')
+
+
+def test_files_of_predictors_are_named():
+    predictors = {'predicted': train(), 'bad': Missing('broken')}
+    paths = {'predicted': 'folder/p', 'bad': 'folder/b'}
+    # The reason why a predictor is unusable stands in its cells.
+    assert predictor_remarks(predictors, paths) == ['predicted: folder/p']
+
+
+def test_what_could_not_be_learned_is_said():
+    predictors = {'p': train(('easy', 'hard'), shift=9)}
+    _, *remarks = predictor_remarks(predictors, {'p': 'f'})
+    assert len(remarks) == 2
+    assert remarks[0].startswith('p, easy: predicted by the mean')
+    # How weights were chosen is no matter of a summary.
+    auto = train(solver=Auto())
+    assert all(part.notes for part in auto.benchmarks)
+    assert predictor_remarks({'p': auto}, {'p': 'f'}) == ['p: f']
+
+
+def test_no_usable_predictor():
+    predictors = {'p': Missing('broken'), 'q': Missing('absent')}
+    remarks = predictor_remarks(predictors, {'p': 'f', 'q': 'g'})
+    assert remarks == ['p: broken', 'q: absent']
+    nothing = Predictions.side_by_side({'p': None, 'q': None}, MODELS, ())
+    folders = {model: model for model in MODELS}
+    board = compare(nothing, folders, {}, remarks)
+    assert board.predictions.benchmarks == ()
+    assert as_text(board) == 'p: broken\nq: absent'
+
+
+# Files.
+
+
+def awkward_cells() -> Cells:
+    cells = some_cells()
+    cells.real['m1', 'bench-1'] = NO_DUMP
+    cells.predicted['all-token', 'm1', 'bench-1'] = Missing('unknown')
+    cells.predicted['all-token', 'm0', 'bench-0'] = predict(
+        0.25, 0.1, 0.05, extrapolated=True)
+    return cells
 
 
 def test_files(tmp_path):
-    board = make_board()
-    board.real['m1', 'bench-1'] = NONE
-    board.predicted['all-token', 'm1', 'bench-1'] = 'unknown'
-    board.predicted['all-token', 'm0', 'bench-0'] = predict(
-        0.25, extrapolated=True)
+    board = awkward_cells().board()
     paths = write_leaderboard(tmp_path / 'leader.board', board)
     assert [path.name for path in paths] == [
         f'leader.board.{kind}' for kind in ('txt', 'md', 'csv', 'json')
@@ -184,12 +284,14 @@ def test_files(tmp_path):
     assert content['benchmarks'] == ['bench-0', 'bench-1']
     assert content['predictors'] == ['predicted', 'all-token']
     assert content['folders'] == board.folders
-    assert content['notes'] == notes(board)
-    for note in notes(board):
+    assert content['notes'] == list(board.notes)
+    for note in board.notes:
         assert note in markdown
     rows = content['rows']
+    assert rows == list(board.rows())
+    labels = board.predictions.methods
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
-            ] == list(product(MODELS, board.benchmarks, board.labels))
+            ] == list(product(MODELS, board.predictions.benchmarks, labels))
     assert rows[1] == dict(
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
                      pytest.approx(30), -25, 1, 0, '')))
@@ -208,4 +310,96 @@ def test_files(tmp_path):
 
 def test_no_folder(tmp_path):
     with pytest.raises(InputError, match='folder'):
-        write_leaderboard(tmp_path / 'none' / 'x', make_board())
+        write_leaderboard(tmp_path / 'none' / 'x', some_cells().board())
+
+
+def assert_same(read: Leaderboard, board: Leaderboard) -> None:
+    """Everything but the level, which files do not hold."""
+    assert list(read.rows()) == list(board.rows())
+    assert (read.notes, read.folders) == (board.notes, board.folders)
+    for name in ('models', 'benchmarks', 'methods', 'missing'):
+        assert getattr(read.predictions,
+                       name) == getattr(board.predictions, name)
+    for name in ('values', 'low', 'high', 'real'):
+        np.testing.assert_allclose(
+            getattr(read.predictions, name),
+            getattr(board.predictions, name),
+            rtol=1e-14)
+    for name in ('extrapolated', 'in_sample'):
+        np.testing.assert_array_equal(
+            getattr(read.predictions, name), getattr(board.predictions, name))
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path):
+    cells = awkward_cells()
+    cells.predicted['predicted', 'm2', 'bench-1'] = predict(in_sample=True)
+    for board in (cells.board(),
+                  Cells(MODELS, (), ('p', ), {}, {}, {
+                      m: m
+                      for m in MODELS
+                  }, ('why', )).board()):
+        *_, path = write_leaderboard(tmp_path / 'leaderboard_1', board)
+        assert_same(read_leaderboard(path), board)
+    assert np.isnan(read_leaderboard(path).predictions.level)
+
+
+@pytest.mark.parametrize('real', ['not run', 'not run; failed'])
+@pytest.mark.parametrize('is_predicted', [True, False])
+def test_joined_reasons_are_told_apart(tmp_path, real, is_predicted):
+    """The row of another predictor may hold the first reason alone."""
+    cells = some_cells(1)
+    cells.real['m0', 'bench-0'] = Missing(real)
+    cells.predicted['predicted', 'm0', 'bench-0'] = NO_DUMP
+    if not is_predicted:
+        cells.predicted['all-token', 'm0', 'bench-0'] = Missing('unknown')
+    board = cells.board()
+    *_, path = write_leaderboard(tmp_path / 'leaderboard_1', board)
+    read = read_leaderboard(path)
+    assert list(read.rows()) == list(board.rows())
+    if is_predicted or ';' not in real:
+        assert_same(read, board)
+
+
+def test_file_without_folders(tmp_path):
+    """As earlier versions wrote it."""
+    *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
+    content = json.loads(path.read_text('utf-8'))
+    del content['folders']
+    path.write_text(json.dumps(content), 'utf-8')
+    assert read_leaderboard(path).folders == {m: m for m in MODELS}
+
+
+@pytest.mark.parametrize('change, says', [
+    (lambda c: c.pop('rows'), "'rows' in the leaderboard"),
+    (lambda c: c['rows'].pop(), 'a row of all-token, m2, bench-1'),
+    (lambda c: c['rows'][0].pop('low'), "'low' in a row"),
+    (lambda c: c['rows'][0].update(real='x'), "a number or null as 'real'"),
+    (lambda c: c.update(models=[1]), "a list of texts as 'models'"),
+    (lambda c: c.update(predictors=[]), 'a model and a predictor'),
+    (lambda c: c.update(models=[]), 'a model and a predictor'),
+    (lambda c: c.update(folders={'m0': 1}), "texts by name as 'folders'"),
+    (lambda c: c['rows'][0].update(low=None),
+     'of predicted, m0, bench-0 or none'),
+    (lambda c: c['rows'][0].update(predicted=None), 'or none of them'),
+    (lambda c: c['rows'][0].update(in_sample=None), 'or none of them'),
+    (lambda c: c['rows'][0].update(real=101.5),
+     'm0, bench-0 in percent.*101.5'),
+    (lambda c: c['rows'][0].update(real=-1),
+     'm0, bench-0 in percent, found -1'),
+    (lambda c: c['models'].append('m0'), "'m0' twice"),
+])
+def test_leaderboard_of_another_form(tmp_path, change, says):
+    *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
+    content = json.loads(path.read_text('utf-8'))
+    change(content)
+    path.write_text(json.dumps(content), 'utf-8')
+    with pytest.raises(InputError, match=says) as caught:
+        read_leaderboard(path)
+    assert str(path) in str(caught.value)
+
+
+def test_leaderboard_that_is_no_json(tmp_path):
+    path = tmp_path / 'x.json'
+    path.write_bytes(b'{"models": [')
+    with pytest.raises(InputError, match='a leaderboard in JSON'):
+        read_leaderboard(path)

@@ -15,26 +15,22 @@ from matplotlib.colors import to_hex
 from scipy.stats import binom
 
 from csv_plugin.core import metrics
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.capability_points import CapabilityPoints
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import PredictionTable
+from csv_plugin.core.coverage import Coverage, coverage_by_level
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import SOLVERS, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.study import Study, split_study
-from csv_plugin.report.outliers import Outlier
-from csv_plugin.report.pictures import (capability_picture, coverage_picture,
+from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.report.pictures import (Forecast, TextsStudyRow, Trajectory,
+                                        capability_picture,
+                                        convergence_picture, coverage_picture,
                                         methods_picture, outliers_picture,
                                         save, texts_picture,
+                                        training_curve_picture,
                                         trajectory_picture)
-from csv_plugin.report.pictures.accuracy_by_score import (CapabilityPoints,
-                                                          capability_points)
-from csv_plugin.report.pictures.accuracy_by_tokens import Forecast, Trajectory
-from csv_plugin.report.pictures.errors_by_step import (TrainingCurve,
-                                                       convergence_picture,
-                                                       training_curve_picture)
-from csv_plugin.report.pictures.errors_by_texts import TextsStudyRow
-from csv_plugin.report.pictures.interval_coverage import (Coverage,
-                                                          coverage_by_level)
 from csv_plugin.report.pictures.style import (COLOURS, GREY, LINES, MARKERS,
                                               MOST_NAMES, OTHERS, look, looks,
                                               plain)
@@ -60,33 +56,34 @@ def some_points(benchmark: str = 'exam',
     return CapabilityPoints(
         benchmark, tuple(f'model-{m}' for m in range(n_models)),
         tuple(f'family {m % n_families}' for m in range(n_models)), scores,
-        np.clip(CURVE(scores) + 0.05 * rng.normal(size=n_models), 0, 1),
+        np.clip(
+            CURVE.accuracies(scores) + 0.05 * rng.normal(size=n_models), 0, 1),
         rng.uniform(size=n_models) < 0.6, (0.6, 1.4), CURVE, 0.25,
         'nats per character')
 
 
-def some_study(n_benchmarks: int, n_models: int = 12) -> Study:
+def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
+    """Of three methods; the first four models were fitted on."""
     rng = np.random.default_rng(n_benchmarks)
     shape = (n_models, n_benchmarks)
-    models = tuple(f'model-{m}' for m in range(n_models))
-    names = tuple(map(name_of, range(n_benchmarks)))
     real = rng.uniform(0.2, 0.9, shape)
-
-    def predictions(noise: float) -> PredictionTable:
-        values = np.clip(real + noise * rng.normal(size=shape), 0, 1)
-        return PredictionTable(
-            models, names, values, np.clip(values - 0.1, 0, 1),
-            np.clip(values + 0.2, 0, 1), np.zeros(shape, bool),
-            np.tile(np.arange(n_models) < 4, (n_benchmarks, 1)).T, 0.9)
-
-    observed = AccuracyTable(models, names, real, np.full(n_benchmarks, 0.25),
-                             np.zeros(n_benchmarks, int))
-    return Study(
-        None, {
-            'auto': predictions(0.02),
-            'uniform': predictions(0.1),
-            'constant': predictions(0.2)
-        }, observed)
+    noise = [rng.normal(size=shape) for _ in range(3)]
+    values = np.clip(
+        np.stack([
+            real + scale * part for scale, part in zip((0.02, 0.1, 0.2), noise)
+        ], 2), 0, 1)
+    fitted = np.arange(n_models) < 4
+    return Predictions(
+        tuple(f'model-{m}' for m in range(n_models)),
+        tuple(map(name_of, range(n_benchmarks))),
+        ('auto', 'uniform', 'constant'),
+        values=values,
+        low=np.clip(values - 0.1, 0, 1),
+        high=np.clip(values + 0.2, 0, 1),
+        extrapolated=np.zeros(values.shape, bool),
+        in_sample=np.broadcast_to(fitted[:, None, None], values.shape),
+        real=real,
+        level=0.9)
 
 
 def some_curve(n_benchmarks: int) -> TrainingCurve:
@@ -146,7 +143,7 @@ PICTURES = {
         ('step 0', many_points(n, 4)), ('the last step', many_points(n, 4))
     ]),
     'coverage': lambda n: coverage_picture(some_coverage(n)),
-    'methods': lambda n: methods_picture(some_study(n)),
+    'methods': lambda n: methods_picture(some_predictions(n)),
     'outliers': lambda n: outliers_picture(
         some_outliers([f'org/model-{i}-of-a-long-name' for i in range(n)])),
     'training': lambda n: training_curve_picture(some_curve(n)),
@@ -190,15 +187,15 @@ def test_legend_has_room(n_families):
 @given(st.lists(st.integers(0, 30).map(str), max_size=120))
 @settings(max_examples=50, deadline=None)
 def test_looks(names):
-    found = looks(names)
+    by_name = looks(names)
     distinct = list(dict.fromkeys(names))
-    own = [n for n in found if found[n] != found.get(OTHERS)]
-    assert len(own) == len({found[n]
+    own = [n for n in by_name if by_name[n] != by_name.get(OTHERS)]
+    assert len(own) == len({by_name[n]
                             for n in own}) == min(len(distinct), MOST_NAMES)
     assert own == [name for name in distinct if name in own]
-    assert set(found) - {OTHERS} == set(distinct)
+    assert set(by_name) - {OTHERS} == set(distinct)
     for name in set(distinct) - set(own):
-        assert found[name].colour == GREY
+        assert by_name[name].colour == GREY
         assert all(names.count(name) <= names.count(kept) for kept in own)
 
 
@@ -223,16 +220,11 @@ def hostile_pictures():
         replace(some_points(name, len(HOSTILE)), families=HOSTILE)
         for name in HOSTILE
     ]
-    study = some_study(len(HOSTILE))
+    predictions = replace(some_predictions(len(HOSTILE)), benchmarks=HOSTILE)
     runs = [replace(some_runs(1)[0], run=name) for name in HOSTILE]
-    named = {
-        method: replace(table, benchmarks=HOSTILE)
-        for method, table in study.predictions.items()
-    }
-    observed = replace(study.observed, benchmarks=HOSTILE)
     yield capability_picture(points)
     yield convergence_picture([('step', points)])
-    yield methods_picture(Study(None, named, observed))
+    yield methods_picture(predictions)
     yield trajectory_picture({name: runs for name in HOSTILE})
     yield outliers_picture(some_outliers(HOSTILE))
     yield coverage_picture(replace(some_coverage(8), benchmarks=HOSTILE))
@@ -263,10 +255,10 @@ def test_same_bytes(tmp_path, suffix):
         matplotlib.rcParams['svg.hashsalt'] = 'theirs'
         matplotlib.rcParams['axes.facecolor'] = 'red'
     matplotlib.rcdefaults()
-    one, other = ((tmp_path / f'{n}.{suffix}').read_bytes() for n in 'ab')
-    assert one == other
-    assert one.startswith(b'\x89PNG' if suffix == 'png' else b'<?xml')
-    assert b'dc:date' not in one
+    first, second = ((tmp_path / f'{n}.{suffix}').read_bytes() for n in 'ab')
+    assert first == second
+    assert first.startswith(b'\x89PNG' if suffix == 'png' else b'<?xml')
+    assert b'dc:date' not in first
 
 
 def test_settings_of_others_stay():
@@ -310,7 +302,7 @@ def drawn_families(axes) -> dict:
 def test_capability_points_are_drawn():
     points = some_points()
     axes, = capability_picture([points]).axes
-    found = drawn_families(axes)
+    drawn = drawn_families(axes)
     for family in set(points.families):
         for fitted in (True, False):
             rows = [
@@ -319,16 +311,16 @@ def test_capability_points_are_drawn():
             ]
             if rows:
                 np.testing.assert_array_equal(
-                    found.pop((family, fitted)),
+                    drawn.pop((family, fitted)),
                     np.stack([points.scores, points.accuracies], 1)[rows])
-    assert not found
+    assert not drawn
     right, left = axes.get_xlim()
     assert left < points.scores.min() < points.scores.max() < right
     chance, curve, beyond = axes.lines[:3]
     assert set(chance.get_ydata()) == {0.25}
     for line in (beyond, curve):
         np.testing.assert_array_equal(line.get_ydata(),
-                                      CURVE(line.get_xdata()))
+                                      CURVE.accuracies(line.get_xdata()))
     # Of all models fitted on, whether they are among the points or not.
     assert (curve.get_xdata()[0], curve.get_xdata()[-1]) == (0.6, 1.4)
     assert beyond.get_xdata()[0] < points.scores.min()
@@ -420,51 +412,10 @@ def tables():
 @pytest.fixture(scope='module')
 def study(tables) -> Study:
     return split_study(tables.features, tables.accuracies, tables.families,
-                       tables.models[:10], SOLVERS['ridge'], 'texts')
+                       tables.models[:10], SOLVERS['ridge'])
 
 
-def test_capability_points(tables, study):
-    shuffled = tables.accuracies.select(tables.models[::-1])
-    points = capability_points(study.predictor, tables.features, shuffled,
-                               tables.families)
-    assert [p.benchmark for p in points] == list(tables.accuracies.benchmarks)
-    table = study.predictions['ridge']
-    for b, one in enumerate(points):
-        assert one.models == tables.models
-        assert one.families == tuple(tables.families[m] for m in one.models)
-        np.testing.assert_array_equal(one.accuracies,
-                                      tables.accuracies.values[:, b])
-        np.testing.assert_array_equal(one.fitted, table.in_sample[:, b])
-        inside = one.scores[one.fitted]
-        assert one.fitted_range == pytest.approx(
-            (inside.min(initial=np.inf), inside.max(initial=-np.inf)))
-        np.testing.assert_allclose(one.curve(one.scores), table.values[:, b])
-        assert one.chance == 0.25 and one.unit == 'unit of the losses'
-    tokens = replace(tables.features, scored=np.ones(4, bool))
-    assert capability_points(study.predictor, tokens, shuffled,
-                             tables.families)[0].unit == 'nats per character'
-
-
-def test_only_common_benchmarks(tables, study):
-    some = tables.accuracies.select_benchmarks(['hard'])
-    points = capability_points(study.predictor, tables.features, some,
-                               tables.families)
-    assert [p.benchmark for p in points] == ['hard']
-
-
-def test_capability_points_refuses(tables, study):
-    arguments = (study.predictor, tables.features, tables.accuracies)
-    with pytest.raises(InputError, match="none of 'org/model-0'"):
-        capability_points(*arguments, {})
-    other = replace(tables.accuracies, benchmarks=tuple('abcdef'))
-    with pytest.raises(InputError, match='benchmark of the predictor'):
-        capability_points(*arguments[:2], other, tables.families)
-    units = replace(tables.features, units=('t1', 't0', 't2', 't3'))
-    with pytest.raises(InputError, match='columns'):
-        capability_points(study.predictor, units, tables.accuracies,
-                          tables.families)
-    with pytest.raises(InputError, match='fitted'):
-        replace(some_points(), fitted=np.ones(3, bool))
+def test_points_of_nothing():
     with pytest.raises(InputError, match='one benchmark'):
         capability_picture([])
 
@@ -473,31 +424,32 @@ def test_capability_points_refuses(tables, study):
 
 
 def test_methods_picture():
-    study = some_study(6)
-    study.observed.values[7, 2] = nan
-    figure = methods_picture(study)
-    tables = list(study.predictions.values())
+    predictions = some_predictions(6)
+    predictions.real[7, 2] = nan
+    figure = methods_picture(predictions)
     # Axes of a method one after the other; two blocks of three columns.
     grid = np.array(figure.axes, dtype=object).reshape(3, 6)
-    for i, table in enumerate(tables):
+    for p in range(3):
         for b in range(6):
             rows = [m for m in range(4, 12) if (m, b) != (7, 2)]
-            real, axes = study.observed.values[rows, b], grid[i, b]
-            values = table.values[rows, b]
+            real, axes = predictions.real[rows, b], grid[p, b]
+            values, low, high = (
+                part[rows, b, p]
+                for part in (predictions.values, predictions.low,
+                             predictions.high))
             np.testing.assert_array_equal(axes.lines[-1].get_xydata(),
                                           np.stack([real, values], 1))
             bars = np.array(axes.collections[0].get_segments())
             np.testing.assert_array_equal(bars[:, 0, 0], real)
-            np.testing.assert_array_equal(
-                bars[:, :, 1].T, [table.low[rows, b], table.high[rows, b]])
+            np.testing.assert_array_equal(bars[:, :, 1].T, [low, high])
             mse = 1e3 * metrics.mse(real, values)
             title = f'MSE {mse:.2f}e-3'
             assert axes.get_title() == (f'{name_of(b)}\n{title}'
-                                        if i == 0 else title)
+                                        if p == 0 else title)
             assert axes.get_xlim() == axes.get_ylim() == grid[0, b].get_xlim()
-            low, high = axes.get_xlim()
-            assert low < min(real.min(), values.min())
-            assert high > max(real.max(), values.max())
+            least, most = axes.get_xlim()
+            assert least < min(real.min(), values.min())
+            assert most > max(real.max(), values.max())
     x = np.array([[axes.get_position().x0 for axes in row] for row in grid])
     y = np.array([[axes.get_position().y0 for axes in row] for row in grid])
     assert (np.diff(x[:, :3]) > 0).all() and (np.diff(x[:, 3:]) > 0).all()
@@ -514,21 +466,19 @@ def test_methods_picture():
 
 
 def test_methods_of_a_real_study(study):
-    figure = methods_picture(study)
+    figure = methods_picture(study.predictions)
     empty = [axes for axes in figure.axes if axes.texts]
-    # Nobody, or only fitted models, ran 'pair' and 'none'.
-    assert len(empty) == 2 * len(study.predictions)
+    # No model, or only fitted models, ran 'pair' and 'none'.
+    assert len(empty) == 2 * len(study.predictions.methods)
     assert all(axes.get_title().endswith('MSE -') for axes in empty)
     assert_readable(figure)
 
 
 def test_methods_without_held_out_models(tables):
     study = split_study(tables.features, tables.accuracies, tables.families,
-                        tables.models, Uniform(), 'texts')
+                        tables.models, Uniform())
     with pytest.raises(InputError, match='none of 18'):
-        methods_picture(study)
-    with pytest.raises(InputError, match='none of 18'):
-        coverage_by_level(study.predictor, tables.features, tables.accuracies)
+        methods_picture(study.predictions)
 
 
 # Training.
@@ -549,30 +499,6 @@ def test_training_curve():
     assert figure.get_supxlabel() == 'gradient step'
 
 
-def test_path_runs_from_strong_to_weak():
-    penalties = 10.0**-np.arange(40)[::-1]
-    figure = training_curve_picture(
-        replace(some_curve(1), x=penalties, path=True, x_label='penalty'))
-    axes, = figure.axes
-    left, right = axes.get_xlim()
-    assert axes.get_xscale() == 'log' and left > 1 > 1e-39 > right > 0
-    assert_readable(figure)
-
-
-@pytest.mark.parametrize('change, match', [
-    (dict(train=np.ones((40, 3))), r'train.*\(40, 2\)'),
-    (dict(validation=np.ones((2, 40))), r'validation.*\(40, 2\)'),
-    (dict(best=np.zeros(3, int)), r'best.*\(2,\)'),
-    (dict(best=np.array([0, 40])), 'one of 40 steps'),
-    (dict(best=np.array([-1, 0])), 'one of 40 steps'),
-    (dict(path=True), 'positive'),
-    (dict(path=True, x=np.append(np.ones(39), np.inf)), 'finite'),
-])
-def test_bad_training_curve(change, match):
-    with pytest.raises(InputError, match=match):
-        replace(some_curve(2), **change)
-
-
 def test_flat_training_curve():
     zeros = np.zeros((40, 1))
     figure = training_curve_picture(
@@ -588,9 +514,9 @@ def test_convergence():
     grid = np.array(figure.axes, dtype=object).reshape(2, 6)
     for row, (name, points) in zip(grid, steps):
         assert [axes.get_ylabel() for axes in row] == [name, '', ''] * 2
-        for axes, one in zip(row, points):
-            found = np.concatenate(list(drawn_families(axes).values()))
-            assert sorted(found[:, 0]) == sorted(one.scores)
+        for axes, part in zip(row, points):
+            drawn = np.concatenate(list(drawn_families(axes).values()))
+            assert sorted(drawn[:, 0]) == sorted(part.scores)
     assert [axes.get_title()
             for axes in grid[0]] == [name_of(b) for b in range(6)]
     assert not any(axes.get_title() for axes in grid[1])
@@ -689,26 +615,7 @@ def test_bad_trajectories():
 
 def test_coverage(tables, study):
     coverage = coverage_by_level(study.predictor, tables.features,
-                                 tables.accuracies.select(tables.models[::-1]),
-                                 (0.5, 0.9))
-    assert list(coverage.levels) == [0.5, 0.9]
-    hits = 0
-    for b, benchmark in enumerate(tables.accuracies.benchmarks):
-        held = [
-            m for m in range(10, 18)
-            if not np.isnan(tables.accuracies.values[m, b])
-        ]
-        assert coverage.n_models[b] == len(held)
-        for i, level in enumerate(coverage.levels):
-            table = study.predictor.predict(tables.features, 'texts', level)
-            inside = [
-                table.low[m, b] <= tables.accuracies.values[m, b] <=
-                table.high[m, b] for m in held
-            ]
-            share = np.mean(inside) if inside else nan
-            np.testing.assert_equal(coverage.covered[i, b], share)
-        hits += sum(inside)
-    assert coverage.pooled[1] == hits / coverage.n_models.sum()
+                                 tables.accuracies, (0.5, 0.9))
     figure = coverage_picture(coverage)
     shares = [coverage.pooled, *coverage.covered.T]
     for axes, share, n in zip(figure.axes, shares, [8, *coverage.n_models]):
@@ -763,18 +670,18 @@ def test_texts_picture():
 
 
 def test_outliers_picture():
-    found = some_outliers()
-    axes, = outliers_picture(found).axes
+    far = some_outliers()
+    axes, = outliers_picture(far).axes
     assert [text.get_text() for text in drawn_ticks(axes.yaxis)
-            ] == [f'{one.model} on exam' for one in found]
+            ] == [f'{outlier.model} on exam' for outlier in far]
     assert [text.get_text()
             for text in axes.texts] == ['+2.00', '-4.00', '+2.00', 'distance']
-    for i, one in enumerate(found):
+    for i, outlier in enumerate(far):
         interval, predicted, real = axes.lines[3 * i:3 * i + 3]
         place = axes.get_yticks()[i]
-        assert list(interval.get_xdata()) == [one.low, one.high]
-        assert predicted.get_xydata().tolist() == [[one.predicted, place]]
-        assert real.get_xydata().tolist() == [[one.observed, place]]
+        assert list(interval.get_xdata()) == [outlier.low, outlier.high]
+        assert predicted.get_xydata().tolist() == [[outlier.predicted, place]]
+        assert real.get_xydata().tolist() == [[outlier.observed, place]]
         assert real.get_marker() == '^v'[i % 2]
     assert (np.diff(axes.get_yticks()) > 0).all() and axes.yaxis_inverted()
     with pytest.raises(InputError, match='outlier'):
@@ -782,5 +689,5 @@ def test_outliers_picture():
 
 
 def test_outliers_beyond_all_measure():
-    one = replace(some_outliers()[0], distance=np.inf)
-    assert_readable(outliers_picture([one]))
+    outlier = replace(some_outliers()[0], distance=np.inf)
+    assert_readable(outliers_picture([outlier]))

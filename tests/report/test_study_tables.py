@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 import pytest
 
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
@@ -25,7 +26,7 @@ def tables() -> Tables:
 @pytest.fixture(scope='module')
 def study(tables) -> Study:
     return split_study(tables.features, tables.accuracies, tables.families,
-                       tables.models[:10], Uniform(), 'texts')
+                       tables.models[:10], Uniform())
 
 
 def cells(line: str) -> list[str]:
@@ -45,7 +46,7 @@ def test_predictions(tmp_path, tables, study):
     ]
     for row in rows:
         model, benchmark = row['model'], row['benchmark']
-        cell = study.predictions['uniform'].at(model, benchmark)
+        cell = study.predictions.at(model, benchmark, 'uniform')
         observed = tables.accuracies.column(benchmark)[tables.models.index(
             model)]  # yapf: disable
         assert row['split'] == splits[model]
@@ -101,7 +102,8 @@ def test_no_main_benchmark(study):
 
 
 def test_the_solver_comes_first(study):
-    predictions = dict(reversed(list(study.predictions.items())))
+    methods = study.predictions.methods[::-1]
+    predictions = study.predictions.select(methods=methods)
     header = error_table(replace(study, predictions=predictions), MAIN)
     assert cells(
         header.splitlines()[0])[2:4] == ['MSE constant', 'MSE uniform']
@@ -118,8 +120,8 @@ def test_report(tmp_path, study):
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     assert notes == [
-        f'* {known.benchmark}: {note}.' for known in study.predictor.benchmarks
-        for note in known.notes
+        f'* {part.benchmark}: {note}.' for part in study.predictor.benchmarks
+        for note in part.notes
     ]
     assert len(notes) >= 4
 
@@ -127,15 +129,14 @@ def test_report(tmp_path, study):
 def test_report_without_notes(tmp_path, tables):
     easy = tables.only('easy')
     study = split_study(easy.features, easy.accuracies, easy.families,
-                        easy.models[:10], Uniform(), 'texts')
+                        easy.models[:10], Uniform())
     write_report(tmp_path / 'r.md', study, ('easy', ), 'T', 'c')
     text = (tmp_path / 'r.md').read_text('utf-8')
     assert text.endswith('\n\n## Notes\n\nNone.\n')
 
 
 def test_level_is_that_of_the_predictions(tmp_path, study):
-    table = replace(study.predictions['uniform'], level=0.5)
-    other = replace(study, predictions={'uniform': table})
+    other = replace(study, predictions=replace(study.predictions, level=0.5))
     write_report(tmp_path / 'r.md', other, MAIN, 'T', 'c')
     assert 'width of the 50%' in (tmp_path / 'r.md').read_text('utf-8')
 
@@ -159,19 +160,18 @@ def test_a_perfect_prediction(tmp_path, study):
     """An MSE of 0 has a geometric mean of 0, with no warning."""
     same = study.errors('constant')['same']
     assert same.mse == pytest.approx(0, abs=1e-30)
+    table = study.predictions
     perfect = replace(
-        study.observed,
-        values=np.where(
-            np.isnan(study.observed.values), nan,
-            study.predictions['uniform'].values))
+        table, real=np.where(np.isnan(table.real), nan, table.values[:, :, 0]))
     last = cells(
-        error_table(replace(study, observed=perfect), MAIN).splitlines()[-1])
+        error_table(replace(study, predictions=perfect),
+                    MAIN).splitlines()[-1])
     assert last[2] == '0.00'
 
 
 def test_leaderboard(study):
     """Cells against the tables they come from; marks where they belong."""
-    table = study.predictions[next(iter(study.predictions))]
+    table = study.predictions
     models = table.models[::-1]
     lines = leaderboard(study, models).splitlines()
     rows = [cells(line) for line in lines]
@@ -182,19 +182,19 @@ def test_leaderboard(study):
         m = table.models.index(row[0])
         for b in range(len(table.benchmarks)):
             real, predicted = row[1 + 2 * b:3 + 2 * b]
-            observed = study.observed.values[m, b]
+            observed = table.real[m, b]
             assert real == ('-'
                             if np.isnan(observed) else f'{100 * observed:.1f}')
-            half = (table.high[m, b] - table.low[m, b]) / 2
+            half = (table.high[m, b, 0] - table.low[m, b, 0]) / 2
             assert predicted.startswith(
-                f'{100 * table.values[m, b]:.1f} ±{100 * half:.1f}')
-            assert ('*' in predicted) == table.in_sample[m, b]
-            assert ('>' in predicted) == table.extrapolated[m, b]
+                f'{100 * table.values[m, b, 0]:.1f} ±{100 * half:.1f}')
+            assert ('*' in predicted) == table.in_sample[m, b, 0]
+            assert ('>' in predicted) == table.extrapolated[m, b, 0]
     assert table.in_sample.any() and not table.in_sample.all()
 
 
 def test_leaderboard_file(tmp_path, study):
-    models = study.observed.models[:2]
+    models = study.predictions.models[:2]
     write_leaderboard(tmp_path / 'leaderboard.md', study, models)
     text = (tmp_path / 'leaderboard.md').read_text('utf-8')
     assert text.startswith(leaderboard(study, models) + '\n\nPercent; ± half')
@@ -202,10 +202,15 @@ def test_leaderboard_file(tmp_path, study):
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):
-    """That of the others would look like one of all."""
-    names = study.observed.benchmarks
-    other = next(iter(study.predictions.values())).on(names[:1]).on(names)
-    more = replace(study, predictions={**study.predictions, 'part': other})
+    """The mean of the rest would look like a mean of all."""
+    table = study.predictions
+    names = table.benchmarks
+    tables = {name: table.select(methods=[name]) for name in table.methods}
+    part = table.select(benchmarks=names[:1], methods=['uniform'])
+    more = Predictions.side_by_side({
+        **tables, 'part': part
+    }, table.models, names)
+    more = replace(study, predictions=replace(more, real=table.real))
     *rows, means = error_table(more, names).splitlines()
     header = [cell.strip() for cell in rows[0].split('|')]
     cells = [cell.strip() for cell in means.split('|')]

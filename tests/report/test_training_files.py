@@ -1,21 +1,25 @@
-"""What a training leaves behind."""
+"""The files of a training."""
+import csv
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.capability_points import capability_points
+from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Uniform
-from csv_plugin.io.collection import Collection
+from csv_plugin.core.study import Study
+from csv_plugin.core.training_curve import TrainingCurve
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report import training_files
-from csv_plugin.report.pictures import TrainingCurve
-from csv_plugin.report.training_files import AFTER, BEFORE, TrainingOutcome
-from tests.runs import FITTED, TEXTS, model_losses, train, true_accuracy
+from csv_plugin.report.training_files import (AFTER, BEFORE, CURVE_COLUMNS,
+                                              TrainingOutcome, write_curve)
+from tests.runs import FITTED, model_losses, train, true_accuracy
 
 SKILLS = {**FITTED, 'new-1': .3, 'new-2': 1.7}
-CURVE = TrainingCurve(('easy', ), np.arange(2), 'step', np.ones((2, 1)),
+SPLITS = {model: 'train' if model in FITTED else 'test' for model in SKILLS}
+CURVE = TrainingCurve(('easy',), np.arange(2), 'step', np.ones((2, 1)),
                       np.ones((2, 1)), np.array([1]))  # yapf: disable
 
 
@@ -25,23 +29,35 @@ def predictors():
 
 
 @pytest.fixture(scope='module')
-def collection():
-    values = np.array([[true_accuracy(skill),
-                        true_accuracy(skill - 1)]
-                       for skill in SKILLS.values()])
-    return Collection(
-        TEXTS, {
-            model: tuple(model_losses(skill))
-            for model, skill in SKILLS.items()
-        },
-        AccuracyTable(
-            tuple(SKILLS), ('easy', 'hard'), values, np.zeros(2),
-            np.zeros(2, int)), {
-                model:
-                ModelInfo(f'family-{i % 4}',
-                          'train' if model in FITTED else 'test', np.nan)
-                for i, model in enumerate(SKILLS)
-            })
+def losses(predictors) -> LossTable:
+    return predictors['salience'].targets.table({
+        model: model_losses(skill)
+        for model, skill in SKILLS.items()
+    })
+
+
+def make_outcome(predictors, losses, curve=CURVE, main=('easy', 'hard')):
+    """The outcome on all models of the losses."""
+    models = losses.models
+    values = np.array(
+        [[true_accuracy(SKILLS[m]),
+          true_accuracy(SKILLS[m] - 1)] for m in models])
+    accuracies = AccuracyTable(models, ('easy', 'hard'), values, np.zeros(2),
+                               np.zeros(2, int))
+    families = {m: f'family-{i % 4}' for i, m in enumerate(models)}
+    points = [(step,
+               capability_points(predictors[name], losses, accuracies,
+                                 families))
+              for step, name in ((BEFORE, 'uniform'), (AFTER, 'salience'))]
+    return TrainingOutcome(
+        Study.of(predictors, losses, accuracies), points,
+        {m: SPLITS[m]
+         for m in models}, main, curve)
+
+
+@pytest.fixture(scope='module')
+def outcome(predictors, losses) -> TrainingOutcome:
+    return make_outcome(predictors, losses)
 
 
 @pytest.fixture
@@ -73,8 +89,7 @@ def pictures(*kinds):
             for ending in ('png', 'svg')]  # yapf: disable
 
 
-def test_all_files_of_a_training(tmp_path, predictors, collection, drawn):
-    outcome = TrainingOutcome(predictors, collection, CURVE)
+def test_all_files_of_a_training(tmp_path, outcome, predictors, losses, drawn):
     said = outcome.write(tmp_path, 'python a.py --b')
     assert said.startswith('2 models predicted from 16\n\n| benchmark ')
     assert 'MSE salience' in said and 'MSE uniform' in said
@@ -92,43 +107,35 @@ def test_all_files_of_a_training(tmp_path, predictors, collection, drawn):
     saved = load_predictor(tmp_path / 'predictor.safetensors')
     assert saved.benchmarks[0].solver == 'ridge'
     lines = (tmp_path / 'predictions.csv').read_text('utf-8').splitlines()
-    found = predictors['salience'].predict_losses(collection.losses,
-                                                  TEXTS.fingerprint)
+    expected = predictors['salience'].predict(losses)
     assert len(lines) == 1 + 2 * len(SKILLS)
     assert [float(line.split(',')[4])
-            for line in lines[1:]] == found.values.ravel().tolist()
+            for line in lines[1:]] == expected.values.ravel().tolist()
     assert [line.split(',')[2] for line in lines[1::2]] == [
         'train'] * 16 + ['test'] * 2  # yapf: disable
 
 
 def test_pictures_show_the_loss_before_and_the_score_after(
-        tmp_path, predictors, collection, drawn):
-    outcome = TrainingOutcome(predictors, collection, CURVE)
+        tmp_path, outcome, predictors, losses, drawn):
     outcome.write(tmp_path, '')
     (before, uniform), (after, salience) = drawn['convergence']
     assert (before, after) == (BEFORE, AFTER)
     assert drawn['capability'] is salience
     assert drawn['training_curve'] is CURVE
-    assert list(drawn['methods'].predictions) == ['salience', 'uniform']
+    assert drawn['methods'].methods == ('salience', 'uniform')
     for points, name in ((uniform, 'uniform'), (salience, 'salience')):
-        assert [one.benchmark for one in points] == ['easy', 'hard']
-        predictor = predictors[name]
-        features = predictor.features(collection.losses, TEXTS.fingerprint)
-        for one, known in zip(points, predictor.benchmarks):
-            np.testing.assert_allclose(one.scores,
-                                       known.model.score(features.values))
+        assert [part.benchmark for part in points] == ['easy', 'hard']
+        features = predictors[name].features(losses)
+        for part, benchmark in zip(points, predictors[name].benchmarks):
+            np.testing.assert_allclose(part.scores,
+                                       benchmark.model.scores(features.values))
 
 
 @pytest.mark.parametrize('curve', [None, CURVE])
-def test_without_a_curve_or_models_to_predict(tmp_path, predictors, collection,
+def test_without_a_curve_or_models_to_predict(tmp_path, predictors, losses,
                                               drawn, curve):
-    fitted = replace(
-        collection,
-        losses=collection.losses_of(tuple(FITTED)),
-        accuracies=collection.accuracies.select(tuple(FITTED)),
-        info={m: collection.info[m]
-              for m in FITTED})
-    said = TrainingOutcome(predictors, fitted, curve).write(tmp_path, '')
+    fitted = make_outcome(predictors, losses.select(tuple(FITTED)), curve)
+    said = fitted.write(tmp_path, '')
     assert said.startswith('0 models predicted from 16\n')
     kinds = [
         'capability', 'convergence', *(['training_curve'] if curve else [])
@@ -138,30 +145,27 @@ def test_without_a_curve_or_models_to_predict(tmp_path, predictors, collection,
     ])
 
 
-def test_the_predictor_is_written_last(tmp_path, predictors, collection, drawn,
-                                       monkeypatch):
-    """Who finds it finds all the rest; a failure leaves no new one."""
+def test_the_predictor_is_written_last(tmp_path, outcome, drawn, monkeypatch):
+    """With the predictor there is all the rest; a failure leaves none."""
 
     def full(figure, path):
         raise OSError('disk full')
 
     monkeypatch.setattr(training_files, 'save', full)
-    outcome = TrainingOutcome(predictors, collection, CURVE)
     with pytest.raises(OSError, match='disk full'):
         outcome.write(tmp_path, '')
     assert not (tmp_path / 'predictor.safetensors').exists()
 
 
-def test_real_pictures(tmp_path, predictors, collection):
-    TrainingOutcome(predictors, collection, None).write(tmp_path, '')
+def test_real_pictures(tmp_path, outcome):
+    replace(outcome, curve=None).write(tmp_path, '')
     for path in (tmp_path / 'pictures').iterdir():
         start = path.read_bytes()[:60]
         assert start.startswith(b'\x89PNG' if path.suffix ==
                                 '.png' else b'<?xml')
 
 
-def test_what_an_earlier_training_left_is_removed(tmp_path, predictors,
-                                                  collection, drawn,
+def test_what_an_earlier_training_left_is_removed(tmp_path, outcome, drawn,
                                                   monkeypatch):
     """First of all the predictor: it never stands beside other tables."""
     left = [
@@ -178,13 +182,32 @@ def test_what_an_earlier_training_left_is_removed(tmp_path, predictors,
 
     monkeypatch.setattr(training_files, 'write_predictions', failing)
     with pytest.raises(OSError):
-        TrainingOutcome(predictors, collection, None).write(tmp_path, 'x')
+        replace(outcome, curve=None).write(tmp_path, 'x')
     assert not any(path.exists() for path in left)
 
 
-def test_benchmarks_of_no_mean(tmp_path, predictors, collection, drawn):
-    side = collection.accuracies.benchmarks[:1]
-    printed = TrainingOutcome(predictors, replace(collection, side=side),
-                              None).write(tmp_path, 'x')
-    n_main = len(collection.accuracies.benchmarks) - 1
-    assert f'mean of {n_main} ' in printed
+def test_benchmarks_of_no_mean(tmp_path, outcome, drawn):
+    printed = replace(outcome, main=('hard', )).write(tmp_path, 'x')
+    assert 'mean of 1 ' in printed
+
+
+def test_a_table_of_the_steps(tmp_path):
+    nan = np.nan
+    curve = TrainingCurve(('a,b', 'c'), np.arange(3), 'step',
+                          np.array([[.1, .2], [1 / 3, .4], [nan, .6]]),
+                          np.array([[.7, .8], [.9, nan], [nan, .2]]),
+                          np.array([1, 2]))  # yapf: disable
+    write_curve(tmp_path / 'c.csv', curve)
+    with (tmp_path / 'c.csv').open(encoding='utf-8', newline='') as file:
+        rows = list(csv.reader(file))
+    assert tuple(rows[0]) == CURVE_COLUMNS == (
+        'benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
+    # A benchmark ends where it stopped; the cell is empty where no model
+    # was held out.
+    assert rows[1:] == [
+        ['a,b', '0', '0.1', '0.7', '0'],
+        ['a,b', '1', repr(1 / 3), '0.9', '1'],
+        ['c', '0', '0.2', '0.8', '0'],
+        ['c', '1', '0.4', '', '0'],
+        ['c', '2', '0.6', '0.2', '1'],
+    ]

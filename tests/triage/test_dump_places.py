@@ -1,4 +1,4 @@
-"""Dumps are found wherever they lie, and half-written ones change later."""
+"""Dumps in files, folders and patterns, and stamps that tell changes."""
 import os
 
 import pytest
@@ -20,37 +20,37 @@ def test_folders_files_and_patterns(tmp_path):
     assert list(find_dumps([folder / 'b@*.parquet'])) == names[2:]
     assert list(find_dumps([folder / 'b@20.parquet',
                             folder / 'a*'])) == ['a@10', 'a@20', 'b@20']
-    # One file in two patterns is one file.
+    # A file that two patterns match counts once.
     assert list(find_dumps([folder, folder / '*.parquet'])) == names
     assert list(find_dumps([str(tmp_path / 'i*')])) == names
-    dump = find_dumps([folder])['b@10'].read(FINGERPRINT)
-    assert dump.info.model == 'b@10'
+    losses = find_dumps([folder])['b@10'].read(FINGERPRINT)
+    assert losses.info.model == 'b@10'
 
 
 def test_work_directories(tmp_path):
     write_losses(tmp_path, 'a@10', model_losses(1.0))
     write_losses(tmp_path, 'a@20', model_losses(1.0)[:2], part='_0')
     write_losses(tmp_path, 'a@20', model_losses(1.0)[2:], part='_1')
-    found = find_dumps([tmp_path])
-    assert list(found) == ['a@10', 'a@20']
-    assert len(found['a@20'].read(FINGERPRINT).texts) == 5
-    assert [name for name, *_ in found['a@20'].stamp(FINGERPRINT)] == [
+    dumps = find_dumps([tmp_path])
+    assert list(dumps) == ['a@10', 'a@20']
+    assert len(dumps['a@20'].read(FINGERPRINT).texts) == 5
+    assert [name for name, *_ in dumps['a@20'].stamp(FINGERPRINT)] == [
         f'salience_texts-{FINGERPRINT[:12]}_{part}.parquet' for part in (0, 1)
     ]
-    assert not found['a@20'].stamp('0' * 64)
+    assert not dumps['a@20'].stamp('0' * 64)
 
 
 @pytest.mark.parametrize('place', ['none', 'no*', 'none/*.parquet'])
-def test_nothing_there(tmp_path, place):
+def test_places_without_a_dump(tmp_path, place):
     with pytest.raises(InputError, match='nothing of that name'):
         find_dumps([tmp_path / place])
 
 
-def test_two_of_one_name(tmp_path):
-    for name in ('one', 'two'):
+def test_two_dumps_of_one_name(tmp_path):
+    for name in ('first', 'second'):
         write_runs(tmp_path / name, {'a': 1.0}, 1)
-    with pytest.raises(InputError, match="'a@10'.*one/.*two/"):
-        find_dumps([tmp_path / 'one', tmp_path / 'two'])
+    with pytest.raises(InputError, match="'a@10'.*first/.*second/"):
+        find_dumps([tmp_path / 'first', tmp_path / 'second'])
 
 
 def test_stamps_change_with_the_file(tmp_path):

@@ -1,4 +1,4 @@
-"""Forecasts: exact where they can be, and honest about their errors."""
+"""Forecasts are exact where they can be, and tell their errors."""
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.forecasting import LEAST_CHECKPOINTS, Forecaster
-from tests.triage.runs_of import SHARES, law, make_run
+from tests.triage.trajectories import SHARES, law, make_run
 
 #: What a falling learning rate adds late in the training.
 DECAY = 1.2 * np.maximum(SHARES - 0.4, 0)
@@ -26,28 +26,28 @@ def history(n=5, spread=0.3, decay=DECAY):
 @pytest.mark.parametrize('n', range(1, 7))
 def test_same_shape_and_decay_as_the_history(n):
     run = make_run('new', law(SHARES, limit=3.3) + DECAY)
-    found = Forecaster(history()).forecast(run.first(n))
-    assert found.exponents == pytest.approx(run.exponents[-1], abs=0.02)
-    assert found.share == SHARES[n - 1]
-    assert np.abs(found.errors).max() < 0.02
-    assert found.errors.shape == (5, 1)
+    forecast = Forecaster(history()).forecast(run.truncated(n))
+    assert forecast.exponents == pytest.approx(run.exponents[-1], abs=0.02)
+    assert forecast.share == SHARES[n - 1]
+    assert np.abs(forecast.errors).max() < 0.02
+    assert forecast.errors.shape == (5, 1)
 
 
 def test_decay_is_not_seen_without_history():
     run = make_run('new', law(SHARES) + DECAY)
-    found = Forecaster([]).forecast(run.first(4))
-    assert found.exponents[0] == pytest.approx(
+    forecast = Forecaster([]).forecast(run.truncated(4))
+    assert forecast.exponents[0] == pytest.approx(
         run.exponents[-1, 0] - DECAY[-1], abs=0.4)
-    assert found.errors.shape[0] == 0
+    assert forecast.errors.shape[0] == 0
 
 
 @given(st.lists(st.floats(-5, 5), min_size=7, max_size=7), st.booleans())
 @settings(max_examples=20)
-def test_a_finished_run_is_what_it_is(exponent, with_history):
+def test_a_finished_run_is_forecast_to_be_as_it_is(exponent, with_history):
     run = make_run('new', np.array(exponent))
-    found = Forecaster(history(3) if with_history else []).forecast(run)
-    assert found.exponents == run.exponents[-1]
-    assert (found.errors == 0).all() and len(found.errors)
+    forecast = Forecaster(history(3) if with_history else []).forecast(run)
+    assert forecast.exponents == run.exponents[-1]
+    assert (forecast.errors == 0).all() and len(forecast.errors)
 
 
 @given(st.floats(-3, 3), st.integers(1, 6))
@@ -55,7 +55,7 @@ def test_a_finished_run_is_what_it_is(exponent, with_history):
 @pytest.mark.slow
 def test_a_constant_moves_the_forecast_as_much(constant, n):
     forecaster = Forecaster(history(3))
-    run = make_run('new', law(SHARES)).first(n)
+    run = make_run('new', law(SHARES)).truncated(n)
     moved = replace(run, exponents=run.exponents + constant)
     assert forecaster.forecast(moved).exponents == pytest.approx(
         forecaster.forecast(run).exponents + constant, abs=1e-3)
@@ -63,43 +63,44 @@ def test_a_constant_moves_the_forecast_as_much(constant, n):
 
 def test_the_unit_of_tokens_does_not_matter():
     forecaster = Forecaster(history(3))
-    run = make_run('new').first(3)
-    other = replace(run, tokens=1e9 * run.tokens, budget=1e9 * run.budget)
-    assert forecaster.forecast(other).exponents == pytest.approx(
+    run = make_run('new').truncated(3)
+    scaled = replace(run, tokens=1e9 * run.tokens, budget=1e9 * run.budget)
+    assert forecaster.forecast(scaled).exponents == pytest.approx(
         forecaster.forecast(run).exponents)
 
 
 def test_benchmarks_do_not_mix():
     runs = [
-        replace(past, exponents=np.hstack([past.exponents, other.exponents]))
-        for past, other in zip(
+        replace(
+            first, exponents=np.hstack([first.exponents, second.exponents]))
+        for first, second in zip(
             history(4), history(4, spread=1, decay=DECAY * 2))
     ]
-    alone = Forecaster(history(4)).forecast(make_run('new').first(2))
+    alone = Forecaster(history(4)).forecast(make_run('new').truncated(2))
     both = Forecaster(runs).forecast(
-        make_run('new', law(SHARES), law(SHARES)).first(2)).exponents
+        make_run('new', law(SHARES), law(SHARES)).truncated(2)).exponents
     assert both[0] == pytest.approx(alone.exponents[0])
     assert both[1] > both[0] + 0.5
 
 
 def test_errors_are_of_runs_left_out():
-    """One odd run: its own error is large, and it hardly moves the rest."""
+    """An odd run has a large error, and hardly moves the other forecasts."""
     runs = history(5) + [make_run('odd', law(SHARES) + 5 * DECAY)]
-    found = Forecaster(runs).backtest(SHARES[:3])
-    assert found.runs[-1] == 'odd'
+    backtest = Forecaster(runs).backtest(SHARES[:3])
+    assert backtest.runs[-1] == 'odd'
     odd = runs[-1].exponents[-1, 0] - (law(1) + DECAY[-1])
-    assert found.errors[-1, 0] == pytest.approx(odd, abs=0.1)
-    assert np.abs(found.errors[:-1]).max() < 0.1
-    assert found.now[-1] == runs[-1].exponents[2]
-    assert found.actual[-1] == runs[-1].exponents[-1]
+    assert backtest.errors[-1, 0] == pytest.approx(odd, abs=0.1)
+    assert np.abs(backtest.errors[:-1]).max() < 0.1
+    assert backtest.now[-1] == runs[-1].exponents[2]
+    assert backtest.actual[-1] == runs[-1].exponents[-1]
 
 
-def test_missing_steps():
-    """Another grid than the history's is looked up between its points."""
+def test_checkpoints_at_other_steps_than_the_history():
+    """The history is looked up between its checkpoints."""
     shares = np.array([0.12, 0.3])
     run = make_run('new', law(shares, limit=2.4), shares=shares)
-    found = Forecaster(history()).forecast(run)
-    assert found.exponents[0] == pytest.approx(
+    forecast = Forecaster(history()).forecast(run)
+    assert forecast.exponents[0] == pytest.approx(
         law(1, limit=2.4) + DECAY[-1], abs=0.1)
 
 
@@ -110,32 +111,32 @@ def test_a_younger_run_than_any_of_the_history():
                 checkpoints=past.checkpoints[2:]) for past in history()
     ]  # yapf: disable
     forecaster = Forecaster(late)
-    assert np.isnan(forecaster.forecast(
-        make_run('new').first(1)).exponents).all()
+    assert np.isnan(
+        forecaster.forecast(make_run('new').truncated(1)).exponents).all()
     assert forecaster.backtest(SHARES[:1]).runs == ()
     assert np.isfinite(
-        forecaster.forecast(make_run('new').first(3)).exponents).all()
+        forecaster.forecast(make_run('new').truncated(3)).exponents).all()
 
 
 def test_few_checkpoints_need_a_history():
     alone = Forecaster([])
     run = make_run('new')
-    few = alone.forecast(run.first(LEAST_CHECKPOINTS - 1))
+    few = alone.forecast(run.truncated(LEAST_CHECKPOINTS - 1))
     assert np.isnan(few.exponents).all()
-    enough = alone.forecast(run.first(LEAST_CHECKPOINTS))
+    enough = alone.forecast(run.truncated(LEAST_CHECKPOINTS))
     assert np.isfinite(enough.exponents).all()
-    # One earlier run shows the decay, but no error.
-    one = Forecaster(history(1)).forecast(run.first(1))
-    assert np.isfinite(one.exponents).all() and not len(one.errors)
+    # A single earlier run shows the decay, but no error.
+    single = Forecaster(history(1)).forecast(run.truncated(1))
+    assert np.isfinite(single.exponents).all() and not len(single.errors)
 
 
-def test_one_finished_checkpoint_needs_no_history():
+def test_a_finished_run_of_one_checkpoint_needs_no_history():
     run = make_run('new', np.ones(1), shares=np.ones(1))
     assert Forecaster([]).forecast(run).exponents == 1
 
 
-def test_what_never_moves_stays():
-    run = make_run('new', np.zeros(7)).first(4)
+def test_an_exponent_that_never_moved_stays():
+    run = make_run('new', np.zeros(7)).truncated(4)
     assert Forecaster([]).forecast(run).exponents == 0
 
 
@@ -145,13 +146,14 @@ def test_unfit_history():
     with pytest.raises(InputError, match='2 times'):
         Forecaster([make_run('a'), make_run('a')])
     with pytest.raises(InputError, match="'past-1'.*history"):
-        Forecaster(history(2)).forecast(make_run('past-1').first(2))
+        Forecaster(history(2)).forecast(make_run('past-1').truncated(2))
 
 
 def test_two_earlier_runs_forecast_each_other():
-    """What one gained beyond its power law is expected of the other."""
+    """The gain of the first beyond its power law is expected of the second."""
     slow, fast = history(1), history(1, decay=3 * DECAY)
     runs = [*slow, replace(fast[0], run='fast')]
-    found = Forecaster(runs).backtest(SHARES[:3])
-    assert found.errors[:, 0] == pytest.approx([-2 * DECAY[-1], 2 * DECAY[-1]],
+    backtest = Forecaster(runs).backtest(SHARES[:3])
+    assert backtest.errors[:,
+                           0] == pytest.approx([-2 * DECAY[-1], 2 * DECAY[-1]],
                                                abs=0.15)

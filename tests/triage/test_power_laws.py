@@ -1,20 +1,20 @@
-"""Power laws that are known are found again."""
+"""Power laws are recovered from points on them."""
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from csv_plugin.triage.power_laws import VAGUE, Shape, extrapolate, fit_shape
-from tests.triage.runs_of import SHARES, law
+from tests.triage.trajectories import SHARES, law
 
-#: Next to no prior.
+#: A prior so wide that it hardly counts.
 FREE = Shape(0.0, 0.0, 1e4, 1e4)
 
 
 @given(
     st.floats(-3, 3), st.floats(1, 5), st.floats(0.3, 1.2), st.integers(4, 7))
 @settings(max_examples=30)
-def test_a_power_law_is_found(limit, drop, rate, n):
+def test_a_power_law_is_recovered(limit, drop, rate, n):
     shares = SHARES[:n]
     exponent = law(shares, limit, drop, rate)
     shape = fit_shape(shares, exponent, FREE)
@@ -24,7 +24,7 @@ def test_a_power_law_is_found(limit, drop, rate, n):
         limit - drop, abs=0.1)
 
 
-def test_rise_is_what_is_left():
+def test_rise_until_the_budget():
     shape = Shape(np.log(1.5), np.log(0.5), 1, 1)
     assert shape.rise(0.25) == pytest.approx(law(1) - law(0.25))
     assert shape.rise(1.0) == 0
@@ -47,7 +47,7 @@ def test_one_checkpoint_follows_the_prior():
                        prior) == pytest.approx(1 + prior.rise(0.1))
 
 
-def test_a_narrow_prior_is_hardly_left():
+def test_a_narrow_prior_dominates():
     narrow = Shape(0.0, np.log(0.5), 0.01, 0.01)
     shape = fit_shape(SHARES, law(SHARES, drop=4.0, rate=1.0), narrow)
     assert shape.log_drop == pytest.approx(0.0, abs=0.1)

@@ -1,17 +1,17 @@
-"""Broken checkpoints are named, sound ones are not."""
+"""Broken checkpoints are named, sound checkpoints are not."""
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from csv_plugin.triage.screening import screen
-from tests.triage.runs_of import SHARES, law, make_run
+from tests.triage.trajectories import SHARES, law, make_run
 
 N_RUNS = 4
 
 
 def sound(seed=0):
-    """Runs with noise on all that is looked at."""
+    """Runs with noise on the losses and exponents."""
     rng = np.random.default_rng(seed)
     return [
         make_run(
@@ -39,24 +39,24 @@ def test_sound_runs(seed):
 @pytest.mark.parametrize('place', range(7))
 @pytest.mark.parametrize('loss', [1.7, 0.6])
 def test_broken_loss(place, loss):
-    [found] = screen(broken(place, loss=loss))
-    assert found.checkpoint == f'run-1@{SHARES[place]:g}'
-    assert found.run == 'run-1'
-    # At an end only the nearest neighbour is known.
-    assert found.loss_ratio == pytest.approx(loss, rel=0.15)
-    assert np.sign(found.loss_deviations) == np.sign(loss - 1)
-    assert found.checkpoint in str(found) and '%' in str(found)
+    [off] = screen(broken(place, loss=loss))
+    assert off.checkpoint == f'run-1@{SHARES[place]:g}'
+    assert off.run == 'run-1'
+    # An end of the run has neighbours on one side only.
+    assert off.loss_ratio == pytest.approx(loss, rel=0.15)
+    assert np.sign(off.loss_deviations) == np.sign(loss - 1)
+    assert off.checkpoint in str(off) and '%' in str(off)
 
 
 @pytest.mark.parametrize('place', [0, 3, 6])
 def test_broken_scores(place):
-    [found] = screen(broken(place, score=-6.0))
-    assert found.checkpoint == f'run-1@{SHARES[place]:g}'
-    assert found.score_deviations < -4
-    assert abs(found.loss_deviations) < 6
+    [off] = screen(broken(place, score=-6.0))
+    assert off.checkpoint == f'run-1@{SHARES[place]:g}'
+    assert off.score_deviations < -4
+    assert abs(off.loss_deviations) < 6
 
 
-def test_a_capability_that_emerges_is_none():
+def test_a_capability_that_emerges_is_not_broken():
     runs = broken(3)
     scores = runs[1].exponents.copy()
     scores[4:, 0] += 5
@@ -64,13 +64,13 @@ def test_a_capability_that_emerges_is_none():
     assert screen(runs) == []
 
 
-def test_two_of_one_run():
+def test_two_broken_checkpoints_of_one_run():
     runs = broken(1, loss=1.8)
     losses = runs[1].mean_loss.copy()
     losses[5] *= 0.5
     runs[1] = replace(runs[1], mean_loss=losses)
-    assert [one.checkpoint
-            for one in screen(runs)] == ['run-1@0.2', 'run-1@0.8']
+    assert [off.checkpoint
+            for off in screen(runs)] == ['run-1@0.2', 'run-1@0.8']
 
 
 def test_a_copy():
@@ -78,21 +78,21 @@ def test_a_copy():
     losses, scores = runs[1].mean_loss.copy(), runs[1].exponents.copy()
     losses[4], scores[4] = losses[3], scores[3]
     runs[1] = replace(runs[1], mean_loss=losses, exponents=scores)
-    [found] = screen(runs)
-    assert (found.checkpoint, found.same_as) == ('run-1@0.65', 'run-1@0.5')
-    assert 'same losses as run-1@0.5' in str(found)
+    [off] = screen(runs)
+    assert (off.checkpoint, off.same_as) == ('run-1@0.65', 'run-1@0.5')
+    assert 'same losses as run-1@0.5' in str(off)
 
 
 def test_too_few_to_judge():
-    assert screen([run.first(3) for run in broken(1, loss=3)]) == []
-    [found] = screen([run.first(4) for run in broken(1, loss=3)])
-    assert found.checkpoint == 'run-1@0.2'
+    assert screen([run.truncated(3) for run in broken(1, loss=3)]) == []
+    [off] = screen([run.truncated(4) for run in broken(1, loss=3)])
+    assert off.checkpoint == 'run-1@0.2'
 
 
 def test_the_history_says_what_is_usual():
     [young] = [run for run in broken(2, loss=1.15) if run.run == 'run-1']
-    [found] = screen([young], sound(3))
-    assert found.checkpoint == 'run-1@0.35'
+    [off] = screen([young], sound(3))
+    assert off.checkpoint == 'run-1@0.35'
     rng = np.random.default_rng(0)
     rough = [
         replace(run, mean_loss=run.mean_loss * np.exp(rng.normal(size=7) / 5))

@@ -1,16 +1,14 @@
-"""Watching a folder: every file once, half-written ones again."""
+"""Every file is read once, and again if it was half written."""
 import os
 import signal
 import threading
 
 import pytest
-from tensorboardX.proto.event_pb2 import Event
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage import dump_places
 from csv_plugin.triage.readings import Readings
-from csv_plugin.triage.watching import (TensorBoardLog, TriageJob,
-                                        until_stopped, watch)
+from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 from tests.runs import train
 from tests.triage.pretraining import (EARLIER, skill_at, write_checkpoint,
                                       write_runs)
@@ -31,15 +29,15 @@ def job(predictor, tmp_path):
 @pytest.fixture
 def reads(monkeypatch):
     """Names of the dumps that are read."""
-    found = []
+    names = []
     read = dump_places.read_dump
 
     def count(path):
-        found.append(path.name.removesuffix('.parquet'))
+        names.append(path.name.removesuffix('.parquet'))
         return read(path)
 
     monkeypatch.setattr(dump_places, 'read_dump', count)
-    return found
+    return names
 
 
 def test_every_dump_is_read_once(job, reads):
@@ -62,12 +60,12 @@ def test_half_written_files_are_tried_again_once_they_change(job, reads):
     assert job.update() is None and reads == ['good@35']
     assert job.update() is None and reads == ['good@35']
     path.write_bytes(whole)
-    found = job.update()
-    assert found.runs[0].checkpoints[-1] == 'good@35'
-    assert not any('good@35' in note for note in found.notes)
+    triage = job.update()
+    assert triage.runs[0].checkpoints[-1] == 'good@35'
+    assert not any('good@35' in note for note in triage.notes)
 
 
-def test_a_table_that_is_mended_counts(job, tmp_path):
+def test_a_corrected_table_counts(job, tmp_path):
     table = tmp_path / 'table.csv'
     job.table, job.history = table, ()
     table.write_text('model,run,step,tokens\ngood@10,good,10,1e9\n', 'utf-8')
@@ -87,24 +85,24 @@ def test_a_run_does_not_teach_itself(job):
         job.update()
 
 
-def test_watch_tells_each_trouble_once(job, tmp_path):
-    stop, shown, told = threading.Event(), [], []
-    there, job.dumps = job.dumps, [tmp_path / 'later']
+def test_watch_complains_of_each_error_once(job, tmp_path):
+    stop, shown, complaints = threading.Event(), [], []
+    places, job.dumps = job.dumps, [tmp_path / 'later']
     looks = []
     update = job.update
 
     def look():
         looks.append(1)
         if len(looks) == 3:
-            os.rename(there[0], tmp_path / 'later')
+            os.rename(places[0], tmp_path / 'later')
         if len(looks) == 5:
             stop.set()
         return update()
 
     job.update = look
-    watch(job, shown.append, told.append, stop, interval=0.001)
+    watch(job, shown.append, complaints.append, stop, interval=0.001)
     assert len(looks) == 5 and len(shown) == 1
-    assert len(told) == 1 and 'later' in told[0]
+    assert len(complaints) == 1 and 'later' in complaints[0]
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
@@ -116,42 +114,3 @@ def test_signals_stop(number):
         assert stop.wait(20)
         timer.join()
     assert signal.getsignal(number) is before
-
-
-def scalars(folder):
-    """Tag, step and value of all that was logged."""
-    found = []
-    # In the order in which they were written.
-    for path in sorted(
-            folder.glob('events*'), key=lambda p: int(p.suffix[1:])):
-        data = path.read_bytes()
-        while data:
-            size = int.from_bytes(data[:8], 'little')
-            event = Event.FromString(data[12:12 + size])
-            found += [(value.tag, event.step, value.simple_value)
-                      for value in event.summary.value]
-            data = data[16 + size:]
-    return found
-
-
-def test_tensorboard(job, tmp_path):
-    log = TensorBoardLog(tmp_path / 'logs')
-    first = job.update()
-    log.add(first)
-    log.add(first)
-    found = scalars(tmp_path / 'logs' / 'good')
-    easy = [(step, value) for tag, step, value in found
-            if tag == 'predicted/easy']  # yapf: disable
-    assert easy == [
-        (step,
-         pytest.approx(first.predictions.at(f'good@{step}', 'easy').value))
-        for step in (10, 20)
-    ]
-    [forecast] = [(step, value) for tag, step, value in found
-                  if tag == 'forecast/hard']  # yapf: disable
-    assert forecast == (20, pytest.approx(first.expected['good'].values[1]))
-    write_checkpoint(job.dumps[0], 'good@35', skill_at(35, 1.8))
-    log.add(job.update())
-    later = scalars(tmp_path / 'logs' / 'good')[len(found):]
-    assert {step for _, step, _ in later} == {35}
-    assert len(later) == 5

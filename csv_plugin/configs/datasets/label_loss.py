@@ -12,7 +12,11 @@ from csv_plugin.oc.inferencers import LabelLossInferencer
 
 
 def label_loss(dataset: dict) -> dict:
-    """The entry of a benchmark with its answers' losses in place of scores."""
+    """The entry that takes the loss of a benchmark's right answers.
+
+    Args:
+        dataset (dict): The entry of the benchmark.
+    """
     entry = {key: dataset[key] for key in dataset if key not in ('k', 'n')}
     return {
         **entry, 'abbr': dataset['abbr'] + '-label_loss',

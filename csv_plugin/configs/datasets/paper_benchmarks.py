@@ -1,14 +1,15 @@
 """The paper's six benchmarks, for base and for chat models.
 
-The paper names no variants. `base_benchmarks` are those by which OpenCompass
-made the tables in its descriptions of these benchmarks, whose numbers the
-paper's are wherever both have a model; `chat_benchmarks` are named next to
-them there, except for cmmlu, which is our choice in both. C-Eval is run on
-its validation split (group `ceval`): the answers of its test split, the
-paper's `ceval-test`, are not public.
+The paper names no variants of the benchmarks. `base_benchmarks` are the
+variants from which OpenCompass made the tables in its descriptions of these
+benchmarks; where those tables and the paper have a model in common, they have
+the same accuracy. `chat_benchmarks` are the variants that the same
+descriptions name for chat models. Both variants of CMMLU are our choice.
+C-Eval is run on its validation split (group `ceval`), because the answers of
+its test split, the paper's `ceval-test`, are not public.
 
 Perplexities are taken one question at a time: in OpenCompass they depend on
-what else is in a batch.
+the other questions of a batch.
 """
 from mmengine.config import read_base
 
@@ -45,8 +46,8 @@ with read_base():
     from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
 
 
-def one_by_one(dataset):
-    """The entry of a benchmark by perplexity, with batches of one."""
+def one_by_one(dataset: dict) -> dict:
+    """The entry of a benchmark by perplexity, with batches of one question."""
     infer_cfg = dataset['infer_cfg']
     inferencer = dict(infer_cfg['inferencer'], batch_size=1)
     return dict(dataset, infer_cfg=dict(infer_cfg, inferencer=inferencer))

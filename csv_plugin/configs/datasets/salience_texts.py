@@ -23,13 +23,14 @@ def salience_texts(path: str,
     """Dataset entry of a file of texts, named after their fingerprint.
 
     Args:
-        path (str): The file; relative to where OpenCompass is started.
+        path (str): The file; a relative path starts where OpenCompass is
+            started.
         evaluator (dict): Arguments of `SalienceEvaluator`, such as
             `predictor`.
         inferencer (object): Arguments of `TokenLossInferencer`, such as
             `entropy=True`.
     """
-    # Imports at the top of a config only name what later processes import.
+    # Imports at the top of a config are lazy: they give names, not modules.
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
     dumps = __import__('csv_plugin.io.runs.run_dumps', fromlist=['run_dumps'])
     fingerprint = datasets.read_nonempty_texts(path).fingerprint

@@ -9,8 +9,9 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
 
-# By exam: room for the longest worked solution, in tokens. No stop words:
-# OpenCompass looks for them in the prompt's last tokens as well.
+# Exams with worked solutions, and the tokens that the longest solution takes.
+# There are no stop words: OpenCompass also looks for them in the last tokens
+# of the prompt.
 _worked = [('sums', 64), ('swaps', 176)]
 
 tidewell_exams_datasets = [
@@ -29,7 +30,8 @@ tidewell_exams_datasets = [
                     for label in 'ABCD'
                 }),
             retriever=dict(type=ZeroRetriever),
-            # OpenCompass's perplexities depend on what else is in a batch.
+            # In OpenCompass, perplexities depend on the other questions of a
+            # batch.
             inferencer=dict(type=PPLInferencer, batch_size=1)),
         eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
     for kind in ['census', 'chinese', 'scenes']

@@ -15,13 +15,14 @@ def checkpoint_models(pattern: str,
 
     Args:
         pattern (str): Folders whose names end with a step, such as
-            `runs/*/checkpoint-*`; relative to where OpenCompass is started.
+            `runs/*/checkpoint-*`; a relative pattern starts where OpenCompass
+            is started.
         levels (int): How many of the folders above name the run.
-        entry (object): What else the entries say or say otherwise, such as
-            `tokenizer_path` or `run_cfg`.
+        entry (object): Further keys of the entries, such as `tokenizer_path`,
+            and keys with other values, such as `run_cfg`.
     """
-    # Imports at the top of a config only name what later processes import.
-    found = __import__('csv_plugin.io.checkpoint_folders', fromlist=['io'])
+    # Imports at the top of a config are lazy: they give names, not modules.
+    io = __import__('csv_plugin.io.checkpoint_folders', fromlist=['io'])
     return [{
         'abbr': abbr,
         'type': HuggingFaceBaseModel,
@@ -30,4 +31,4 @@ def checkpoint_models(pattern: str,
         'batch_size': 8,
         'run_cfg': dict(num_gpus=1),
         **entry
-    } for abbr, path in found.checkpoint_folders(pattern, levels).items()]
+    } for abbr, path in io.checkpoint_folders(pattern, levels).items()]

@@ -1,15 +1,17 @@
 """The open models of the paper's Table 2, by their names there.
 
-`base_models` and `chat_models` are the 57 that have scores in Tables 3 and
-4. The two others, internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft,
-have none, nor weights that OpenCompass has an entry for. The paper does not
-say how models were loaded. Here:
+`base_models` and `chat_models` are the 57 models that have accuracies in
+Tables 3 and 4. Two models of Table 2, internlm2.5-1.8B-chat-sft and
+internlm2.5-7B-chat-sft, have none, and OpenCompass has no entry for their
+weights. The paper does not say how models were loaded. These entries load
+them
 
-* in bfloat16: up to 14 billion parameters on one GPU, up to 34 on two, more
-  on four, of 80 GB each;
-* code that comes with a model runs for InternLM2 and 2.5 only, which need
-  it. OpenCompass alone would run that of any model;
-* Gemma 2 with eager attention: the default one leaves out its soft cap.
+* in bfloat16, with up to 14 billion parameters on one GPU, up to 34 on two
+  and more on four GPUs, of 80 GB each;
+* with the code that comes with a model for InternLM2 and 2.5 only, which need
+  it. The defaults of OpenCompass run the code of any model;
+* with eager attention for Gemma 2, whose soft cap the default attention
+  leaves out.
 """
 from opencompass.models import (HuggingFaceBaseModel,
                                 HuggingFacewithChatTemplate)
@@ -58,7 +60,7 @@ _chat = {
         'Qwen/Qwen2-72B-Instruct'
     ],
 }
-# By the beginning of the name: tokens, and words that end a chat's turn.
+# Longest context in tokens, by the beginning of the name.
 _context = {
     'meta-llama/Llama-2': 4096,
     'meta-llama/Meta-Llama-3': 8192,
@@ -67,6 +69,7 @@ _context = {
     'google/': 8192,
     'internlm/': 32768,
 }
+# Words that end a turn of a chat, by the beginning of the name.
 _stop_words = {
     'meta-llama/Meta-Llama-3': ['<|end_of_text|>', '<|eot_id|>'],
     'Qwen/Qwen1.5': ['<|im_end|>', '<|im_start|>'],
@@ -76,12 +79,12 @@ _stop_words = {
 }
 
 
-def base_model(path, num_gpus=1):
+def base_model(path: str, num_gpus: int = 1) -> dict:
     """Entry of a base model of these series on the hub."""
     return dict(type=HuggingFaceBaseModel, **model_of(path, num_gpus))
 
 
-def chat_model(path, num_gpus=1):
+def chat_model(path: str, num_gpus: int = 1) -> dict:
     """Entry of a chat model of these series on the hub."""
     return dict(
         type=HuggingFacewithChatTemplate,
@@ -89,12 +92,12 @@ def chat_model(path, num_gpus=1):
         **model_of(path, num_gpus))
 
 
-def model_of(path, num_gpus):
-    """What the entries of base and chat models have in common."""
+def model_of(path: str, num_gpus: int) -> dict:
+    """The part that the entries of base and chat models share."""
     own_code = path.startswith('internlm/')
     eager = path.startswith('google/gemma-2')
     return dict(
-        # The paper spells this one unlike the hub.
+        # The paper writes this name in another case than the hub.
         abbr=path.split('/')[1].replace('Llama-2-70b-hf', 'llama-2-70b-hf'),
         path=path,
         model_kwargs=dict(
@@ -103,18 +106,19 @@ def model_of(path, num_gpus):
             trust_remote_code=own_code,
             **(dict(attn_implementation='eager') if eager else {})),
         tokenizer_kwargs=dict(trust_remote_code=own_code),
-        # Given, because OpenCompass runs a model's code to look it up.
+        # Without a value, OpenCompass runs the model's code to look it up.
         max_seq_len=value_of(_context, path),
         max_out_len=1024,
         batch_size=8,
         run_cfg=dict(num_gpus=num_gpus))
 
 
-def value_of(table, path):
+def value_of(table: dict, path: str) -> object:
     """The value for the beginning that the path has, or None."""
-    for beginning, value in table.items():
-        if path.startswith(beginning):
-            return value
+    return next(
+        (value
+         for beginning, value in table.items() if path.startswith(beginning)),
+        None)
 
 
 base_models = [

@@ -1,6 +1,6 @@
-"""Small language models that were trained on the writings of one world.
+"""Small language models that were trained on the documents of Tidewell.
 
-`held_out_models` ship with the package: no predictor was fitted to them.
+`held_out_models` ship with the package; no predictor was fitted to them.
 `zoo_models(folder)` lists all checkpoints that tools/train_demo_zoo.py wrote.
 """
 from os.path import abspath, dirname, join
@@ -10,21 +10,22 @@ from opencompass.models import HuggingFaceBaseModel
 _shipped = join(dirname(abspath(__file__)), '../../demo/zoo')
 
 
-def zoo_model(zoo, series, size, percent):
+def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
     """Entry of a checkpoint, named such as `a-l@50`."""
     return dict(
         abbr=f'{series}-{size}@{percent}',
         type=HuggingFaceBaseModel,
         path=join(abspath(zoo), series, size, str(percent)),
         tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
-        # Weights are stored in fp16; a CPU is faster and exacter in fp32.
+        # Weights are stored in fp16, but fp32 is faster and more exact on a
+        # CPU.
         model_kwargs=dict(torch_dtype='torch.float'),
         max_seq_len=512,
         batch_size=240,
         run_cfg=dict(num_gpus=0))
 
 
-def zoo_models(zoo):
+def zoo_models(zoo: str) -> list[dict]:
     """Entries of the whole zoo: 4 series, 4 sizes, 7 checkpoints each."""
     return [
         zoo_model(zoo, series, size, percent) for series in 'abcd'

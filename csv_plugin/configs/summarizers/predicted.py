@@ -1,4 +1,4 @@
-"""Predictions of the embedded zoo's predictors beside the real scores."""
+"""Predictions of the shipped predictors beside the real accuracies."""
 from os.path import dirname, join, realpath
 
 from csv_plugin.oc.summarizers import PredictedSummarizer

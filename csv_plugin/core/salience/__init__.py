@@ -8,7 +8,7 @@ from csv_plugin.core.salience.linear import Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
 
 #: The solvers by the names that command lines and files use.
-SOLVERS = {
+SOLVERS: dict[str, Solver] = {
     'auto': Auto(),
     'nonnegative': NonNegative(),
     'ridge': Ridge(),

@@ -3,6 +3,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceFit, Solver, Task
 from csv_plugin.core.salience.linear import Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
@@ -21,6 +22,8 @@ class Auto:
     """
     candidates: tuple[Solver, ...] = ()
     name: str = 'auto'
+
+    __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; the fit names the solver that was chosen."""

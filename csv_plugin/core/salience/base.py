@@ -1,12 +1,12 @@
 """What every salience solver takes and returns."""
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Optional, Protocol, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
-from csv_plugin.core.scaling_law import PROBLEMS, diagnose, scaling_law
+from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.scaling_law import PROBLEMS, Curve, diagnose
 from csv_plugin.core.splits import grouped_folds
 
 
@@ -27,71 +27,87 @@ class Task:
     chance: float
     families: NDArray
 
-    def take(self, rows: NDArray) -> 'Task':
-        """The task on some of its models (indices or mask)."""
+    def select(self, rows: NDArray) -> 'Task':
+        """The task on some of its models, by indices or by a mask."""
         return Task(self.values[rows], self.uniform, self.accuracy[rows],
                     self.chance, self.families[rows])
 
+    def __repr__(self) -> str:
+        return (f'Task({self.values.shape[0]} models x '
+                f'{self.values.shape[1]} columns, chance {self.chance:g})')
+
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why no salience can be learned; keys of `sigmoid.PROBLEMS`."""
+        """Why no salience can be learned; keys of `scaling_law.PROBLEMS`."""
         return diagnose(self.values @ self.uniform, self.accuracy, self.chance)
 
 
 @dataclass(frozen=True, eq=False)
 class SalienceModel:
-    """Eq. 1 and Eq. 2 with their parameters; stacks of them broadcast.
+    """Salience weights and the curve behind them; stacks of them broadcast.
 
     Args:
         coefficients (NDArray): Of the feature columns, shape `(..., K)`.
-        alpha (NDArray): Slope per unit of score, shape `(...)`.
-        beta (NDArray): Score half-way up the curve, shape `(...)`.
-        floor (NDArray): Accuracy at infinitely bad scores, `(...)`.
+        curve (Curve): Accuracy by capability score, of shape `(...)`.
     """
     coefficients: NDArray
-    alpha: NDArray
-    beta: NDArray
-    floor: NDArray
+    curve: Curve
 
-    def score(self, values: NDArray) -> NDArray:
-        """Capability scores (Eq. 1) of models with features `(M, K)`.
+    def __repr__(self) -> str:
+        return (f'SalienceModel(coefficients of shape '
+                f'{self.coefficients.shape})')
+
+    def scores(self, values: NDArray) -> NDArray:
+        """Capability scores (Eq. 1): salience-weighted sums of losses.
+
+        The feature columns are losses per character of the raw texts
+        already, so nothing is left to divide by. The score is a loss: lower
+        is better, and with positive weights the slope alpha of the curve
+        comes out negative.
+
+        Args:
+            values (NDArray): Feature columns of M models, `(M, K)`.
 
         Returns:
-            NDArray: Shape `(..., M)`, a weighted loss: lower is better.
+            NDArray: Shape `(..., M)`, in the unit of the columns.
+
+        >>> model = SalienceModel(np.array([0.5, 1.0]), Curve(-1, 0, 0))
+        >>> model.scores(np.array([[1.0, 2.0]]))
+        array([2.5])
         """
         return self.coefficients @ values.T
 
-    def predict(self, values: NDArray) -> NDArray:
-        """Accuracies (Eq. 2), shape `(..., M)`, fractions."""
-        return scaling_law(
-            self.score(values), self.alpha[..., None], self.beta[..., None],
-            self.floor[..., None])
+    def exponents(self, values: NDArray) -> NDArray:
+        """Exponents of the curve, shape `(..., M)`: higher is better."""
+        return self.curve.exponents(self.scores(values))
 
-    def slope(self, values: NDArray) -> NDArray:
-        """Accuracy per unit of `alpha * score`, shape `(..., M)`."""
-        p = expit(self.alpha[..., None] *
-                  (self.score(values) - self.beta[..., None]))
-        return (1 - self.floor[..., None]) * p * (1 - p)
+    def predict(self, values: NDArray) -> NDArray:
+        """Accuracies, shape `(..., M)`, fractions."""
+        return self.curve.accuracies(self.scores(values))
+
+    def slopes(self, values: NDArray) -> NDArray:
+        """Accuracy per unit of exponent, shape `(..., M)`."""
+        return self.curve.slopes(self.scores(values))
 
     def __getitem__(self, index: Any) -> 'SalienceModel':
-        return SalienceModel(self.coefficients[index], self.alpha[index],
-                             self.beta[index], self.floor[index])
+        return SalienceModel(self.coefficients[index], self.curve[index])
 
     @classmethod
     def stack(cls, models: Sequence['SalienceModel']) -> 'SalienceModel':
         """Models of one shape as one stack with a new leading axis."""
-        return cls(*(np.stack([getattr(model, part.name) for model in models])
-                     for part in fields(cls)))
+        return cls(
+            np.stack([model.coefficients for model in models]),
+            Curve.stack([model.curve for model in models]))
 
     @classmethod
     def from_linear(cls, gradient: NDArray, offset: NDArray, floor: ArrayLike,
                     uniform: NDArray) -> 'SalienceModel':
-        """Name the parts of `floor + (1 - floor) expit(offset + x . g)`.
+        """The model of accuracies `floor + (1 - floor) expit(offset + x . g)`.
 
-        Coefficients and slope share one scale and one sign; they are fixed
-        by an average absolute weight of 1 and by letting the mean loss
-        count positively, so `alpha` is negative unless accuracy rises with
-        the loss.
+        `g` is the product of coefficients and slope. It is divided such
+        that the average absolute weight is 1 and the mean loss counts
+        positively, so `alpha` is negative unless accuracy rises with the
+        loss.
 
         Args:
             gradient (NDArray): `g`, shape `(..., K)`.
@@ -100,11 +116,12 @@ class SalienceModel:
             uniform (NDArray): Shape `(K,)`.
         """
         scale = np.abs(gradient).sum(axis=-1) / np.abs(uniform).sum()
-        # Of a flat curve, so small that its beta is still finite.
+        # The slope of a flat curve, so that its beta stays finite.
         scale = np.maximum(scale, 1e-100)
         alpha = np.where(gradient @ uniform > 0, scale, -scale)
-        return cls(gradient / alpha[..., None], alpha, -offset / alpha,
-                   np.broadcast_to(floor, alpha.shape))
+        return cls(
+            gradient / alpha[..., None],
+            Curve(alpha, -offset / alpha, np.broadcast_to(floor, alpha.shape)))
 
     @classmethod
     def constant(cls, accuracy: NDArray, uniform: NDArray) -> 'SalienceModel':
@@ -114,10 +131,8 @@ class SalienceModel:
             accuracy (NDArray): Fractions, shape `(...)`.
             uniform (NDArray): Makes the score the mean loss. `(K,)`.
         """
-        zeros = np.zeros_like(accuracy)
-        coefficients = np.broadcast_to(uniform,
-                                       (*accuracy.shape, len(uniform)))
-        return cls(coefficients, zeros, zeros, 2 * accuracy - 1)
+        shape = (*np.shape(accuracy), len(uniform))
+        return cls(np.broadcast_to(uniform, shape), Curve.constant(accuracy))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +148,8 @@ class RegularisationPath:
     penalties: NDArray
     models: SalienceModel
     held_out_mse: NDArray
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +178,10 @@ class SalienceFit:
     notes: tuple[str, ...] = field(default=())
     path: Optional[RegularisationPath] = None
 
+    def __repr__(self) -> str:
+        return (f'SalienceFit({self.solver}, penalty {self.penalty:g}, '
+                f'held-out MSE {self.cv_mse:.3g})')
+
 
 class Solver(Protocol):
     """Learns a salience vector and a scaling law for one benchmark."""
@@ -184,6 +205,13 @@ def fold_masks(families: NDArray,
                n_folds: int = 5,
                n_repeats: int = 3) -> NDArray:
     """Masks of repeated cross-validation that never separates a family.
+
+    Args:
+        families (NDArray): Family of each model, `(n,)`.
+        seed (int): Of the order in which families are dealt.
+        n_folds (int): Folds of each repeat; fewer if there are fewer
+            families.
+        n_repeats (int): Times that the families are dealt anew.
 
     Returns:
         NDArray: True where a model is fitted on, `(n_repeats * folds, n)`;
@@ -243,6 +271,6 @@ def fit_notes(model: SalienceModel, masks: NDArray,
     elif not gained:
         notes.append('no gain over uniform weights on held-out families: '
                      'uniform weights used')
-    if model.alpha > 0:
+    if model.curve.alpha > 0:
         notes.append(PROBLEMS['slope_sign'])
     return tuple(notes)

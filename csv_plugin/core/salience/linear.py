@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.regression import Regressions
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            floor_candidates, held_out_mse)
+from csv_plugin.core.scaling_law import Regressions
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
@@ -33,6 +34,8 @@ class Basis:
     design: NDArray
     directions: NDArray
     centre: NDArray
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray) -> 'Basis':
@@ -57,7 +60,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Uniform:
-    """The all-token baseline: every weight 1, Eq. 2 fitted to the loss.
+    """The all-token baseline: every weight 1, the curve fitted to the loss.
 
     Args:
         learn_floor (bool): Choose the floor in [0, chance] by
@@ -82,6 +85,8 @@ class Ridge:
     penalties: tuple[float, ...] = PENALTIES
     learn_floor: bool = True
     name: str = 'ridge'
+
+    __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`."""
@@ -124,7 +129,7 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
 
 def _regularisation_path(problems: Regressions,
                          penalties: tuple[float, ...]) -> list[NDArray]:
-    """Solutions from uniform weights on, each started at the last one."""
+    """Solutions from uniform weights on, each started at the one before."""
     mean_only = replace(problems, design=problems.design[:, :2])
     theta = np.zeros((len(problems.masks), problems.design.shape[1]))
     theta[:, :2] = mean_only.solve(0.0, mean_only.start())

@@ -1,7 +1,7 @@
 """Non-negative weights, as in the paper, shrunk toward uniform.
 
 Weights are `softplus(theta)`. Alpha and beta are eliminated, that is, fitted
-anew for every theta (Eq. 4), which turns the gradient step on theta (Eq. 5)
+anew for every theta, which turns the paper's gradient step on theta (Eq. 5)
 into L-BFGS on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty
 mean_k (w_k - 1)^2`.
 """
@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.regression import fit_line
+from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
-from csv_plugin.core.scaling_law import scaling_law
+from csv_plugin.core.scaling_law import fit_curve
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
@@ -37,11 +36,13 @@ class NonNegative:
     penalties: tuple[float, ...] = PENALTIES
     name: str = 'nonnegative'
 
+    __repr__ = short_repr
+
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`.
 
         Raises:
-            InputError: If a column has no positive uniform coefficient, so
+            InputError: A column has no positive uniform coefficient, so
                 that the sign of its weight would mean nothing.
         """
         if task.uniform.min() <= 0:
@@ -55,9 +56,9 @@ class NonNegative:
             notes=fit_notes(uniform.model, masks, gained=False))
         if not len(masks):
             return fallback
-        floor = uniform.model.floor
+        floor = uniform.model.curve.floor
         rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
-        paths = [self._path(task.take(row), float(floor)) for row in rows]
+        paths = [self._path(task.select(row), float(floor)) for row in rows]
         candidates = [SalienceModel.stack(models) for models in zip(*paths)]
         errors = [
             held_out_mse(models[:-1].predict(task.values), task.accuracy,
@@ -78,7 +79,7 @@ class NonNegative:
                            float(errors[best]), notes, path)
 
     def _path(self, task: Task, floor: float) -> Iterator[SalienceModel]:
-        """One model per penalty, each started at the last one."""
+        """One model per penalty, each started at the one before."""
         if task.problems:  # Without the held-out models there is no slope.
             mean = np.array(task.accuracy.mean())
             yield from [SalienceModel.constant(mean, task.uniform)] * len(
@@ -114,15 +115,12 @@ class _Problem:
         """Value and gradient in theta, shape `(K,)`."""
         weights = np.logaddexp(0, theta)
         score = self.score(weights)
-        _, (alpha, beta) = fit_line(score, self.task.accuracy, self.floor)
-        p = expit(alpha * (score - beta))
-        residual = scaling_law(score, alpha, beta,
-                               self.floor) - self.task.accuracy
+        curve, _ = fit_curve(score, self.task.accuracy, self.floor)
+        residual = curve.accuracies(score) - self.task.accuracy
         value = (
             np.mean(residual**2) / self.scale + penalty * np.mean(
                 (weights - 1)**2))
-        by_score = residual * (p - p**2) * alpha * (1 -
-                                                    self.floor) / self.scale
+        by_score = residual * curve.slopes(score) * curve.alpha / self.scale
         by_weight = (
             by_score @ self.columns / len(score) + penalty *
             (weights - 1) / len(weights))
@@ -131,9 +129,9 @@ class _Problem:
     def model(self, theta: NDArray) -> SalienceModel:
         """The salience model with weights softplus(theta)."""
         weights = np.logaddexp(0, theta)
-        _, (alpha, beta) = fit_line(
+        curve, _ = fit_curve(
             self.score(weights), self.task.accuracy, self.floor)
-        gradient = alpha * weights * self.task.uniform / self.spread
-        offset = -alpha * (self.centre / self.spread + beta)
+        gradient = curve.alpha * weights * self.task.uniform / self.spread
+        offset = -curve.alpha * (self.centre / self.spread + curve.beta)
         return SalienceModel.from_linear(gradient, offset, self.floor,
                                          self.task.uniform)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task)
 from csv_plugin.core.salience.constant import Constant
@@ -25,6 +26,8 @@ class OnColumns:
     solver: Solver
     columns: NDArray
     uniform: NDArray
+
+    __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """See `Solver.fit`; notes speak of the k columns.

@@ -10,11 +10,9 @@ from random import Random
 from tabulate import tabulate
 
 from csv_plugin.core import metrics
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import (answer_groups, group_features,
-                                      text_features)
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import answer_groups, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import Ridge, Solver, Uniform
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.core.targets import TargetTokens
@@ -23,8 +21,8 @@ from csv_plugin.demo.studies.zoo_study import (BASELINE, TRAIN, VALIDATION,
                                                ZooStudy)
 from csv_plugin.report.pictures.errors_by_texts import TextsStudyRow
 
-#: Columns and solver: 'groups' are the means of each source's answers and of
-#: the rest of its texts.
+#: Columns and solver of each method; 'groups' are the means of each source's
+#: answers and of the rest of its texts.
 METHODS: dict[str, tuple[str, Solver]] = {
     'groups, ridge': ('groups', Ridge()),
     'texts, ridge': ('texts', Ridge()),
@@ -50,23 +48,23 @@ class Draw:
 
 def draw(texts: TextSet, n_texts: int, n_sources: int,
          seed: int) -> tuple[Text, ...]:
-    """Random texts of random sources, as many of each as can be.
+    """Random texts of random sources, about as many of each source.
 
-    The same seed draws nested sets: what is drawn first of fewer texts is
-    drawn of more.
+    Draws with the same seed are nested: a larger one holds the smaller.
 
     Args:
         texts (TextSet): To draw from.
-        n_texts (int): How many.
-        n_sources (int): Of how many sources.
+        n_texts (int): Number of texts to draw.
+        n_sources (int): Number of sources to draw them from.
         seed (int): Of the draw.
 
     Returns:
         tuple[Text, ...]: In the order of the set.
 
     Raises:
-        InputError: If there are fewer sources, fewer texts asked for than
-            sources, or more than the smallest source can match.
+        InputError: The set has fewer sources, or the number of texts is
+            below that of the sources or above what they all can give in
+            equal parts.
     """
     by_source: dict[str, list[Text]] = {}
     for text in texts:
@@ -80,16 +78,16 @@ def draw(texts: TextSet, n_texts: int, n_sources: int,
                          f'{n_sources} to {most} of {n_sources} sources',
                          str(n_texts), 'Draw another number of texts.')
     rng = Random(seed)
-    shuffled = [rng.sample(found, len(found)) for found in by_source.values()]
+    shuffled = [rng.sample(part, len(part)) for part in by_source.values()]
     chosen = rng.sample(shuffled, len(shuffled))[:n_sources]
-    each, rest = divmod(n_texts, n_sources)
-    counts = [each + (place < rest) for place in range(n_sources)]
-    kept = {
+    share, rest = divmod(n_texts, n_sources)
+    counts = [share + (place < rest) for place in range(n_sources)]
+    drawn = {
         text.text_id
         for count, source in zip(counts, chosen)
         for text in source[:count]
     }
-    return tuple(text for text in texts if text.text_id in kept)
+    return tuple(text for text in texts if text.text_id in drawn)
 
 
 def draws(texts: TextSet, numbers: Sequence[int], n_fixed: int,
@@ -99,23 +97,24 @@ def draws(texts: TextSet, numbers: Sequence[int], n_fixed: int,
     Args:
         texts (TextSet): To draw from.
         numbers (Sequence[int]): Numbers of texts, of all sources.
-        n_fixed (int): Number of texts where that of the sources varies from
-            one to all.
-        seeds (Sequence[int]): One draw each; one that is all texts counts
-            once.
+        n_fixed (int): Number of texts of the draws from one source, two
+            sources and so on.
+        seeds (Sequence[int]): One draw each; the draw of all texts is made
+            only with the first.
 
     Raises:
         InputError: As in `draw`.
     """
     n_all = len({text.source for text in texts})
-    found = [
+    by_texts = [
         Draw('texts', n_all, seed, draw(texts, n, n_all, seed))
         for n in numbers for seed in (seeds[:1] if n == len(texts) else seeds)
     ]
-    return found + [
+    by_sources = [
         Draw('sources', n, seed, draw(texts, n_fixed, n, seed))
         for n in range(1, n_all + 1) for seed in seeds
     ]
+    return by_texts + by_sources
 
 
 def texts_study(study: ZooStudy,
@@ -125,7 +124,7 @@ def texts_study(study: ZooStudy,
 
     Args:
         study (ZooStudy): The zoo; its hidden states are not used.
-        drawn (Sequence[Draw]): What to fit on.
+        drawn (Sequence[Draw]): The texts to fit on, in turn.
         progress (Progress): Wraps the draws.
 
     Returns:
@@ -133,30 +132,33 @@ def texts_study(study: ZooStudy,
         exams.
     """
     return [
-        TextsStudyRow(one.series, len(one.texts), one.n_sources, one.seed,
-                      method, models, error) for one in progress(drawn)
+        TextsStudyRow(part.series, len(part.texts), part.n_sources, part.seed,
+                      method, models, error) for part in progress(drawn)
         for method in METHODS
-        for models, error in _errors(study, one.texts, method).items()
+        for models, error in _errors(study, part.texts, method).items()
     ]
 
 
 def _errors(study: ZooStudy, texts: tuple[Text, ...],
             method: str) -> dict[str, float]:
     """Geometric means of the exams' MSE by kind of test models."""
-    columns, solver = METHODS[method]
+    name, solver = METHODS[method]
     part = TextSet(texts)
     spans = dict(zip(study.targets.text_ids, study.targets.spans))
     targets = TargetTokens.of(part, [spans[text.text_id] for text in texts])
-    collection = study.collection.on(part)
-    losses = targets.table(collection.losses)
-    features = text_features(losses) if columns == 'texts' else group_features(
+    collection = study.collection.select_texts(part)
+    losses = targets.table({
+        model: dump.texts
+        for model, dump in collection.losses.items()
+    })
+    source = text_columns(losses) if name == 'texts' else group_columns(
         losses, answer_groups(texts, targets.spans))
+    features = source.features(losses)
     fitted = collection.models_in(TRAIN, VALIDATION)
     predictor = fit_predictor(
         features.select(fitted), collection.accuracies.select(fitted),
-        [collection.families[model] for model in fitted], solver,
-        part.fingerprint)
-    predicted = predictor.predict(features, part.fingerprint).values
+        [collection.families[model] for model in fitted], solver)
+    predicted = predictor.predict(features).values[:, :, 0]
     real = collection.accuracies.values
     return {
         kind: geometric_mean(
@@ -167,7 +169,11 @@ def _errors(study: ZooStudy, texts: tuple[Text, ...],
 
 
 def table(rows: Sequence[TextsStudyRow]) -> str:
-    """Means over the draws and, in brackets, ranges, x 1e-3, in Markdown."""
+    """Errors x 1e-3 in Markdown: geometric means over the draws (and ranges).
+
+    Args:
+        rows (Sequence[TextsStudyRow]): From `texts_study`.
+    """
     kinds = dict.fromkeys(row.models for row in rows)
     methods = dict.fromkeys(row.method for row in rows)
     columns = [(kind, method) for kind in kinds for method in methods]

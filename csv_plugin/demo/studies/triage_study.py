@@ -1,29 +1,29 @@
-"""How well the final accuracies of zoo runs are forecast from their start."""
-from collections.abc import Callable, Sequence
+"""Forecasts of the final accuracies of zoo runs, and how good they are."""
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
+from csv_plugin.core.conventions import Progress
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.demo.building import abbr
 from csv_plugin.demo.recipes import CHECKPOINTS, MODELS
 from csv_plugin.demo.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
-from csv_plugin.lm.salience_training import Training
+from csv_plugin.lm.methods import train_auto
 from csv_plugin.triage.forecasting import Forecaster
 from csv_plugin.triage.judging import LEVEL
-from csv_plugin.triage.ranking import expect
-from csv_plugin.triage.trajectories import RunTrajectory, exponents
+from csv_plugin.triage.ranking import curve_floors, expect
+from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
-#: Forecasts are made after this many checkpoints: 10, 20, 35 and 50 %, and
-#: at the end, where a forecast is what the predictor says.
+#: Numbers of checkpoints after which forecasts are made: at 10, 20, 35 and
+#: 50 % of the training, and at its end, where a forecast is the prediction.
 CUTS = (1, 2, 3, 4, 7)
 FORECAST = 'forecast'
-#: Neither the predictor nor the forecasts know any checkpoint of these runs:
-#: a series with a mixture of its own, and the largest size.
+#: Runs of which neither the predictor nor the forecaster sees a checkpoint: a
+#: series with a mixture of its own, and the largest size.
 HELD_OUT = tuple(run for run in MODELS if run[0] == 'd' or run.endswith('-l'))
 
 
@@ -35,36 +35,46 @@ class Forecasts:
         runs (tuple[str, ...]): R names.
         exams (tuple[str, ...]): B names.
         real (NDArray): Of the finished runs, fractions, `(R, B)`.
-        values (dict[str, NDArray]): By method, after each of the `CUTS`,
-            `(C, R, B)`.
-        low (NDArray): Lower ends of the intervals of `FORECAST`.
+        values (dict[str, NDArray]): By method, after each of the C `CUTS`,
+            fractions, `(C, R, B)`.
+        low (NDArray): Lower ends of the intervals of `FORECAST`, as above.
         high (NDArray): Upper ends.
     """
     runs: tuple[str, ...]
     exams: tuple[str, ...]
-    real: NDArray
-    values: dict[str, NDArray]
-    low: NDArray
-    high: NDArray
+    real: NDArray[np.float64]
+    values: dict[str, NDArray[np.float64]]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return (f'Forecasts({len(self.runs)} runs on {len(self.exams)} exams '
+                f'by {len(self.values)} methods)')
 
     @classmethod
     def concatenate(cls, parts: Sequence['Forecasts']) -> 'Forecasts':
-        """The runs of all parts."""
+        """The runs of all parts, which have the same exams and methods."""
 
-        def join(pick: Callable[['Forecasts'], NDArray]) -> NDArray:
-            return np.concatenate([pick(part) for part in parts], axis=-2)
+        def join(arrays: Iterable[NDArray]) -> NDArray:
+            return np.concatenate(list(arrays), axis=-2)
 
         return cls(
-            sum((part.runs for part in parts), ()), parts[0].exams,
-            join(lambda part: part.real), {
-                method: join(lambda part, m=method: part.values[m])
+            tuple(run for part in parts for run in part.runs), parts[0].exams,
+            join(part.real for part in parts), {
+                method: join(part.values[method] for part in parts)
                 for method in parts[0].values
-            }, join(lambda part: part.low), join(lambda part: part.high))
+            }, join(part.low for part in parts),
+            join(part.high for part in parts))
 
     def errors(self, method: str) -> NDArray:
-        """MAE, MSE, and share of pairs of runs in the right order, `(C, 3)`.
+        """Errors of a method after each of the C `CUTS`.
 
-        Means over the exams.
+        Args:
+            method (str): A key of `values`.
+
+        Returns:
+            NDArray: MAE, MSE, and share of pairs of runs in the right order,
+            means over the exams; `(C, 3)`.
         """
         measures = (metrics.mae, metrics.mse, metrics.pairwise_accuracy)
         return np.array([[
@@ -87,42 +97,41 @@ class Forecasts:
 
 
 def forecast_runs(zoo: ZooStudy, runs: Sequence[str],
-                  without: Sequence[str]) -> Forecasts:
-    """Forecast runs by what is learned from other runs of the zoo.
+                  held_out: Sequence[str]) -> Forecasts:
+    """Forecast runs by a predictor and a history that know nothing of them.
 
     Args:
-        zoo (ZooStudy): Losses and scores.
-        runs (Sequence[str]): R runs to forecast.
-        without (Sequence[str]): These, and others that nothing is learned
-            from. The predictor is fitted to the train and validation models
-            of the rest, which is the history as well.
+        zoo (ZooStudy): Losses and accuracies.
+        runs (Sequence[str]): R runs to forecast, all held out.
+        held_out (Sequence[str]): The predictor is fitted to the train and
+            validation models of all other runs, which are the history too.
     """
     fitted = tuple(
         model for model in zoo.collection.models_in(TRAIN, VALIDATION)
-        if _run_of(model) not in without)
+        if _run_of(model) not in held_out)
     history = tuple(dict.fromkeys(map(_run_of, fitted)))
-    training = Training(zoo.collection, zoo.targets, fitted, zoo.states)
-    predictor = training.auto()
+    training = zoo.training(fitted)
+    predictor = train_auto(training, zoo.states).predictor
     exams = zoo.collection.accuracies.benchmarks
     forecasts, low, high, now = _forecasts(zoo, predictor, runs, history)
     mean_loss = _forecasts(zoo, training.all_token_loss(), runs, history)[0]
-    observed = np.array([_scores(zoo, run) for run in runs])
-    past = np.array([_scores(zoo, run) for run in history])
-    seen = observed[:, [cut - 1 for cut in CUTS]].swapaxes(0, 1)
+    observed = np.array([_accuracies(zoo, run) for run in runs])
+    past = np.array([_accuracies(zoo, run) for run in history])
+    so_far = observed[:, [cut - 1 for cut in CUTS]].swapaxes(0, 1)
     gains = np.median([past[:, -1] - past[:, cut - 1] for cut in CUTS], axis=1)
-    everywhere = np.broadcast_to(past[:, -1].mean(axis=0),
-                                 (len(CUTS), len(runs), len(exams)))
+    mean_of_history = np.broadcast_to(past[:, -1].mean(axis=0),
+                                      (len(CUTS), len(runs), len(exams)))
     values = {
         'mean final accuracy of the earlier runs':
-        everywhere,
+        mean_of_history,
         'mean loss, forecast alike':
         mean_loss,
         'last observed accuracy':
-        seen,
+        so_far,
         'predicted accuracy now':
         now,
         'observed, plus the gain of the earlier runs':
-        np.clip(seen + gains[:, None], 0, 1),
+        np.clip(so_far + gains[:, None], 0, 1),
         FORECAST:
         forecasts,
     }
@@ -130,56 +139,62 @@ def forecast_runs(zoo: ZooStudy, runs: Sequence[str],
 
 
 def hold_out(zoo: ZooStudy) -> Forecasts:
-    """Forecasts of `HELD_OUT`, none of which anything was chosen on."""
+    """Forecasts of `HELD_OUT`, on which nothing was chosen."""
     return forecast_runs(zoo, HELD_OUT, HELD_OUT)
 
 
 def leave_one_run_out(zoo: ZooStudy, progress: Progress = iter) -> Forecasts:
-    """Each other run from the rest; what choices were judged by.
+    """Forecasts of each other run from the rest of them.
+
+    The choices that forecasting needs were made by these.
 
     Args:
-        zoo (ZooStudy): Losses and scores.
+        zoo (ZooStudy): Losses and accuracies.
         progress (Progress): Wraps the runs, each with a predictor of its own.
     """
-    others = [run for run in MODELS if run not in HELD_OUT]
+    runs = [run for run in MODELS if run not in HELD_OUT]
     return Forecasts.concatenate([
-        forecast_runs(zoo, (run, ), (run, *HELD_OUT))
-        for run in progress(others)
+        forecast_runs(zoo, (run, ), (run, *HELD_OUT)) for run in progress(runs)
     ])
 
 
 def _forecasts(zoo: ZooStudy, predictor: Predictor, runs: Sequence[str],
                history: Sequence[str]) -> tuple[NDArray, ...]:
-    """Forecasts, their intervals, and what is predicted now. `(C, R, B)`."""
-    forecaster = Forecaster([_trajectory(zoo, predictor, r) for r in history])
-    floors = np.array([known.model.floor for known in predictor.benchmarks])
+    """Forecasts after each of the `CUTS`.
+
+    Returns:
+        tuple[NDArray, ...]: The forecasts, lower and upper ends of their
+        intervals, and the accuracies predicted at the cut; each `(C, R, B)`.
+    """
+    forecaster = Forecaster(
+        [_trajectory(zoo, predictor, run) for run in history])
+    floors = curve_floors(predictor)
     whole = [_trajectory(zoo, predictor, run) for run in runs]
-    cells = []
+    parts = []
     for cut in CUTS:
-        for young in (run.first(cut) for run in whole):
-            found = expect(forecaster.forecast(young), predictor, LEVEL)
-            cells.append((found.values, found.low, found.high,
+        for young in (run.truncated(cut) for run in whole):
+            expected = expect(forecaster.forecast(young), predictor, LEVEL)
+            parts.append((expected.values, expected.low, expected.high,
                           accuracy_at(young.exponents[-1], floors)))
     shape = len(CUTS), len(runs), len(floors)
-    return tuple(np.array(part).reshape(shape) for part in zip(*cells))
+    return tuple(np.array(part).reshape(shape) for part in zip(*parts))
 
 
 def _trajectory(zoo: ZooStudy, predictor: Predictor,
                 run: str) -> RunTrajectory:
-    names = _names(run)
-    features = predictor.features(
-        zoo.collection.losses_of(names), zoo.targets.fingerprint)
+    names = _checkpoints(run)
+    features = predictor.features(zoo.table.select(names))
     return RunTrajectory(run, names, np.array(CHECKPOINTS, float), 100.,
-                         exponents(predictor, features),
-                         features.values @ features.uniform)
+                         clipped_exponents(predictor, features),
+                         features.mean_loss)
 
 
-def _scores(zoo: ZooStudy, run: str) -> NDArray:
-    """Real accuracies of a run, `(n, B)`."""
-    return zoo.collection.accuracies.select(_names(run)).values
+def _accuracies(zoo: ZooStudy, run: str) -> NDArray:
+    """Real accuracies of a run at its n checkpoints, `(n, B)`."""
+    return zoo.collection.accuracies.select(_checkpoints(run)).values
 
 
-def _names(run: str) -> tuple[str, ...]:
+def _checkpoints(run: str) -> tuple[str, ...]:
     return tuple(abbr(run, percent) for percent in CHECKPOINTS)
 
 

@@ -1,5 +1,7 @@
-"""How well each method predicts models of the zoo that it has not seen."""
+"""How well each method predicts zoo models that it was not fitted to."""
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from random import Random
 
 import numpy as np
@@ -8,21 +10,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from csv_plugin.core import metrics
-from csv_plugin.core.blocks import Columns, join_blocks
-from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
+from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.features import (FeatureTable, TokenColumns,
+                                      answer_groups, group_columns)
+from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
                                       fold_masks)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
-from csv_plugin.io.tables import FilePath
-from csv_plugin.lm.feature_blocks import (feature_blocks, load_scoring_lm,
-                                          target_tokens, token_states)
+from csv_plugin.io.files import FilePath
+from csv_plugin.lm.feature_blocks import feature_blocks
 from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
-from csv_plugin.lm.states.hidden_states import StateScale
+from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
+                                      token_states)
+from csv_plugin.lm.states.state_columns import StateScale
 
-#: Of SGD at 1e-3 (the paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2
-#: and 1e-1, this one predicts the validation models best.
+#: These settings predict the validation models best, of SGD at 1e-3 (the
+#: paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2 and 1e-1.
 HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE = 'all-token loss'
@@ -33,7 +39,7 @@ class ZooStudy:
     """The zoo's losses in the tokens of the scoring LM.
 
     Args:
-        collection (Collection): Losses and scores of the zoo's models.
+        collection (Collection): Losses and accuracies of the zoo's models.
         targets (TargetTokens): Tokens of its texts.
         states (Tensor): Hidden states of the scoring LM at them, `(T, H)`.
     """
@@ -54,10 +60,10 @@ class ZooStudy:
         Raises:
             InputError: As in `read_collection` and `hidden_states`.
         """
-        found = read_collection(collection)
-        model, made = load_scoring_lm(scoring_lm, tokenizer)
-        return cls(found, target_tokens(made, found.texts),
-                   token_states(model, made, found.texts))
+        zoo = read_collection(collection)
+        loaded = load_scoring_lm(scoring_lm, tokenizer)
+        return cls(zoo, target_tokens(loaded[1], zoo.texts),
+                   token_states(*loaded, zoo.texts))
 
     def sampled(self, share: float, seed: int) -> 'ZooStudy':
         """The study on a random share of the texts of each source."""
@@ -71,25 +77,41 @@ class ZooStudy:
             for text in rng.sample(texts, round(share * len(texts)))
         }
         kept = [text_id in chosen for text_id in self.targets.text_ids]
-        texts = TextSet(
-            tuple(t for t in self.collection.texts if t.text_id in chosen))
-        spans = [s for s, keep in zip(self.targets.spans, kept) if keep]
-        tokens = np.repeat(kept, [len(s) for s in self.targets.spans])
+        part = TextSet(
+            tuple(text for text in self.collection.texts
+                  if text.text_id in chosen))
+        all_spans = self.targets.spans
+        spans = [spans for spans, keep in zip(all_spans, kept) if keep]
+        tokens = np.repeat(kept, [len(spans) for spans in all_spans])
         return ZooStudy(
-            self.collection.on(texts), TargetTokens.of(texts, spans),
+            self.collection.select_texts(part), TargetTokens.of(part, spans),
             self.states[torch.from_numpy(tokens)])
+
+    @cached_property
+    def table(self) -> LossTable:
+        """Losses of all M models on the target tokens."""
+        losses = self.collection.losses
+        return self.targets.table(
+            {model: losses[model].texts
+             for model in losses})
+
+    def training(self, models: Sequence[str]) -> Training:
+        """What predictors are fitted to on some of the models."""
+        return Training(
+            self.table.select(models), self.collection.texts,
+            self.collection.accuracies, self.collection.families, self.targets)
 
     def predictions(self) -> dict[str, NDArray]:
         """Predicted accuracies of all models, `(M, B)`, by method.
 
-        All methods see the losses and scores of the train and validation
-        models only. The paper's head fits the train models and stops where
-        the validation models are predicted best; the others fit both.
+        All methods see the losses and accuracies of the train and
+        validation models only. The paper's head fits the train models and
+        stops where the validation models are predicted best; the other
+        methods fit both.
         """
-        table = self.targets.table(self.collection.losses)
-        blocks = feature_blocks(table, self.collection.texts, self.targets,
-                                self.states)
-        columns, candidates = join_blocks(blocks)
+        blocks = feature_blocks(self.table, self.collection.texts,
+                                self.targets, self.states)
+        source, candidates = join_blocks(blocks)
         methods: dict[str, Solver] = {
             'constant': Constant(),
             BASELINE: Uniform(),
@@ -98,38 +120,46 @@ class ZooStudy:
                 for candidate in candidates
             }, 'auto': Auto(candidates)
         }
-        found = {
-            name: self._predict(columns, solver)
+        features = source.features(self.table)
+        predictions = {
+            name: self._predict(features, solver)
             for name, solver in methods.items()
         }
-        return found | {
+        return predictions | {
             'label-token loss': self._label_token_loss(),
             "the paper's head": self._head(),
         }
 
-    def _predict(self, columns: Columns, solver: Solver) -> NDArray:
+    def _predict(self, features: FeatureTable, solver: Solver) -> NDArray:
+        """Accuracies that a solver predicts for all models, `(M, B)`."""
         fitted = self.collection.models_in(TRAIN, VALIDATION)
-        scores = self.collection.accuracies
-        features = columns.features(self.targets.table(self.collection.losses))
-        families = np.array([self.collection.families[m] for m in fitted])
+        accuracies = self.collection.accuracies
+        family_of = self.collection.families
+        families = np.array([family_of[model] for model in fitted])
         masks = fold_masks(families, seed=0)
-        found = np.empty(scores.values.shape)
-        for b, chance in enumerate(scores.chance):
+        predicted = np.empty(accuracies.values.shape)
+        for b, chance in enumerate(accuracies.chance):
             task = Task(
-                features.select(fitted).values, columns.uniform,
-                scores.select(fitted).values[:, b], float(chance), families)
+                features.select(fitted).values, features.columns.uniform,
+                accuracies.select(fitted).values[:, b], float(chance),
+                families)
             fit = solver.fit(task, masks)
-            found[:, b] = fit.model.predict(features.values)
-        return found
+            predicted[:, b] = fit.model.predict(features.values)
+        return predicted
 
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
-        """Masks `(M,)`: 'unseen series' are of series without a fitted model,
-        'larger sizes' the other test models."""
+        """Two kinds of test models, masks of shape `(M,)`.
+
+        Returns:
+            dict[str, NDArray]: 'unseen series', models of series without a
+            fitted model; and 'larger sizes', all other test models.
+        """
         info = self.collection.info
         fitted = self.collection.models_in(TRAIN, VALIDATION)
-        known = {info[model].family for model in fitted}
-        unseen = np.array([info[m].family not in known for m in info])
-        test = np.array([info[m].split == TEST for m in info])
+        families = {info[model].family for model in fitted}
+        unseen = np.array(
+            [row.family not in families for row in info.values()])
+        test = np.array([row.split == TEST for row in info.values()])
         return {'unseen series': unseen & test, 'larger sizes': test & ~unseen}
 
     def errors(self) -> dict[str, dict[str, NDArray]]:
@@ -149,34 +179,31 @@ class ZooStudy:
         }
 
     def _label_token_loss(self) -> NDArray:
-        """Each exam from the answers of the texts of its own kind."""
-        table = self.targets.table(self.collection.losses)
-        names = self.collection.accuracies.benchmarks
+        """Accuracies predicted from the answers of each exam's own texts."""
         groups = group_columns(
-            table,
+            self.table,
             answer_groups(self.collection.texts.texts, self.targets.spans))
         return np.stack([
-            self._predict(_only(groups, f'{name}/answer'), Uniform())[:, b]
-            for b, name in enumerate(names)
+            self._predict(
+                _only(groups, f'{name}/answer').features(self.table),
+                Uniform())[:, b]
+            for b, name in enumerate(self.collection.accuracies.benchmarks)
         ],
                         axis=1)
 
     def _head(self) -> NDArray:
-        table = self.targets.table(self.collection.losses)
+        """Accuracies that the paper's head predicts, `(M, B)`."""
         raw = self.states.double().numpy()
-        states = torch.from_numpy(StateScale.of(raw).apply(raw))
         # Standardised, so that one learning rate serves all directions.
-        heads = train_heads(states, table, self.collection.accuracies,
+        states = torch.from_numpy(StateScale.of(raw).apply(raw))
+        heads = train_heads(states, self.table, self.collection.accuracies,
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)
-        return heads.predict(states, table)
+        return heads.predict(states, self.table)
 
 
-def _only(columns: TokenColumns, unit: str) -> TokenColumns:
-    """One column, whose own uniform salience it is."""
-    k = columns.units.index(unit)
-    return replace(
-        columns,
-        units=(unit, ),
-        matrix=columns.matrix[:, [k]],
-        uniform=np.ones(1))
+def _only(source: TokenColumns, unit: str) -> TokenColumns:
+    """One of the columns, whose coefficient 1 is uniform salience."""
+    k = source.columns.units.index(unit)
+    columns = replace(source.columns, units=(unit, ), uniform=np.ones(1))
+    return TokenColumns(columns, source.matrix[:, [k]])

@@ -1,10 +1,10 @@
 """The small world of Tidewell, which writes its own texts and exams.
 
-Tidewell is a harbour town. One book lists the people of its valley (census)
-and another, in Chinese, those of the lanes behind the quay (chinese);
-everyday life goes on (scenes), pupils reckon (sums) and friends swap balls
-(swaps). Of each kind of writing there are documents to learn from and an exam
-that asks what no document asks.
+Tidewell is a harbour town. One book lists the people of its valley (census);
+another book, in Chinese, lists the people of the lanes behind the quay
+(chinese); everyday life goes on (scenes), pupils do sums (sums) and friends
+swap balls (swaps). Each kind of writing has documents to learn from and an
+exam with questions that no document holds.
 
 >>> for kind in KINDS:  # doctest: +NORMALIZE_WHITESPACE
 ...     item = exam(kind)[5]

@@ -18,7 +18,7 @@ KINDS = tuple(_KINDS)
 
 
 def documents(kind: str, n_chars: int, seed: int) -> Iterator[str]:
-    """Training texts of one kind, each a fresh random draw.
+    """Training texts of one kind, each drawn at random.
 
     A document holds passages of prose or exercises of the training split,
     one below the other.
@@ -26,18 +26,18 @@ def documents(kind: str, n_chars: int, seed: int) -> Iterator[str]:
     Args:
         kind (str): One of `KINDS`.
         n_chars (int): Stop once this many characters are written.
-        seed (int): Another seed, other draws.
+        seed (int): Another seed, other documents.
 
     Yields:
         str: A document.
 
     Raises:
-        InputError: There is no such kind.
+        InputError: If there is no such kind.
     """
-    written, rng = 0, Random(f'{kind} {seed}')
-    while written < n_chars:
+    n_written, rng = 0, Random(f'{kind} {seed}')
+    while n_written < n_chars:
         text = _document(_kind(kind), rng)
-        written += len(text)
+        n_written += len(text)
         yield text
 
 
@@ -46,14 +46,14 @@ def exam(kind: str, n_items: int = N_ITEMS) -> tuple[Item, ...]:
 
     Args:
         kind (str): One of `KINDS`.
-        n_items (int): How many. The first of a longer exam are the items
-            of a shorter one.
+        n_items (int): Number of questions. A longer exam begins with the
+            questions of a shorter exam.
 
     Returns:
         tuple[Item, ...]: Items with different keys. Length n_items.
 
     Raises:
-        InputError: There is no such kind, or it has fewer items.
+        InputError: If there is no such kind, or if it has fewer items.
     """
     return different_items(kind, 'exam', n_items)
 
@@ -66,10 +66,10 @@ def validation_texts(n_per_kind: int = 50) -> TextSet:
 
     Returns:
         TextSet: Questions with their right answers, marked as such; the
-        source of a text is its kind. No key is one of an exam or a document.
+        source of a text is its kind. No key occurs in an exam or a document.
 
     Raises:
-        InputError: A kind has fewer items.
+        InputError: If a kind has fewer items.
     """
     texts = []
     for kind in KINDS:
@@ -83,7 +83,19 @@ def validation_texts(n_per_kind: int = 50) -> TextSet:
 
 
 def different_items(kind: str, split: str, n_items: int) -> tuple[Item, ...]:
-    """The first items of a split, always the same; see `exam`."""
+    """The first items of a split, always the same.
+
+    Args:
+        kind (str): One of `KINDS`.
+        split (str): 'exam' or 'validation'.
+        n_items (int): Number of items.
+
+    Returns:
+        tuple[Item, ...]: Items with different keys. Length n_items.
+
+    Raises:
+        InputError: If there is no such kind, or if it has fewer items.
+    """
     draw, rng = _kind(kind).draw, Random(f'{kind} {split}')
     items: dict[str, Item] = {}
     for _ in range(100 * n_items):

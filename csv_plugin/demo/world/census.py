@@ -1,4 +1,4 @@
-"""The parish book of the valley: who lives where, does and keeps what."""
+"""The parish book of the valley: its people's homes, trades and animals."""
 from csv_plugin.demo.world.items import Kind
 from csv_plugin.demo.world.people import Attribute, Register, full_names
 from csv_plugin.demo.world.places import (ANIMALS, MEN, SURNAMES, TRADES,

@@ -1,4 +1,4 @@
-"""The census of the lanes behind the quay, kept in Chinese."""
+"""The census of the lanes behind the quay, written in Chinese."""
 from csv_plugin.demo.world.items import Kind
 from csv_plugin.demo.world.people import Attribute, Register, full_names
 from csv_plugin.demo.world.places import (CHINESE_ANIMALS, CHINESE_GIVEN,

@@ -1,4 +1,4 @@
-"""Items of an exam, and the split that a key belongs to."""
+"""Items of an exam, and the splits to which they belong."""
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Item:
     """One question of an exam with its answer.
 
     Args:
-        key (str): What is asked; unique over all splits of a kind.
+        key (str): Names what is asked; unique over all splits of a kind.
         question (str): Ends exactly where the continuation begins.
         options (tuple[str, ...]): Four continuations, shuffled; empty if
             the answer is to be generated.
@@ -34,12 +34,13 @@ class Kind:
     """One kind of writing.
 
     Args:
-        draw (Callable[[Random, str], Item]): A random item of a split.
-        passage (Callable[[Random], str]): A random piece of prose, which
-            states what is asked about without asking.
+        draw (Callable[[Random, str], Item]): Draws an item of a split.
+        passage (Callable[[Random], str]): Draws a piece of prose, which
+            states facts without asking for them.
         exercises (float): Share of documents that hold exercises.
         pieces (tuple[int, int]): Fewest and most passages of a document.
-        exercise_pieces (tuple[int, int]): The same for exercises.
+        exercise_pieces (tuple[int, int]): Fewest and most exercises of a
+            document.
     """
     draw: Callable[[Random, str], Item]
     passage: Callable[[Random], str]
@@ -52,7 +53,10 @@ def split_of(key: str) -> str:
     """The split of a scene, a sum or some swaps, decided by the key alone.
 
     Half of all keys are for training, .4 for the exam and .1 for validation.
-    The people of a census are dealt to splits by `people.Register`.
+    The people of a census are assigned to splits by `people.Register`.
+
+    Args:
+        key (str): The key of an item.
 
     >>> split_of('4+3-2'), split_of('5+3-2')
     ('train', 'exam')
@@ -63,7 +67,15 @@ def split_of(key: str) -> str:
 
 def multiple_choice(key: str, question: str, right: str, wrong: Sequence[str],
                     rng: Random) -> Item:
-    """An item whose options, the right one and three wrong, are shuffled."""
+    """An item with four shuffled options.
+
+    Args:
+        key (str): As in `Item`.
+        question (str): As in `Item`.
+        right (str): The right option.
+        wrong (Sequence[str]): Three wrong options.
+        rng (Random): Shuffles the options.
+    """
     options = rng.sample([right, *wrong], 1 + len(wrong))
     label = LETTERS[options.index(right)]
     return Item(key, question, tuple(options), right, label)

@@ -1,4 +1,4 @@
-"""People and their facts: what the census and its Chinese twin share.
+"""People and their facts, for the census and the Chinese census.
 
 Prose tells of everybody, whereas exercises, exams and validation texts ask
 about different people.
@@ -13,11 +13,11 @@ from csv_plugin.demo.world.items import Item, multiple_choice
 
 @dataclass(frozen=True)
 class Attribute:
-    """Something that is known about everybody.
+    """An attribute that every person has, such as a home.
 
     Args:
         name (str): The field of the phrasings that it fills.
-        values (tuple[str, ...]): What it can be.
+        values (tuple[str, ...]): The values it can have.
         question (str): How an exam asks for it; holds `{name}`.
         phrasings (tuple[str, ...]): Sentences that state it of `{name}`.
     """
@@ -29,20 +29,25 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody's name and facts (attribute to value)."""
+    """A person of a census.
+
+    Args:
+        name (str): The full name.
+        facts (dict[str, str]): Values by name of the attribute.
+    """
     name: str
     facts: dict[str, str]
 
 
 class Register:
-    """Everybody of one place, and how their facts are told and asked.
+    """The people of a place, and how their facts are told and asked for.
 
     Args:
-        names (Sequence[str]): Whom it lists, in random order: half for the
-            exam, a ninth for validation, the others for training.
-        attributes (tuple[Attribute, ...]): What is known of everybody.
+        names (Sequence[str]): Names of the people, in random order: half of
+            them for the exam, a ninth for validation, the rest for training.
+        attributes (tuple[Attribute, ...]): The attributes of every person.
         portraits (tuple[str, ...]): Phrasings that state all attributes.
-        gap (str): What stands between two sentences, and before an answer.
+        gap (str): Stands between two sentences and before an answer.
     """
 
     def __init__(self, names: Sequence[str], attributes: tuple[Attribute, ...],
@@ -58,7 +63,7 @@ class Register:
         self.everybody = sum(self.people.values(), ())
 
     def passage(self, rng: Random) -> str:
-        """All facts of one person, in one sentence or in several."""
+        """Prose with all facts of a person, in one sentence or in several."""
         person = rng.choice(self.everybody)
         if rng.random() < 0.5:
             phrasings = [rng.choice(self.portraits)]
@@ -71,7 +76,7 @@ class Register:
             name=person.name, **person.facts)
 
     def draw(self, rng: Random, split: str) -> Item:
-        """One person's attribute, with three wrong values of the same."""
+        """A question for an attribute of a person, with four options."""
         person = rng.choice(self.people[split])
         attribute = rng.choice(self.attributes)
         right = person.facts[attribute.name]
@@ -85,12 +90,20 @@ class Register:
 
 def full_names(first: Sequence[str], last: Sequence[str], n_names: int,
                seed: str) -> list[str]:
-    """Different pairs of the parts of a name, in random order."""
+    """Draw different full names.
+
+    Args:
+        first (Sequence[str]): First parts of names.
+        last (Sequence[str]): Last parts of names.
+        n_names (int): Number of names.
+        seed (str): Another seed, other names in another order.
+    """
     pairs = [a + b for a, b in product(first, last)]
     return Random(seed).sample(pairs, n_names)
 
 
 def _dealt(names: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Names by split."""
     exam, train = len(names) // 2, len(names) - len(names) // 9
     return {
         'exam': names[:exam],
@@ -101,8 +114,9 @@ def _dealt(names: Sequence[str]) -> dict[str, Sequence[str]]:
 
 def _settle(names: Sequence[str], attributes: Sequence[Attribute],
             rng: Random) -> tuple[Person, ...]:
-    # Within a split every value is as common as any other (give or take
-    # one), so that guessing the commonest value gains nothing.
+    """The people of a split, with their facts."""
+    # Within a split every value is as common as any other value (give or
+    # take one person), so that guessing the commonest value gains nothing.
     columns = []
     for attribute in attributes:
         column: list[str] = []

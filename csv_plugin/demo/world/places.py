@@ -36,5 +36,5 @@ CHINESE_ANIMALS = ('山羊', '蜜蜂', '白鹅', '鸭子', '鸽子', '母鸡', '
 
 
 def pronoun(first_name: str) -> str:
-    """'She' or 'He', as the bearer of a first name is spoken of."""
+    """The pronoun of a person of that first name: 'She' or 'He'."""
     return 'She' if first_name in WOMEN else 'He'

@@ -1,8 +1,8 @@
-"""Everyday scenes of two sentences and the one ending that fits.
+"""Everyday scenes with four endings, one of which fits.
 
 A scene mentions two things, and only one of them matters: the tool that was
-taken, the house that was entered, what happened today. The wrong endings
-belong to the other thing and to two that are not mentioned.
+taken, the house that was entered, the event of today. The three wrong endings
+belong to the other thing and to two things that are not mentioned.
 """
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,14 +103,14 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Family:
-    """Scenes of one make.
+    """Scenes about the same sort of things.
 
     Args:
-        endings (Mapping[str, str]): What follows from each thing.
-        settings (tuple[str, ...]): Scenes about `{name}`, where `{this}`
+        endings (Mapping[str, str]): The ending that belongs to each thing.
+        settings (tuple[str, ...]): Scenes about `{name}`, in which `{this}`
             matters and `{that}` does not.
         ending (str): The last sentence around `{end}`.
-        lesson (str): The bare association.
+        lesson (str): A sentence that states which ending belongs to a thing.
     """
     endings: Mapping[str, str]
     settings: tuple[str, ...]
@@ -138,7 +138,7 @@ FAMILIES = (
 
 
 def draw(rng: Random, split: str) -> Item:
-    """A scene; the family and its two things decide the split."""
+    """A scene of a split; the two things that it mentions decide the split."""
     while True:
         family = rng.choice(FAMILIES)
         things = rng.sample(list(family.endings), 4)
@@ -155,11 +155,11 @@ def draw(rng: Random, split: str) -> Item:
 
 
 def passage(rng: Random) -> str:
-    """A single association."""
+    """A sentence that states which ending belongs to a thing."""
     family = rng.choice(FAMILIES)
-    this = rng.choice(list(family.endings))
+    thing = rng.choice(list(family.endings))
     return family.lesson.format(
-        this=this, end=family.endings[this], name=rng.choice(WOMEN + MEN))
+        this=thing, end=family.endings[thing], name=rng.choice(WOMEN + MEN))
 
 
 KIND = Kind(

@@ -1,4 +1,4 @@
-"""Small sums told as stories, every step written out, no total above 9."""
+"""Sums told as stories, with every step written out and no total above 9."""
 from random import Random
 
 from csv_plugin.demo.world.items import Item, Kind, split_of
@@ -17,7 +17,7 @@ _END = 'How many {things} does {name} have now?'
 
 
 def draw(rng: Random, split: str) -> Item:
-    """A story of two or three steps; the numbers decide the split."""
+    """A story of two or three steps; its numbers decide the split."""
     while True:
         numbers = _numbers(rng)
         key = str(numbers[0]) + ''.join(f'{n:+d}' for n in numbers[1:])
@@ -30,13 +30,13 @@ def draw(rng: Random, split: str) -> Item:
 
 
 def passage(rng: Random) -> str:
-    """What pupils chalk on their slates: a few single steps."""
+    """The slate of a pupil: a few single steps."""
     return 'Slate: ' + ' '.join(
         _steps(_numbers(rng)[:2]) for _ in range(rng.randint(2, 5)))
 
 
 def _numbers(rng: Random) -> list[int]:
-    # The first number and what is added to it; no total leaves 0..LARGEST.
+    """A number and the changes to it; every total is in 0 to `LARGEST`."""
     numbers = [rng.randint(2, LARGEST)]
     for _ in range(rng.randint(2, 3)):
         total = sum(numbers)
@@ -46,6 +46,7 @@ def _numbers(rng: Random) -> list[int]:
 
 
 def _steps(numbers: list[int]) -> str:
+    """The calculation, such as '3 + 4 = 7. 7 - 4 = 3.'"""
     totals = [sum(numbers[:i + 1]) for i in range(len(numbers))]
     return ' '.join(
         f'{before} {"-+"[change > 0]} {abs(change)} = {after}.'
@@ -53,6 +54,7 @@ def _steps(numbers: list[int]) -> str:
 
 
 def _story(numbers: list[int], rng: Random) -> str:
+    """The story in which the numbers occur, and the question."""
     name, things = rng.choice(WOMEN + MEN), rng.choice(_THINGS)
     sentences = [
         rng.choice(_STARTS), *(rng.choice(_MORE if change > 0 else _FEWER)

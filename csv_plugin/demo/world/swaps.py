@@ -1,6 +1,6 @@
-"""Three friends who swap coloured balls, with who has what after every swap.
+"""Three friends swap coloured balls, with the balls of all after every swap.
 
-They stand in alphabetical order all the time, and a question asks for what
+The friends are always named in alphabetical order. A question asks which ball
 each of them has in the end.
 """
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _ORDER = ('First', 'Then', 'Last')
 
 
 def draw(rng: Random, split: str) -> Item:
-    """Two or three swaps; they and who has what at first decide the split."""
+    """Two or three swaps; they and the first balls decide the split."""
     while True:
         balls = _balls(rng)
         pairs = [_pair(balls, rng)]
@@ -24,9 +24,9 @@ def draw(rng: Random, split: str) -> Item:
         key = f'{_state(balls)} ' + ' '.join(map('-'.join, pairs))
         if split_of(key) == split:
             break
-    told = ''.join(f'{order} {first} and {second} swap.\n'
-                   for order, (first, second) in zip(_ORDER, pairs))
-    question = (f'Question: {_state(balls)}\n{told}'
+    story = ''.join(f'{order} {first} and {second} swap.\n'
+                    for order, (first, second) in zip(_ORDER, pairs))
+    question = (f'Question: {_state(balls)}\n{story}'
                 'Who has which ball now?\nSteps:')
     steps = '\n'.join(f'{order} {_swap(balls, pair)}'
                       for order, pair in zip(_ORDER, pairs))
@@ -35,32 +35,34 @@ def draw(rng: Random, split: str) -> Item:
 
 
 def passage(rng: Random) -> str:
-    """One swap, and who has what afterwards."""
+    """A swap, with the balls of all before and after it."""
     balls = _balls(rng)
     return f'{_state(balls)} {_swap(balls, _pair(balls, rng))}'
 
 
 def _balls(rng: Random) -> dict[str, str]:
+    """Three friends in alphabetical order, each with a ball."""
     friends = sorted(rng.sample(FRIENDS, len(COLOURS)))
     return dict(zip(friends, rng.sample(COLOURS, len(COLOURS))))
 
 
 def _pair(balls: dict[str, str], rng: Random,
           before: Sequence[str] = ()) -> list[str]:
-    # In the order in which they stand; nobody swaps straight back.
+    """Two friends in alphabetical order, other than the pair before."""
     pairs = [list(pair) for pair in combinations(balls, 2)]
     return rng.choice([pair for pair in pairs if pair != before])
 
 
 def _swap(balls: dict[str, str], pair: Sequence[str]) -> str:
-    # Swaps two balls and tells it, what changes hands before what results.
+    """Swap two balls in place; a sentence that tells the swap."""
     first, second = pair
-    told = f'{first} and {second} swap {balls[first]} and {balls[second]}'
+    swap = f'{first} and {second} swap {balls[first]} and {balls[second]}'
     balls[first], balls[second] = balls[second], balls[first]
-    return f'{told}: {_state(balls)}'
+    return f'{swap}: {_state(balls)}'
 
 
 def _state(balls: dict[str, str]) -> str:
+    """The sentence that tells the ball of every friend."""
     return ', '.join(f'{name} {ball}' for name, ball in balls.items()) + '.'
 
 

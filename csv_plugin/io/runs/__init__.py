@@ -1,0 +1,1 @@
+"""Work directories of OpenCompass: their dumps and their accuracies."""

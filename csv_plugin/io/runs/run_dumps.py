@@ -1,19 +1,20 @@
-"""Token-loss dumps where an OpenCompass run leaves them.
+"""Token-loss dumps in the folder of an OpenCompass run.
 
 The dump of a model lies at `<work_dir>/predictions/<model>/<dataset>.parquet`
-or, where the run was partitioned, in `<dataset>_0.parquet` and so on; the
-dataset is named after the fingerprint of the validation set. Where a dump
-could not be made, a `<dataset>.error.txt` says why.
+or, if the run was partitioned, in `<dataset>_0.parquet` and so on. The
+dataset is named after the fingerprint of the validation set. If a dump could
+not be made, a file `<dataset>.error.txt` beside it says why.
 """
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.dumps import TokenLossDump, merge_dumps, read_dump
-from csv_plugin.io.files import atomic_path
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.files import FilePath, atomic_path
+from csv_plugin.io.shards import merge_dumps
 
 _NAME = 'salience_texts-'
 _PART = re.compile(rf'({_NAME}[0-9a-f]+)(?:_(\d+))?')
@@ -21,7 +22,10 @@ _ERROR = '.error.txt'
 
 
 def dataset_abbr(fingerprint: str) -> str:
-    """How a validation set is called among the datasets of a run.
+    """The name of a validation set among the datasets of a run.
+
+    Args:
+        fingerprint (str): Of the validation set.
 
     >>> dataset_abbr('0123456789abcdef')
     'salience_texts-0123456789ab'
@@ -31,16 +35,18 @@ def dataset_abbr(fingerprint: str) -> str:
 
 @contextmanager
 def reason_kept(dump: Path) -> Iterator[None]:
-    """Note beside a dump why it could not be made, for the summary.
+    """Write errors to a file beside the dump that could not be made.
 
-    Runs go on after a model that failed, and its log is far away.
+    The summary of the run quotes the file, as the run continues with the
+    next model and the error is hidden in a log. The file of an earlier run
+    is removed.
 
     Args:
-        dump (Path): What the body of the `with` statement makes; its errors
-            are noted and raised, the note of an earlier run is removed.
+        dump (Path): The file that the body of the `with` statement makes.
 
     Raises:
         InputError: In place of an OSError, such as that of a full disk.
+            Other errors are raised as they are.
     """
     note = dump.with_suffix(_ERROR)
     note.unlink(missing_ok=True)
@@ -60,37 +66,56 @@ def reason_kept(dump: Path) -> Iterator[None]:
 
 
 def _write(note: Path, reason: str) -> None:
-    # Without room or a folder for it; the error itself is told all the same.
+    # On a full disk, or without the folder, the error is raised all the same.
     with suppress(OSError, InputError), atomic_path(note) as temporary:
         temporary.write_text(' '.join(reason.split()), 'utf-8')
 
 
-def read_run_dump(work_dir: str | os.PathLike[str], model: str,
-                  fingerprint: str) -> TokenLossDump:
-    """What a run scored of one model on one validation set.
+def run_models(work_dir: FilePath) -> list[str]:
+    """Abbreviations of the models with predictions in a run, sorted.
 
     Args:
-        work_dir (str | os.PathLike[str]): Folder of the run, the one that
-            holds `predictions`.
-        model (str): The model's abbreviation in the run.
-        fingerprint (str): Of the validation set; its first 12 digits count.
-
-    Returns:
-        TokenLossDump: Texts sorted by id. Of a partitioned run that was not
-        finished there are only those of the finished parts.
+        work_dir (FilePath): Folder of the run.
 
     Raises:
-        InputError: There is no dump on these texts, one cannot be read, or
-            the parts do not fit together.
+        InputError: The run has no predictions.
+    """
+    folder = Path(work_dir, 'predictions')
+    models = sorted(path.name for path in folder.glob('*') if path.is_dir())
+    if not models:
+        raise InputError(
+            str(work_dir), 'a run with predictions/<model>', 'none',
+            'Give the time-stamped folder of a run.')
+    return models
+
+
+def read_run_dump(work_dir: FilePath, model: str,
+                  fingerprint: str) -> TokenLossDump:
+    """Read the losses of one model on one validation set from a run.
+
+    Args:
+        work_dir (FilePath): Folder of the run, which contains the folder
+            `predictions`.
+        model (str): The model's abbreviation in the run.
+        fingerprint (str): Of the validation set; its first 12 digits are
+            compared.
+
+    Returns:
+        TokenLossDump: Texts sorted by id. If a partitioned run was not
+        finished, only the texts of its finished parts.
+
+    Raises:
+        InputError: There is no dump on these texts, a dump cannot be read,
+            or the parts contradict each other.
     """
     folder = Path(work_dir, 'predictions', model)
-    found, failed = _files(folder, '.parquet'), _files(folder, _ERROR)
+    dumps, notes = _files(folder, '.parquet'), _files(folder, _ERROR)
     abbr = dataset_abbr(fingerprint)
-    parts = found.get(abbr, {})
-    # Like the host, prefer what an undivided run wrote.
+    parts = dumps.get(abbr, {})
+    # OpenCompass too prefers the file of a run that was not partitioned.
     if '' in parts:
         return merge_dumps([read_dump(parts[''])], None)
-    for part, note in failed.get(abbr, {}).items():
+    for part, note in notes.get(abbr, {}).items():
         if part not in parts and (part or not parts):
             line = note.read_text('utf-8', 'replace').rstrip('.')
             raise InputError('token losses', f'a dump of {abbr}',
@@ -99,15 +124,15 @@ def read_run_dump(work_dir: str | os.PathLike[str], model: str,
     if not parts:
         raise InputError(
             'token losses', f'a dump of {abbr}',
-            'those of ' + ', '.join(sorted(found)) if found else 'none',
+            'dumps of ' + ', '.join(sorted(dumps)) if dumps else 'none',
             'Add it to the datasets of the run, or see the logs of the model.')
     return merge_dumps(map(read_dump, parts.values()), None)
 
 
 def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
-    """Paths by dataset and number of the part, '' for all of it."""
-    found: dict[str, dict[str, Path]] = {}
+    """Paths by dataset and part: its number, or '' if not partitioned."""
+    paths: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob('*' + suffix)):
         if match := _PART.fullmatch(path.name.removesuffix(suffix)):
-            found.setdefault(match[1], {})[match[2] or ''] = path
-    return found
+            paths.setdefault(match[1], {})[match[2] or ''] = path
+    return paths

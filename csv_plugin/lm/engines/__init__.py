@@ -1,0 +1,4 @@
+"""What runs a language model and returns token losses.
+
+Today that is Hugging Face `transformers`.
+"""

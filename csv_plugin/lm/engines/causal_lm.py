@@ -5,17 +5,18 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.lm.engines.logit_statistics import (COLUMNS, FullLogits,
                                                     HeadLogits, Logits)
 
-#: Tokens on which the two ways to the logits are compared.
+#: Tokens on which the logits of the head are compared with the model's own.
 PROBE_TOKENS = 8
 
 
 @contextmanager
-def evaluating(model: Any) -> Iterator[None]:
-    """Evaluation mode without gradients, and back to what it was."""
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation mode without gradients, and back after."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
@@ -26,12 +27,13 @@ def evaluating(model: Any) -> Iterator[None]:
             module.training = True
 
 
-def prefix_token(tokenizer: Any) -> tuple[Optional[int], str]:
+def prefix_token(
+        tokenizer: PreTrainedTokenizerBase) -> tuple[Optional[int], str]:
     """The token put in front of every text, so that its first is scored.
 
     Returns:
-        tuple[Optional[int], str]: Its id and what to record: BOS ('bos 1'),
-        else EOS ('eos 2'), else nothing ('none').
+        tuple[Optional[int], str]: Its id, and its name for the records: BOS
+            ('bos 1'), else EOS ('eos 2'), else no token ('none').
     """
     for name in ('bos', 'eos'):
         token = getattr(tokenizer, f'{name}_token_id')
@@ -40,7 +42,7 @@ def prefix_token(tokenizer: Any) -> tuple[Optional[int], str]:
     return None, 'none'
 
 
-def context_length(model: Any) -> int:
+def context_length(model: PreTrainedModel) -> int:
     """Most tokens the model takes at once; 0 if it has no limit."""
     config = model.config.get_text_config()
     for name in ('max_position_embeddings', 'n_positions', 'max_seq_len'):
@@ -50,22 +52,26 @@ def context_length(model: Any) -> int:
     return 0
 
 
-def input_device(model: Any) -> torch.device:
-    """Where token ids go; hooks take them on where weights are offloaded."""
-    device = model.get_input_embeddings().weight.device
-    return torch.device('cpu') if device.type == 'meta' else device
+def input_device(model: PreTrainedModel) -> torch.device:
+    """The device that takes token ids.
+
+    That is the CPU if weights are offloaded: hooks move the ids on.
+    """
+    weight: Any = model.get_input_embeddings().weight
+    is_offloaded = weight.device.type == 'meta'
+    return torch.device('cpu') if is_offloaded else weight.device
 
 
-def plain_head(model: Any, inputs: Tensor) -> Optional[nn.Linear]:
-    """The head, if body and head alone give the model's logits.
+def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
+    """The output head, if the model's logits are those of the head alone.
 
-    None where the head is quantised, offloaded or no `nn.Linear`, and where
-    a model does more to its logits (Gemma-2 caps them, Cohere scales them),
-    which is seen on the first tokens of an input; a cap, which shows at
-    large logits only, is looked for by name as well.
+    None if the head is quantised, offloaded or no `nn.Linear`, and if the
+    model changes its logits further (Gemma-2 caps them, Cohere scales them).
+    Such a change shows on the first tokens of an input; a cap, which changes
+    large logits only, is also looked up in the model's config.
 
     Args:
-        model (Any): A causal LM in evaluation mode.
+        model (PreTrainedModel): A causal LM in evaluation mode.
         inputs (Tensor): Token ids, shape `(1, n)`.
     """
     head = model.get_output_embeddings()
@@ -76,31 +82,33 @@ def plain_head(model: Any, inputs: Tensor) -> Optional[nn.Linear]:
     hidden = body_states(model, probe)[0]
     if hidden.shape[-1] != head.in_features:
         return None
-    theirs = _run(model, probe).logits[0]
-    ours = HeadLogits(hidden.to(head.weight.device).float(), head)
-    return head if _agree(ours, theirs.to(head.weight.device)) else None
+    by_model = _run(model, probe).logits[0].to(head.weight.device)
+    by_head = HeadLogits(hidden.to(head.weight.device).float(), head)
+    return head if _same_logits(by_head, by_model) else None
 
 
-def _agree(ours: HeadLogits, theirs: Tensor) -> bool:
-    """Whether logits differ by a model's own rounding at most."""
-    if theirs.shape[1] != ours.n_columns:
+def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
+    """Whether logits differ by the model's own rounding at most."""
+    if by_model.shape[1] != by_head.n_columns:
         return False
-    # Some models make logits in half precision and hand them out as fp32.
-    eps = max(torch.finfo(x.dtype).eps for x in (theirs, ours.head.weight))
-    tolerance = 8 * eps * theirs.abs().max().float()
-    starts = range(0, ours.n_columns, COLUMNS)
-    return all((ours.block(start, start + block.shape[1]) -
+    # Some models compute logits in half precision and return them as fp32.
+    eps = max(
+        torch.finfo(dtype).eps
+        for dtype in (by_model.dtype, by_head.head.weight.dtype))
+    tolerance = 8 * eps * by_model.abs().max().float()
+    starts = range(0, by_head.n_columns, COLUMNS)
+    return all((by_head.block(start, start + block.shape[1]) -
                 block).abs().max() <= tolerance
-               for start, block in zip(starts, theirs.split(COLUMNS, dim=1)))
+               for start, block in zip(starts, by_model.split(COLUMNS, dim=1)))
 
 
-def _is_capped(model: Any) -> bool:
+def _is_capped(model: PreTrainedModel) -> bool:
     settings = model.config.get_text_config().to_dict()
     return any('logit' in name and 'softcap' in name.replace('_', '') and value
                for name, value in settings.items())
 
 
-def _run(network: Any, inputs: Tensor) -> Any:
+def _run(network: nn.Module, inputs: Tensor) -> Any:
     # All ones, padding included: with zeros, or without a mask (where it
     # looks for packed texts), transformers gives up the causal kernel.
     return network(
@@ -109,22 +117,23 @@ def _run(network: Any, inputs: Tensor) -> Any:
         use_cache=False)
 
 
-def body_states(model: Any, inputs: Tensor) -> Tensor:
+def body_states(model: PreTrainedModel, inputs: Tensor) -> Tensor:
     """Final hidden states, after the last norm, shape `(batch, n, H)`.
 
     Args:
-        model (Any): A causal LM in evaluation mode.
+        model (PreTrainedModel): A causal LM in evaluation mode.
         inputs (Tensor): Token ids, padded on the right if at all: causal
-            models do not look right, so no mask is needed.
+            models do not look right, so no mask is needed. `(batch, n)`.
     """
     return _run(model.base_model, inputs)[0]
 
 
-def logits_of(model: Any, head: Optional[nn.Linear], inputs: Tensor) -> Logits:
-    """Logits at all positions of a batch, row by row.
+def logits_of(model: PreTrainedModel, head: Optional[nn.Linear],
+              inputs: Tensor) -> Logits:
+    """Logits at all `batch * n` positions of a batch, row by row.
 
     Args:
-        model (Any): A causal LM in evaluation mode.
+        model (PreTrainedModel): A causal LM in evaluation mode.
         head (Optional[nn.Linear]): From `plain_head`; None runs the model
             as a whole.
         inputs (Tensor): Token ids, padded on the right. `(batch, n)`.

@@ -1,9 +1,9 @@
-"""Loss, entropy and rank of tokens, without all logits at once.
+"""Loss, entropy and rank of tokens, without all logits in memory at once.
 
-The logits of a batch would take more memory than all else together, so they
-are made and used up in blocks, always in fp32: with bf16 logits a token's
-loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden states
-by less than 3e-6.
+The logits of a batch would take more memory than everything else together,
+so they are computed and used in blocks, always in fp32: with bf16 logits a
+token's loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden
+states by less than 3e-6.
 """
 from dataclasses import dataclass
 from typing import Optional, Protocol
@@ -18,7 +18,7 @@ COLUMNS = 512
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """What a model says of N target tokens.
+    """Losses of N target tokens, and their entropies and ranks if wanted.
 
     Args:
         losses (Tensor): `-log p`, nats, float32. Shape `(N,)`.
@@ -38,17 +38,17 @@ class Logits(Protocol):
     device: torch.device
 
     def rows(self, index: Tensor) -> 'Logits':
-        """Those of some rows; `index` has shape `(n,)`."""
+        """The logits of n selected rows; `index` has shape `(n,)`."""
 
     def block(self, start: int, stop: int) -> Tensor:
-        """Some columns, fp32 and free to overwrite, `(N, stop - start)`."""
+        """Columns `start:stop`, fp32 and free to overwrite, `(N, n)`."""
 
-    def at(self, targets: Tensor) -> Tensor:
-        """One entry of each row, fp32, shape `(N,)`."""
+    def of_targets(self, targets: Tensor) -> Tensor:
+        """The logit of one target in each row, fp32, shape `(N,)`."""
 
 
 class HeadLogits:
-    """Logits that a linear head gives to hidden states.
+    """Logits that a linear head makes of hidden states.
 
     Args:
         hidden (Tensor): Any float type. Shape `(N, H)`.
@@ -70,7 +70,7 @@ class HeadLogits:
             logits += self.head.bias[start:stop].float()
         return logits
 
-    def at(self, targets: Tensor) -> Tensor:
+    def of_targets(self, targets: Tensor) -> Tensor:
         """See `Logits`."""
         logit = (self.hidden * self.head.weight[targets].float()).sum(1)
         if self.head.bias is not None:
@@ -79,7 +79,7 @@ class HeadLogits:
 
 
 class FullLogits:
-    """Logits that a model has already made.
+    """Logits that a model has already computed.
 
     Args:
         values (Tensor): Any float type. Shape `(N, V)`.
@@ -97,48 +97,54 @@ class FullLogits:
         """See `Logits`."""
         return self.values[:, start:stop].to(torch.float32, copy=True)
 
-    def at(self, targets: Tensor) -> Tensor:
+    def of_targets(self, targets: Tensor) -> Tensor:
         """See `Logits`."""
         return self.values.gather(1, targets[:, None])[:, 0].float()
 
 
 def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
                      entropy: bool, rank: bool) -> TokenStatistics:
-    """Statistics of target tokens.
+    """Statistics of N target tokens.
 
     Args:
-        logits (Logits): Of all positions.
+        logits (Logits): Logits at all positions.
         rows (Tensor): Position whose logits predict each target. `(N,)`.
         targets (Tensor): Token ids. Shape `(N,)`.
         entropy (bool): Whether to compute entropies.
         rank (bool): Whether to compute ranks.
     """
     parts = [
-        _chunk(logits.rows(index), target, entropy, rank)
+        _statistics_of_rows(logits.rows(index), target, entropy, rank)
         for index, target in zip(rows.split(ROWS), targets.split(ROWS))
     ]
     return TokenStatistics(
         torch.cat([part.losses for part in parts]),
-        torch.cat([part.entropy for part in parts]) if entropy else None,
-        torch.cat([part.rank for part in parts]) if rank else None)
+        _joined([part.entropy for part in parts]),
+        _joined([part.rank for part in parts]))
 
 
-def _chunk(logits: Logits, targets: Tensor, entropy: bool,
-           rank: bool) -> TokenStatistics:
-    """Statistics of a few rows, vocabulary block by vocabulary block.
+def _joined(parts: list[Optional[Tensor]]) -> Optional[Tensor]:
+    tensors = [part for part in parts if part is not None]
+    return torch.cat(tensors) if tensors else None
 
-    Sums are taken below the largest logit, so that large logits neither
-    overflow nor cancel.
+
+def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
+                        rank: bool) -> TokenStatistics:
+    """Statistics of at most `ROWS` targets, one per row of the logits.
+
+    Exponentials are taken of differences from the largest logit, so that
+    large logits neither overflow nor cancel.
     """
-    own = torch.zeros(targets.shape, device=targets.device)
-    threshold = logits.at(targets) if rank else own
+    target_logit = torch.zeros(targets.shape, device=targets.device)
+    threshold = logits.of_targets(targets) if rank else target_logit
     larger = torch.zeros_like(targets)
     peaks, totals, moments = [], [], []
     for start in range(0, logits.n_columns, COLUMNS):
         block = logits.block(start, min(start + COLUMNS, logits.n_columns))
         column = (targets - start).clamp(0, block.shape[1] - 1)[:, None]
         inside = column[:, 0] == targets - start
-        own = block.gather(1, column)[:, 0].where(inside, own)
+        in_block = block.gather(1, column)[:, 0]
+        target_logit = in_block.where(inside, target_logit)
         if rank:
             larger += _count_larger(block, threshold, column, inside)
         peaks.append(block.amax(dim=1))
@@ -155,16 +161,16 @@ def _chunk(logits: Logits, targets: Tensor, entropy: bool,
     if entropy:
         mean = below.exp() * torch.stack(moments) + shares * below
         uncertainty = total.log() - mean.sum(dim=0) / total
-    return TokenStatistics(total.log() + (peak - own), uncertainty,
+    return TokenStatistics(total.log() + (peak - target_logit), uncertainty,
                            larger if rank else None)
 
 
 def _count_larger(block: Tensor, threshold: Tensor, column: Tensor,
                   inside: Tensor) -> Tensor:
-    """Entries of each row above its threshold, the target's left out.
+    """Number of entries of each row above its threshold, without the target.
 
-    Its logit in the block differs from the threshold by rounding.
+    The target's logit in the block may exceed the threshold by rounding.
     """
     larger = block > threshold[:, None]
-    own = larger.gather(1, column)[:, 0] & inside
-    return larger.sum(dim=1) - own.long()
+    is_target = larger.gather(1, column)[:, 0] & inside
+    return larger.sum(dim=1) - is_target.long()

@@ -1,15 +1,15 @@
 """Per-token losses of a causal language model."""
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              input_device, logits_of,
@@ -23,12 +23,12 @@ from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                check_unknown_share,
                                                tokenize_all)
 
-#: Inputs of a batch where the model makes all logits itself.
+#: Most inputs of a batch if the model computes all logits itself.
 MAX_TOKENS_FULL = 512
 
 
-def token_losses(model: Any,
-                 tokenizer: Any,
+def token_losses(model: PreTrainedModel,
+                 tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text],
                  entropy: bool = False,
                  rank: bool = False,
@@ -38,38 +38,39 @@ def token_losses(model: Any,
     """Losses of a causal LM on every token of every text.
 
     Scored: each token of a text once, given the tokens to its left and, in
-    front of them, one prefix token (BOS, else EOS; see `prefix_token`).
-    Where a tokenizer has neither, the first token of a text is unscored
-    (NaN). No special token is ever a target. A text longer than the context
-    is cut into windows that overlap by half; each token is scored in the
-    first window that holds it, behind at least half a context.
+    front of them, one prefix token (BOS, else EOS; see `prefix_token`). If
+    the tokenizer has neither, the first token of a text is unscored (NaN).
+    The tokenizer adds no special tokens, so these are scored only where the
+    text itself spells them. A text longer than the context is cut into
+    windows that overlap by half; each token is scored in the first window
+    that holds it, behind at least half a context.
 
     A text's losses do not depend on its neighbours in a batch: texts are
     padded on the right, where causal models do not look.
 
     Args:
-        model (Any): A `transformers` causal LM, on any device and of any
-            type. It is put into evaluation mode and back.
-        tokenizer (Any): Its tokenizer; its settings for padding, truncation
-            and special tokens are not used.
-        texts (Sequence[Text]): What to score.
+        model (PreTrainedModel): A causal LM, on any device and of any
+            floating type. It is put into evaluation mode and back.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer; its settings for
+            padding, truncation and special tokens are not used.
+        texts (Sequence[Text]): The texts to score.
         entropy (bool): Record the entropy of each predictive distribution.
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
-        max_tokens (Optional[int]): Inputs of a batch, padding included.
-            Where the position encoding depends on the length (some RoPE
-            variants), a batch takes that of its longest text.
+        max_tokens (Optional[int]): Most inputs of a batch, padding
+            included. If the position encoding depends on the length (some
+            RoPE variants), a batch takes that of its longest text.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
 
     Returns:
         list[TokenLosses]: In the order of the texts; losses in nats,
-        computed in fp32, from logits in fp32 unless the model makes them
-        itself (see `plain_head`).
+            computed in fp32, from logits in fp32 unless the model computes
+            the logits itself (see `plain_head`).
 
     Raises:
-        InputError: If a text cannot be reproduced from its tokens, the
-            tokenizer does not know more than 1 % of the tokens, or a loss
+        InputError: If a text cannot be reproduced from its tokens, more
+            than 1 % of the tokens are unknown to the tokenizer, or a loss
             is not finite.
     """
     tokenized = tokenize_all(tokenizer, texts)
@@ -107,12 +108,12 @@ def _targets(batch: Sequence[Window]) -> Tensor:
 
 
 class _Record:
-    """Statistics of all tokens of all texts, end to end.
+    """Statistics of the tokens of all texts, one text after the other.
 
     Args:
         tokenized (Sequence[TokenizedText]): The texts.
-        entropy (bool): Whether there are entropies.
-        rank (bool): Whether there are ranks.
+        entropy (bool): Whether to hold entropies.
+        rank (bool): Whether to hold ranks.
     """
 
     def __init__(self, tokenized: Sequence[TokenizedText], entropy: bool,
@@ -120,7 +121,9 @@ class _Record:
         self.tokenized = tokenized
         self.offsets = np.cumsum([0, *(len(t.ids) for t in tokenized)])
         n_tokens = int(self.offsets[-1])
-        self.columns = {'losses': np.full(n_tokens, np.nan)}
+        self.columns: dict[str, NDArray] = {
+            'losses': np.full(n_tokens, np.nan)
+        }
         if entropy:
             self.columns['entropy'] = np.full(n_tokens, np.nan)
         if rank:
@@ -128,14 +131,14 @@ class _Record:
 
     def fill(self, batch: Sequence[Window],
              statistics: TokenStatistics) -> None:
-        """Put the statistics of a batch where its targets stand."""
-        where = np.concatenate([self._slots(window) for window in batch])
+        """Store the statistics of the targets of a batch."""
+        tokens = np.concatenate([self._indices(window) for window in batch])
         for name, column in self.columns.items():
-            column[where] = getattr(statistics, name).cpu().numpy()
+            column[tokens] = getattr(statistics, name).cpu().numpy()
 
     def losses(self, window: Window) -> NDArray[np.float64]:
         """Losses of a window's targets, nats."""
-        return self.columns['losses'][self._slots(window)]
+        return self.columns['losses'][self._indices(window)]
 
     def text(self, index: int, text: Text) -> TokenLosses:
         """The statistics of one text."""
@@ -147,18 +150,20 @@ class _Record:
             **{name: column[part]
                for name, column in self.columns.items()})  # yapf: disable
 
-    def _slots(self, window: Window) -> NDArray[np.int64]:
+    def _indices(self, window: Window) -> NDArray[np.int64]:
+        """Indices of a window's targets among the tokens of all texts."""
         start = self.offsets[window.text] + window.first
         return np.arange(start, start + len(window.targets))
 
 
-def _check_finite(model: Any, text: Text, window: Window,
+def _check_finite(model: PreTrainedModel, text: Text, window: Window,
                   losses: NDArray[np.float64]) -> None:
-    bad = np.flatnonzero(~np.isfinite(losses))
-    if len(bad):
+    invalid = np.flatnonzero(~np.isfinite(losses))
+    if len(invalid):
+        first = invalid[0]
         raise InputError(
             f'losses of {model.name_or_path!r} on text {text.text_id!r}',
-            'finite losses', f'{losses[bad[0]]} at token '
-            f'{window.first + bad[0]} ({len(bad)} such tokens)',
+            'finite losses', f'{losses[first]} at token '
+            f'{window.first + first} (number of such tokens: {len(invalid)})',
             'If the model runs in float16, which overflows, load it in '
             'bfloat16 or float32.')

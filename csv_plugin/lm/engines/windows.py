@@ -1,5 +1,4 @@
-"""Texts cut into windows that fit a model's context, and grouped in batches.
-"""
+"""Windows of texts that fit a model's context, and batches of windows."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional
@@ -19,8 +18,8 @@ class Window:
     Args:
         text (int): Index of the text.
         inputs (NDArray): Token ids, the prefix included. Shape `(n,)`.
-        targets (NDArray): Ids of the tokens that are scored; the last of
-            them follows the last input. Shape `(k,)`, `k <= n`.
+        targets (NDArray): Ids of the tokens that are scored; the last
+            target follows the last input. Shape `(k,)`, `k <= n`.
         first (int): Index in the text of the first scored token.
     """
     text: int
@@ -30,10 +29,10 @@ class Window:
 
 
 def window_stride(context: int) -> int:
-    """Tokens that each window after the first of a text scores.
+    """Number of tokens that each window of a text after the first scores.
 
-    Half a context: more left context for every token would cost a forward
-    pass each.
+    Half a context: a smaller stride would give tokens more left context, but
+    a text more windows.
 
     Args:
         context (int): Most inputs that the model takes; 0 = no limit.
@@ -51,12 +50,12 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
     Scored: every token, or all but the first without a prefix. A text that
     fits the context is one window. A longer one is cut into windows of
     full length that overlap by half, each behind the prefix, so that every
-    token past the first window sees at least half a context to its left.
+    token after the first window sees at least half a context to its left.
 
     Args:
         text (int): Index of the text, for `Window.text`.
         ids (NDArray): Token ids without special tokens. Shape `(n,)`.
-        prefix (Optional[int]): Id to put in front, None for nothing.
+        prefix (Optional[int]): Id of the prefix token; None for no prefix.
         context (int): Most inputs that the model takes; 0 = no limit.
 
     Raises:
@@ -71,22 +70,23 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
         return [Window(text, row[:-1], row[1:], 1 - len(lead))]
     if context < 2:
         raise InputError('context', 'room for 2 tokens or more', str(context),
-                         'Leave the context to the model.')
+                         "Leave it out for the model's own context.")
     windows = [Window(text, row[:context], row[1:context + 1], 1 - len(lead))]
     room = context - len(lead)
-    done, stride = context, window_stride(context)
-    while done < n_inputs:
-        end = min(done + stride, n_inputs)
+    start, stride = context, window_stride(context)
+    while start < n_inputs:
+        end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])
         windows.append(
-            Window(text, inputs, row[done + 1:end + 1], done + 1 - len(lead)))
-        done = end
+            Window(text, inputs, row[start + 1:end + 1],
+                   start + 1 - len(lead)))
+        start = end
     return windows
 
 
 def group_batches(windows: Sequence[Window],
                   max_tokens: int) -> Iterator[list[Window]]:
-    """Batches of windows of about one length, the longest first.
+    """Batches of windows of about the same length, the longest first.
 
     Args:
         windows (Sequence[Window]): In any order.
@@ -104,12 +104,12 @@ def group_batches(windows: Sequence[Window],
 
 
 def default_max_tokens(device: torch.device) -> int:
-    """Inputs of a batch: sorted texts hardly pad, a CPU's caches are small."""
+    """Most inputs of a batch; few on a CPU, whose caches are small."""
     return 1024 if device.type == 'cpu' else 4096
 
 
 def pad(batch: Sequence[Window]) -> Tensor:
-    """Inputs padded on the right, with a real token. `(batch, n)`."""
+    """Inputs, padded on the right with their last token. `(batch, n)`."""
     width = max(len(window.inputs) for window in batch)
     rows = [
         np.pad(window.inputs, (0, width - len(window.inputs)), mode='edge')
@@ -119,8 +119,7 @@ def pad(batch: Sequence[Window]) -> Tensor:
 
 
 def target_rows(batch: Sequence[Window]) -> Tensor:
-    """Positions in the flattened padded batch behind which targets stand.
-    """
+    """Positions in the flattened padded batch that predict the targets."""
     width = max(len(window.inputs) for window in batch)
     ends = [
         row * width + len(window.inputs) for row, window in enumerate(batch)

@@ -1,0 +1,1 @@
+"""The scoring head (Eq. 3) and its training in the paper (Algorithm 2)."""

@@ -6,14 +6,12 @@ from typing import Optional
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import expit
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.regression import fit_line
-from csv_plugin.core.scaling_law import PROBLEMS, diagnose, scaling_law
+from csv_plugin.core.scaling_law import PROBLEMS, Curve, diagnose, fit_curve
 from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
                                              weighted_losses)
 
@@ -28,16 +26,14 @@ class Evaluation:
         scores (NDArray): Capability scores (Eq. 1), shape `(M, B)`.
         lines (NDArray): Intercept and slope in standardised scores, the
             next step's first guess. Shape `(B, 2)`.
-        alpha (NDArray): Slopes, per nat per character. Shape `(B,)`.
-        beta (NDArray): Scores half-way up, nats per character. `(B,)`.
-        predicted (NDArray): Accuracies (Eq. 2), shape `(M, B)`.
+        curve (Curve): Of B benchmarks, scores in nats per character.
+        predicted (NDArray): Accuracies, fractions, shape `(M, B)`.
     """
     head: ScoringHead
     preactivations: Tensor
     scores: NDArray[np.float64]
     lines: NDArray[np.float64]
-    alpha: NDArray[np.float64]
-    beta: NDArray[np.float64]
+    curve: Curve
     predicted: NDArray[np.float64]
 
 
@@ -65,7 +61,7 @@ class HeadObjective:
            train: Sequence[str], validation: Sequence[str]) -> 'HeadObjective':
         """The objective on the models of these names.
 
-        Args and errors as in `training.train_heads`.
+        Args and errors as in `algorithm2.train_heads`.
         """
         models = list(dict.fromkeys([*train, *validation]))
         observed = accuracies.select(models)
@@ -85,24 +81,25 @@ class HeadObjective:
     def _check(self, benchmark: int, name: str) -> None:
         """Refuse a benchmark from which nothing can be learned."""
         mean_loss = self.losses.sum(dim=1).cpu().numpy()
-        accuracy, known = self.accuracy[:, benchmark], self.known[:, benchmark]
-        rows = known & self.train
+        accuracy = self.accuracy[:, benchmark]
+        scored = self.scored[:, benchmark]
+        rows = scored & self.train
         problems = diagnose(mean_loss[rows], accuracy[rows],
                             float(self.floor[benchmark]))
         reasons = [PROBLEMS[problem] for problem in problems]
-        if not np.any(known & self.validation):
-            reasons.append('no validation model with a score')
+        if not np.any(scored & self.validation):
+            reasons.append('no validation model with an accuracy')
         if reasons:
             raise InputError(f'benchmark {name!r}', 'accuracies to learn from',
                              ', '.join(reasons), 'Leave it out.')
 
     @property
-    def known(self) -> NDArray[np.bool_]:
-        """Where a benchmark was run, shape `(M, B)`."""
+    def scored(self) -> NDArray[np.bool_]:
+        """Which models were run on which benchmark, shape `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
-    def take(self, benchmarks: NDArray[np.int64]) -> 'HeadObjective':
-        """The objectives of some benchmarks, by index."""
+    def select(self, benchmarks: NDArray[np.int64]) -> 'HeadObjective':
+        """The objectives of the benchmarks with the given indices."""
         return replace(
             self,
             accuracy=self.accuracy[:, benchmarks],
@@ -114,38 +111,44 @@ class HeadObjective:
 
         Args:
             head (ScoringHead): Of the same benchmarks.
-            lines (Optional[NDArray]): `Evaluation.lines` of a head nearby.
+            lines (Optional[NDArray]): `Evaluation.lines` of similar heads,
+                where the fit of Eq. 4 starts.
         """
         z = head.preactivations(self.states)
         scores = weighted_losses(self.losses, head.activate(z))
-        found = np.empty((len(self.floor), 2))
-        alpha, beta = np.empty(len(self.floor)), np.empty(len(self.floor))
+        curves, fitted = [], []
         for b, floor in enumerate(self.floor):
-            rows = self.train & self.known[:, b]
-            guess = None if lines is None else lines[b]
-            found[b], (alpha[b], beta[b]) = fit_line(scores[rows, b],
-                                                     self.accuracy[rows, b],
-                                                     floor, guess)
-        predicted = scaling_law(scores, alpha, beta, self.floor)
-        return Evaluation(head, z, scores, found, alpha, beta, predicted)
+            rows = self.train & self.scored[:, b]
+            curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],
+                                    floor, None if lines is None else lines[b])
+            curves.append(curve)
+            fitted.append(line)
+        curve = Curve.stack(curves)
+        predicted = curve.accuracies(scores.T).T
+        return Evaluation(head, z, scores, np.array(fitted), curve, predicted)
 
-    def gradient(self, here: Evaluation) -> tuple[Tensor, Tensor]:
-        """Of the sum of squares over the train models, in theta and bias.
+    def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
+        """Gradient of the sum of squares over the train models.
+
+        Args:
+            evaluation (Evaluation): The heads at which it is taken.
 
         Returns:
-            tuple[Tensor, Tensor]: Shapes `(H, B)` and `(B,)`.
+            tuple[Tensor, Tensor]: In theta and in the bias, `(H, B)` and
+            `(B,)`.
         """
-        residual = here.predicted - self.accuracy
-        p = expit(here.alpha * (here.scores - here.beta))
-        by_score = 2 * residual * (1 - self.floor) * p * (1 - p) * here.alpha
-        used = self.train[:, None] & self.known
+        residual = evaluation.predicted - self.accuracy
+        slope = evaluation.curve.slopes(evaluation.scores.T).T
+        by_score = 2 * residual * slope * evaluation.curve.alpha
+        used = self.train[:, None] & self.scored
         by_score = torch.from_numpy(np.where(used, by_score, 0))
         by_weight = self.losses.t() @ by_score.to(self.losses.device)
-        return here.head.gradient(self.states, here.preactivations, by_weight)
+        return evaluation.head.gradient(self.states, evaluation.preactivations,
+                                        by_weight)
 
-    def errors(self, here: Evaluation) -> NDArray[np.float64]:
+    def errors(self, evaluation: Evaluation) -> NDArray[np.float64]:
         """Mean squared errors on train and validation models, `(2, B)`."""
-        squares = (here.predicted - self.accuracy)**2
+        squares = (evaluation.predicted - self.accuracy)**2
         return np.stack([
             np.nanmean(squares[rows], axis=0)
             for rows in (self.train, self.validation)

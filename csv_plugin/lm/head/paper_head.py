@@ -10,21 +10,20 @@ from scipy.sparse import csc_array
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, TokenColumns
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import (learn_intervals, standardised_errors,
                                        worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.progress import Progress
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
                                       Task, fold_masks)
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.scaling_law import diagnose
+from csv_plugin.core.training import Training
 from csv_plugin.lm.head.algorithm2 import (HeadSettings, TrainedHeads,
                                            train_heads)
-from csv_plugin.lm.salience_training import Training
 from csv_plugin.lm.states.state_columns import StateColumns
 
 #: What predictors call the solver.
@@ -45,6 +44,7 @@ class PaperHead:
 
 
 def train_paper_head(training: Training,
+                     states: Tensor,
                      validation: Sequence[str],
                      settings: HeadSettings = HeadSettings(),
                      progress: Progress = iter) -> PaperHead:
@@ -53,78 +53,78 @@ def train_paper_head(training: Training,
     States are standardised first, so that one learning rate serves all
     directions. For the intervals it is repeated without each fold of
     families in turn, and for the back-test on the worse models alone. A
-    benchmark from which nothing can be learned
-    is predicted by its mean accuracy.
+    benchmark from which nothing can be learned is predicted by its mean
+    accuracy.
 
     Args:
-        training (Training): Its models are train and validation models, and
-            it has the states of a scoring LM.
+        training (Training): Its models are train and validation models.
+        states (Tensor): Hidden states of a scoring LM at the target tokens,
+            `(T, H)`.
         validation (Sequence[str]): Models that choose the step; the others
             are fitted to.
         settings (HeadSettings): How to train.
         progress (Progress): Wraps the steps of each repetition.
 
     Raises:
-        InputError: If there are no states, nothing can be learned from any
-            benchmark, or as in `train_heads`.
+        InputError: Nothing can be learned from any benchmark, or as in
+            `train_heads`.
     """
-    if training.states is None:
-        raise InputError("the paper's head", 'hidden states of a scoring LM',
-                         'none', 'Give the training its states.')
-    table = training.table
-    scale = StateColumns.of(training.states, table).scale
-    states = training.states.to(torch.float32, copy=True)
+    table = training.losses
+    scale = StateColumns.of(states, table).scale
+    states = states.to(torch.float32, copy=True)
     states.sub_(torch.from_numpy(scale.mean).float()).div_(
         torch.from_numpy(scale.spread).float())
-    known = training.collection.accuracies.select(training.models)
-    families = np.array(
-        [training.collection.families[m] for m in known.models])
-    # All models, those of the back-test, and each fold's.
+    accuracies = training.accuracies.select(table.models)
+    families = np.array([training.families[model] for model in table.models])
+    # All models, those of the back-test, and those of each fold.
     masks = np.vstack([
         np.ones((1, len(families)), dtype=bool),
-        worse_models(_mean_loss(table))[None],
+        worse_models(_total_loss(table))[None],
         fold_masks(families, training.seed, n_repeats=1)
     ])
-    chosen = np.isin(known.models, list(validation))
+    chosen = np.isin(table.models, list(validation))
     heads = [
-        _train(states, table, known, mask & ~chosen, mask & chosen, settings,
-               progress) for mask in masks
+        _train(states, table, accuracies, mask & ~chosen, mask & chosen,
+               settings, progress) for mask in masks
     ]
     if not heads[0]:
         raise InputError("the paper's head", 'a benchmark to learn from',
                          'none', 'Use the exact method, which says why.')
-    columns = _columns(table, states, heads)
-    features = columns.features(table)
-    baseline = fit_predictor(features, known, list(families), Constant(),
-                             table.fingerprint, training.seed)
+    source = _columns(table, states, heads)
+    features = source.features(table)
+    baseline = fit_predictor(features, accuracies, list(families), Constant(),
+                             training.seed)
     benchmarks = tuple(
-        _with_head(one, heads, features, known.column(one.benchmark), families,
-                   masks, settings) for one in baseline.benchmarks)
+        _with_head(part, heads, features, accuracies.column(part.benchmark),
+                   families, masks, settings) for part in baseline.benchmarks)
     predictor = replace(baseline, benchmarks=benchmarks)
-    return PaperHead(
-        predictor.with_tokens(training.targets, columns), heads[0])
+    return PaperHead(predictor.with_tokens(training.targets, source), heads[0])
 
 
-def _mean_loss(table: LossTable) -> NDArray:
+def _total_loss(table: LossTable) -> NDArray:
+    """Nats over the tokens that every model scored, `(M,)`."""
     return np.where(table.scored, table.losses, 0).sum(axis=1)
 
 
-def _train(states: Tensor, table: LossTable, known: AccuracyTable,
+def _train(states: Tensor, table: LossTable, accuracies: AccuracyTable,
            train: NDArray, validation: NDArray, settings: HeadSettings,
            progress: Progress) -> Optional[TrainedHeads]:
-    """Heads of the benchmarks that show a curve; None if there is none."""
-    loss, learnable = _mean_loss(table), []
-    for b, name in enumerate(known.benchmarks):
-        accuracy = known.values[:, b]
+    """Heads of the benchmarks that show a curve; None if none of them does.
+
+    Args as in `train_heads`, but for masks of the models in place of names.
+    """
+    loss, learnable = _total_loss(table), []
+    for b, name in enumerate(accuracies.benchmarks):
+        accuracy = accuracies.values[:, b]
         scored = ~np.isnan(accuracy)
         rows = train & scored
         if (validation & scored).any() and not diagnose(
-                loss[rows], accuracy[rows], float(known.chance[b])):
+                loss[rows], accuracy[rows], float(accuracies.chance[b])):
             learnable.append(name)
     if not learnable:
         return None
-    models = np.array(known.models, dtype=object)
-    return train_heads(states, table, known.select_benchmarks(learnable),
+    models = np.array(table.models, dtype=object)
+    return train_heads(states, table, accuracies.select(benchmarks=learnable),
                        list(models[train]), list(models[validation]),
                        settings, progress)  # yapf: disable
 
@@ -133,38 +133,43 @@ def _columns(table: LossTable, states: Tensor,
              heads: Sequence[Optional[TrainedHeads]]) -> TokenColumns:
     """The loss, then the capability scores of all heads, per character."""
     parts, units = [np.ones((len(states), 1))], ['loss']
-    for i, trained in enumerate(heads):
+    for repetition, trained in enumerate(heads):
         if trained:
             parts.append(trained.head.weights(states).double().numpy())
-            units += [_unit(name, i) for name in trained.benchmarks]
+            units += [_unit(name, repetition) for name in trained.benchmarks]
     matrix = np.hstack(parts) / table.n_chars.sum()
     matrix[~table.scored] = 0
-    uniform = np.append(1., np.zeros(len(units) - 1))
-    return TokenColumns(tuple(units), csc_array(matrix), uniform, table.scored)
+    columns = Columns(
+        tuple(units), np.append(1., np.zeros(len(units) - 1)),
+        table.fingerprint, table.scored)
+    return TokenColumns(columns, csc_array(matrix))
 
 
 def _unit(benchmark: str, repetition: int) -> str:
     return f'{benchmark}: head {repetition}'
 
 
-def _with_head(known: BenchmarkPredictor,
+def _with_head(mean: BenchmarkPredictor,
                heads: Sequence[Optional[TrainedHeads]], features: FeatureTable,
                accuracy: NDArray, families: NDArray, masks: NDArray,
                settings: HeadSettings) -> BenchmarkPredictor:
-    """A benchmark's predictor with its head, if any, in place of the mean."""
-    name, whole = known.benchmark, heads[0]
+    """A benchmark's predictor with its head in place of the mean accuracy.
+
+    Without a head of the benchmark, the mean stays.
+    """
+    name, whole = mean.benchmark, heads[0]
     if whole is None or name not in whole.benchmarks:
-        return known
+        return mean
     rows = ~np.isnan(accuracy)
-    task = Task(features.values[rows], features.uniform, accuracy[rows],
-                known.chance, families[rows])
+    task = Task(features.values[rows], features.columns.uniform,
+                accuracy[rows], mean.chance, families[rows])
     masks = masks[:, rows]
     models = [
-        _model(name, i, trained, features.units, task.take(mask))
+        _model(name, i, trained, features.columns.units, task.select(mask))
         for i, (trained, mask) in enumerate(zip(heads, masks))
     ]
-    # Folds of families that all have a score, or none of which has one, say
-    # nothing; the first two are no folds.
+    # Folds that hold out no accuracy, or all of them, say nothing; the first
+    # two masks are no folds.
     used = masks.any(axis=1) & ~masks.all(axis=1)
     used[:2] = False
     folds = SalienceModel.stack(models)[used]
@@ -172,14 +177,14 @@ def _with_head(known: BenchmarkPredictor,
         folds.predict(task.values), task.accuracy, masks[used])
     fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
                       _notes(whole, name, settings))
-    # What the back-test is made of was trained without the better models.
+    # The model of the back-test was trained without the better models.
     intervals = learn_intervals(task, fit, Constant(), seed=0)
-    better = task.take(~masks[1])
+    better = task.select(~masks[1])
     trained = heads[1] is not None and name in heads[1].benchmarks
     backtest = standardised_errors(models[1], better, intervals.variance) \
         if trained else np.zeros(0)
     return replace(
-        known,
+        mean,
         solver=fit.solver,
         penalty=fit.penalty,
         cv_mse=fit.cv_mse,
@@ -206,6 +211,4 @@ def _model(name: str, repetition: int, heads: Optional[TrainedHeads],
                                              bool)).model
     b = heads.benchmarks.index(name)
     column = units.index(_unit(name, repetition))
-    return SalienceModel(
-        np.eye(len(units))[column], heads.alpha[b], heads.beta[b],
-        heads.floor[b])
+    return SalienceModel(np.eye(len(units))[column], heads.curve[b])

@@ -1,8 +1,8 @@
 """Eq. 3: one salience weight per token from a scoring LM's hidden states.
 
 `w_t = act(theta . h_t + b)`, `h_t` the final hidden state of a frozen causal
-LM at token t. All benchmarks share a pass over the states, which go through
-in blocks of rows: nothing of their size is ever made.
+LM at token t. All benchmarks share one pass over the states, block by block,
+so that the states are never copied as a whole.
 """
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ from torch.nn import functional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 
-#: Rows of a block: 4 MB of float32 at H = 2048, so it is still in the cache.
+#: Rows of a block: 4 MB of float32 at H = 2048, which stay in the cache.
 BLOCK_ROWS = 512
 
 
 @dataclass(frozen=True)
 class Activation:
-    """A non-linearity of the head.
+    """The activation function of the head.
 
     Args:
         apply (Callable): From `theta . h + b` to weights, any shape.
-        slope (Callable): Its derivative, same argument.
-        of_one (float): Where the weight is 1.
+        slope (Callable): The derivative of `apply`, for the same argument.
+        inverse_of_one (float): The argument for which the weight is 1.
     """
     apply: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
-    of_one: float
+    inverse_of_one: float
 
 
-#: By the names that settings use.
+#: Activation functions by the names that settings use.
 ACTIVATIONS = {
     'softplus':
     Activation(functional.softplus, torch.sigmoid, float(np.log(np.expm1(1)))),
@@ -50,7 +50,7 @@ class ScoringHead:
     """The heads of B benchmarks (Eq. 3).
 
     Args:
-        theta (Tensor): float64, shape `(H, B)`, per unit of the states.
+        theta (Tensor): float64, shape `(H, B)`.
         bias (Tensor): float64, shape `(B,)`.
         activation (str): A key of `ACTIVATIONS`.
 
@@ -68,7 +68,8 @@ class ScoringHead:
     def __post_init__(self) -> None:
         if self.activation not in ACTIVATIONS:
             raise InputError('scoring head', f'one of {sorted(ACTIVATIONS)}',
-                             repr(self.activation), 'Name a non-linearity.')
+                             repr(self.activation),
+                             'Choose an activation function.')
         if self.theta.ndim != 2 or self.theta.shape[1:] != self.bias.shape:
             raise InputError(
                 'scoring head', 'theta (H, B) and bias (B,)',
@@ -83,23 +84,23 @@ class ScoringHead:
                 device: str | torch.device = 'cpu') -> 'ScoringHead':
         """Heads that give every token the weight 1.
 
-        `theta` is 0, so nothing is random: every benchmark sets out from the
+        `theta` is 0, so nothing is random: every benchmark starts from the
         all-token loss.
         """
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
         head = cls(theta, theta.new_zeros(n_benchmarks), activation)
-        head.bias.fill_(ACTIVATIONS[activation].of_one)
+        head.bias.fill_(ACTIVATIONS[activation].inverse_of_one)
         return head
 
-    def take(self, benchmarks: NDArray[np.int64]) -> 'ScoringHead':
-        """Copies of the heads of some benchmarks, by index."""
+    def select(self, benchmarks: NDArray[np.int64]) -> 'ScoringHead':
+        """Copies of the heads of the benchmarks with the given indices."""
         index = torch.as_tensor(benchmarks, device=self.theta.device)
         return ScoringHead(self.theta[:, index], self.bias[index],
                            self.activation)
 
     def preactivations(self, states: Tensor) -> Tensor:
-        """`theta . h_t + b`.
+        """`theta . h_t + b` for every token and benchmark.
 
         Args:
             states (Tensor): Hidden states, any floating type. `(T, H)`.
@@ -108,7 +109,7 @@ class ScoringHead:
             Tensor: float32, or float64 for such states. Shape `(T, B)`.
 
         Raises:
-            InputError: If the states are not of the heads' width.
+            InputError: If the states are not as wide as `theta`.
         """
         if states.ndim != 2 or states.shape[1] != len(self.theta):
             raise InputError('hidden states', f'shape (T, {len(self.theta)})',
@@ -136,12 +137,13 @@ class ScoringHead:
 
     def gradient(self, states: Tensor, preactivations: Tensor,
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Derivative in (theta, bias) of what depends on the weights.
+        """Gradient in (theta, bias) of a function of the weights.
 
         Args:
-            states (Tensor): Shape `(T, H)`.
+            states (Tensor): Hidden states, shape `(T, H)`.
             preactivations (Tensor): Of these states, shape `(T, B)`.
-            by_weight (Tensor): Derivative in each weight, `(T, B)`.
+            by_weight (Tensor): The function's derivative in each weight,
+                `(T, B)`.
 
         Returns:
             tuple[Tensor, Tensor]: float64, shapes `(H, B)` and `(B,)`.
@@ -157,13 +159,13 @@ class ScoringHead:
 
     def capability_scores(self, states: Tensor,
                           table: LossTable) -> NDArray[np.float64]:
-        """Eq. 1 for every model and benchmark: lower is better.
+        """Capability scores (Eq. 1): weighted losses, the lower the better.
 
         Scored: the tokens that every model scored (`LossTable.scored`);
         N_c counts the characters of all texts.
 
         Args:
-            states (Tensor): Shape `(T, H)`.
+            states (Tensor): Hidden states, shape `(T, H)`.
             table (LossTable): Losses of M models on the same tokens.
 
         Returns:
@@ -178,15 +180,15 @@ class ScoringHead:
 
 
 def working_dtype(states: Tensor) -> torch.dtype:
-    """What is computed with these states: float32 or float64."""
+    """The type of computations with these states: float32 or float64."""
     return torch.promote_types(states.dtype, torch.float32)
 
 
 def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """All rows in order, `BLOCK_ROWS` at a time, in `working_dtype`.
 
-    A block is overwritten by the next one: multiplying from one warm buffer
-    is faster than from all over the memory, whatever the type.
+    All blocks share one buffer, which the next block overwrites: that is
+    faster than to multiply parts of `states` where they lie.
     """
     buffer = torch.empty(
         min(BLOCK_ROWS, len(states)),
@@ -208,8 +210,8 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
         states (Tensor): Hidden states of the same tokens, `(T, H)`.
 
     Returns:
-        Tensor: float64, nats per character, shape `(M, T)`, where the
-        states are.
+        Tensor: float64, nats per character, shape `(M, T)`, on the device
+        of the states.
 
     Raises:
         InputError: If there is not one state per token.
@@ -217,12 +219,17 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
     if len(states) != table.losses.shape[1]:
         raise InputError(
             'hidden states', f'{table.losses.shape[1]} rows, one '
-            'a token of the loss table', str(len(states)),
+            'per token of the loss table', str(len(states)),
             "Map the losses onto the scoring LM's own tokens.")
     losses = np.where(table.scored, table.losses, 0.0) / table.n_chars.sum()
     return torch.from_numpy(losses).to(states.device)
 
 
 def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
-    """Eq. 1 from `losses_per_character` and `(T, B)` weights: `(M, B)`."""
+    """Eq. 1, nats per character, shape `(M, B)`.
+
+    Args:
+        losses (Tensor): From `losses_per_character`, shape `(M, T)`.
+        weights (Tensor): Salience weights, shape `(T, B)`.
+    """
     return (losses @ weights.double()).cpu().numpy()

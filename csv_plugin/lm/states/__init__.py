@@ -1,0 +1,1 @@
+"""Hidden states of the scoring LM, and feature columns made of them."""

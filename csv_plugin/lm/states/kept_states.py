@@ -1,17 +1,16 @@
-"""Hidden states of a scoring LM that survive a run which is killed."""
+"""Hidden states of a scoring LM in a file that a killed run can resume."""
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import TextSet
 from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
 from csv_plugin.lm.states.hidden_states import StateChunk, hidden_states
@@ -19,29 +18,30 @@ from csv_plugin.lm.states.state_cache import (open_states, state_chunks,
                                               write_states)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
-#: Texts whose states are written at once, which is what a kill can cost.
+#: Texts of a part; a run that is killed loses at most one part.
 PART = 50
-#: Numbers of every weight that tell a model from others.
+#: Most numbers of a weight tensor that enter the identity of a model.
 _SAMPLE = 1024
 
 
 def kept_states(path: Path,
-                model: Any,
-                tokenizer: Any,
+                model: PreTrainedModel,
+                tokenizer: PreTrainedTokenizerBase,
                 texts: TextSet,
                 progress: Progress = iter) -> Tensor:
-    """Final hidden states at all tokens, from a file where it has them.
+    """Final hidden states at all tokens, computed once and kept in a file.
 
-    A file is used if it was made with the same weights, of which a sample
-    is compared, and the same tokens. Missing states are collected in parts
-    next to it, so that a run which is killed goes on where it was. Stored
-    as the model computes: bfloat16 if it does, else float32.
+    An existing file is used if it belongs to the same weights, of which a
+    sample is compared, and to the same tokens. Otherwise the states are
+    computed in parts, each in a file next to it, so that after a killed run
+    only the missing parts are computed. They are stored in bfloat16 if the
+    model computes in bfloat16, else in float32.
 
     Args:
-        path (Path): The file, created if need be.
-        model (Any): A causal LM of `transformers`.
-        tokenizer (Any): Its tokenizer.
-        texts (TextSet): What to read.
+        path (Path): The file, created if necessary.
+        model (PreTrainedModel): A causal LM.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+        texts (TextSet): The texts to read.
         progress (Progress): Wraps the parts.
 
     Returns:
@@ -54,19 +54,19 @@ def kept_states(path: Path,
     counts = np.array([len(row) for row in ids])
     key = identity(model, tokenizer, ids), texts.fingerprint
     dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
-    if _has(path, key):
+    if _is_complete(path, key):
         return open_states(path, *key)
     parts = [(first, path.with_suffix(f'.part{first}'))
              for first in range(0, len(texts), PART)
              if counts[first:first + PART].any()]
     for first, file in progress(parts):
-        if not _has(file, key):
-            some = slice(first, first + PART)
-            chunks = hidden_states(model, tokenizer, texts.texts[some])
-            write_states(file, chunks, _offsets(counts[some]), *key, dtype)
+        if not _is_complete(file, key):
+            part = slice(first, first + PART)
+            chunks = hidden_states(model, tokenizer, texts.texts[part])
+            write_states(file, chunks, _offsets(counts[part]), *key, dtype)
     write_states(path, _joined(parts, key, counts), _offsets(counts), *key,
                  dtype)
-    # Those of other models and what kills left of them, too.
+    # Also parts of other models, and what killed runs left unfinished.
     for pattern in (f'{path.stem}.part*', f'.*.{path.stem}.part*',
                     f'.*.{path.name}'):
         for file in path.parent.glob(pattern):
@@ -74,18 +74,20 @@ def kept_states(path: Path,
     return open_states(path, *key)
 
 
-def identity(model: Any, tokenizer: Any, ids: list[NDArray]) -> str:
-    """SHA-256 of what hidden states depend on.
+def identity(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
+             ids: list[NDArray]) -> str:
+    """SHA-256 of everything that hidden states depend on.
 
     Args:
-        model (Any): Its weights, a sample of each, and its context.
-        tokenizer (Any): Its prefix.
-        ids (list[NDArray]): Tokens of every text.
+        model (PreTrainedModel): A sample of each of its weights is hashed,
+            and its context length.
+        tokenizer (PreTrainedTokenizerBase): Its prefix token is hashed.
+        ids (list[NDArray]): Token ids of every text.
     """
     digest = hashlib.sha256()
     for name, weight in model.named_parameters():
         digest.update(f'{name} {tuple(weight.shape)} {weight.dtype}'.encode())
-        # Weights that are offloaded have no numbers here.
+        # The numbers of offloaded weights are not at hand.
         if weight.device.type != 'meta' and weight.numel():
             flat = weight.detach().flatten()
             sample = flat[::-(-len(flat) // _SAMPLE)].float().cpu().numpy()
@@ -97,7 +99,8 @@ def identity(model: Any, tokenizer: Any, ids: list[NDArray]) -> str:
     return digest.hexdigest()
 
 
-def _has(path: Path, key: tuple[str, str]) -> bool:
+def _is_complete(path: Path, key: tuple[str, str]) -> bool:
+    """Whether a file holds the states of this model and these texts."""
     try:
         open_states(path, *key)
     except InputError:
@@ -107,6 +110,7 @@ def _has(path: Path, key: tuple[str, str]) -> bool:
 
 def _joined(parts: list[tuple[int, Path]], key: tuple[str, str],
             counts: NDArray[np.int64]) -> Iterator[StateChunk]:
+    """The states of all parts, with the indices of all texts."""
     for first, file in parts:
         offsets = _offsets(counts[first:first + PART])
         for chunk in state_chunks(open_states(file, *key), offsets):

@@ -1,8 +1,8 @@
-"""Hidden states of all tokens in a file, so that training can reread them.
+"""Files of the hidden states of a scoring LM at all tokens.
 
-One safetensors file: the tensor `states`, float32 or bfloat16, shape `(T, H)`,
-tokens of all texts in order, and in the metadata whose states of which texts
-they are.
+A file is in the safetensors format: the tensor `states`, float32 or bfloat16,
+shape `(T, H)`, for the tokens of all texts in order. Its metadata say of
+which model and of which texts the states are.
 """
 import json
 import os
@@ -30,21 +30,17 @@ _REMEDY = 'Collect the hidden states again.'
 _DTYPES = {torch.float32: 'F32', torch.bfloat16: 'BF16'}
 
 
-def write_states(path: str | os.PathLike[str],
-                 chunks: Iterable[StateChunk],
-                 token_offsets: NDArray[np.int64],
-                 model: str,
-                 fingerprint: str,
-                 dtype: torch.dtype = torch.bfloat16) -> None:
+def write_states(path: str | os.PathLike[str], chunks: Iterable[StateChunk],
+                 token_offsets: NDArray[np.int64], model: str,
+                 fingerprint: str, dtype: torch.dtype) -> None:
     """Write hidden states as they come; the file appears whole or not at all.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace, 2 or 4
-            bytes for each number.
+        path (str | os.PathLike[str]): The file to create or replace.
         chunks (Iterable[StateChunk]): From `hidden_states`, any order.
         token_offsets (NDArray): Tokens of text `s` are
             `token_offsets[s]:token_offsets[s + 1]`. Shape `(S + 1,)`.
-        model (str): Name of the scoring LM.
+        model (str): What identifies the scoring LM.
         fingerprint (str): Of the validation set; see `texts.fingerprint`.
         dtype (torch.dtype): Stored type, bfloat16 or float32.
 
@@ -54,14 +50,14 @@ def write_states(path: str | os.PathLike[str],
     """
     seen = np.zeros(token_offsets[-1], dtype=bool)
     key = {'model': model, 'fingerprint': fingerprint}
-    # The first chunk tells how wide the states are.
+    # The file is opened at the first chunk, which has the width H.
     with atomic_path(path) as temporary, ExitStack() as stack:
         file: Optional[BinaryIO] = None
         for chunk in chunks:
             start = int(token_offsets[chunk.text]) + chunk.first
             stop, width = start + len(chunk.states), chunk.states.shape[1]
             if stop > token_offsets[chunk.text + 1] or seen[start:stop].any():
-                raise _other_tokens(chunk.text)
+                raise _wrong_count(chunk.text)
             seen[start:stop] = True
             if file is None:
                 file = stack.enter_context(open(temporary, 'wb'))
@@ -71,7 +67,7 @@ def write_states(path: str | os.PathLike[str],
         if not seen.all() or file is None:
             first = int(seen.argmin()) if len(seen) else 0
             text = np.searchsorted(token_offsets, first, side='right') - 1
-            raise _other_tokens(int(text))
+            raise _wrong_count(int(text))
 
 
 def open_states(path: str | os.PathLike[str], model: str,
@@ -79,16 +75,18 @@ def open_states(path: str | os.PathLike[str], model: str,
     """The states of a file, mapped into memory rather than read.
 
     Args:
-        path (str | os.PathLike[str]): What `write_states` wrote.
-        model (str): Name of the scoring LM they must come from.
-        fingerprint (str): Of the validation set they must belong to.
+        path (str | os.PathLike[str]): A file of `write_states`.
+        model (str): What identifies the scoring LM, as it was written.
+        fingerprint (str): Of the validation set, as it was written.
 
     Returns:
-        Tensor: As stored, shape `(T, H)`, read from disk as it is used.
+        Tensor: In the stored type, shape `(T, H)`, read from disk as it is
+            used.
 
     Raises:
-        InputError: If the file is missing, truncated, no such cache, of a
-            later format, or of another model or validation set.
+        InputError: If the file is missing, truncated, no file of hidden
+            states, of a later format, or of another model or validation
+            set.
     """
     where = os.fspath(path)
     try:
@@ -106,11 +104,14 @@ def open_states(path: str | os.PathLike[str], model: str,
 
 def state_chunks(states: Tensor,
                  token_offsets: NDArray[np.int64]) -> Iterator[StateChunk]:
-    """Cached states text by text, as `hidden_states` gives them.
+    """Stored states as one chunk per text, as `hidden_states` yields them.
 
     Args:
-        states (Tensor): Shape `(T, H)`.
+        states (Tensor): From `open_states`, shape `(T, H)`.
         token_offsets (NDArray): As in `write_states`.
+
+    Yields:
+        StateChunk: All tokens of one text, in the order of the texts.
     """
     for text, (start,
                stop) in enumerate(zip(token_offsets[:-1], token_offsets[1:])):
@@ -119,11 +120,14 @@ def state_chunks(states: Tensor,
 
 def _header(n_tokens: int, width: int, key: dict[str, str],
             dtype: torch.dtype) -> bytes:
-    """Length, then JSON; the format aligns the data that follow to 8."""
-    known = json.dumps({'format_version': FORMAT_VERSION, **key})
+    """The length of a JSON text, and that text.
+
+    Together they are a multiple of 8 bytes, as the format asks for.
+    """
+    described = json.dumps({'format_version': FORMAT_VERSION, **key})
     text = json.dumps({
         '__metadata__': {
-            FORMAT: known
+            FORMAT: described
         },
         NAME: {
             'dtype': _DTYPES[dtype],
@@ -160,7 +164,8 @@ def _check_key(where: str, metadata: dict[str, str], model: str,
                              _REMEDY)
 
 
-def _other_tokens(text: int) -> InputError:
+def _wrong_count(text: int) -> InputError:
     return InputError(f'hidden states of text {text}',
-                      'one state for each of its tokens', 'another number',
+                      'one state for each of its tokens',
+                      'too many or too few',
                       "Count tokens with the scoring LM's own tokenizer.")

@@ -10,34 +10,64 @@ from scipy.sparse import csc_array
 from torch import Tensor
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable, counted_losses
+from csv_plugin.core.features import Columns, FeatureTable, counted_losses
 from csv_plugin.core.losses import LossTable
-from csv_plugin.lm.states.hidden_states import StateScale
 
 #: Tokens of a block: 64 MB of float64 at H = 2048.
 _BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class StateColumns:
-    """Phi of a scoring LM (Eq. 3 without activation) as feature columns.
+class StateScale:
+    """Mean and spread of hidden states over the tokens of the texts.
 
-    The loss per character, then the products of losses with hidden states
-    that are standardised over the tokens with a weight. With coefficients
-    `c` the weight of such a token t is `c[0] + h_t . c[1:]`.
+    Args:
+        mean (NDArray): Shape `(H,)`.
+        spread (NDArray): Standard deviation, 1 where it is 0. `(H,)`.
+    """
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, states: NDArray[np.float64]) -> 'StateScale':
+        """Of states of n tokens, shape `(n, H)`."""
+        return cls.of_moments(states.mean(axis=0), (states**2).mean(axis=0))
+
+    @classmethod
+    def of_moments(cls, mean: NDArray[np.float64],
+                   mean_square: NDArray[np.float64]) -> 'StateScale':
+        """Of the mean state and the mean of the squares, `(H,)`."""
+        variance = mean_square - mean**2
+        return cls(mean,
+                   np.sqrt(np.where(variance > 1e-12 * mean**2, variance, 1)))
+
+    def apply(self, states: NDArray) -> NDArray[np.float64]:
+        """Standardised states, shape `(n, H)`."""
+        return (states - self.mean) / self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class StateColumns:
+    """Hidden states of a scoring LM as feature columns.
+
+    Without the activation of Eq. 3, the weight of token t is `c_0 + theta .
+    h_t`, so the capability score of a model is the same weighted sum of `phi
+    = sum_t loss_t h_t / N_c`: an H-vector per model. The columns are the
+    loss per character, then `phi` of states that are standardised over the
+    tokens with a weight.
 
     Args:
         states (Tensor): At all tokens, any floating type, `(T, H)`; may be
             mapped from a file.
         scale (StateScale): Of the states of the tokens with a weight.
         tokens (NDArray): Their indices, rising.
-        scored (NDArray): Tokens that count, bool, `(T,)`.
-        n_chars (int): N_c of Eq. 1.
+        columns (Columns): 'loss', then one column per direction.
+        n_chars (int): N_c, the characters of all raw texts.
     """
     states: Tensor
     scale: StateScale
     tokens: NDArray[np.int64]
-    scored: NDArray[np.bool_]
+    columns: Columns
     n_chars: int
 
     @classmethod
@@ -51,7 +81,8 @@ class StateColumns:
             states (Tensor): At all tokens, shape `(T, H)`.
             table (LossTable): Losses of M models on those tokens.
             part (Optional[NDArray]): Tokens that get a weight, bool,
-                `(T,)`; the others get none. By default all that count.
+                `(T,)`; the other tokens get none. By default all that
+                count.
 
         Raises:
             InputError: If there is not one state per token, or as in
@@ -70,43 +101,37 @@ class StateColumns:
             squares = squares + (block**2).sum(axis=0)
         scale = StateScale.of_moments(total / len(tokens),
                                       squares / len(tokens))
-        return cls(states, scale, tokens, counted, int(table.n_chars.sum()))
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """'loss', then one name per direction of the states."""
-        return ('loss', *(f'h{i}' for i in range(self.states.shape[1])))
-
-    @property
-    def uniform(self) -> NDArray[np.float64]:
-        """1 for the loss, 0 for the directions, `(1 + H,)`."""
-        return np.append(1., np.zeros(self.states.shape[1]))
+        width = states.shape[1]
+        columns = Columns(('loss', *(f'h{i}' for i in range(width))),
+                          np.append(1., np.zeros(width)), table.fingerprint,
+                          counted)
+        return cls(states, scale, tokens, columns, int(table.n_chars.sum()))
 
     def features(self, table: LossTable) -> FeatureTable:
-        """See `core.blocks.Columns`; nats per character."""
-        losses, counted = counted_losses(table, self.scored)
-        values = np.zeros((len(losses), len(self.units)))
+        """See `core.blocks.LossColumns`; nats per character."""
+        self.columns.check_texts(table.fingerprint)
+        losses, _ = counted_losses(table, self.columns.scored)
+        values = np.zeros((len(losses), len(self.columns.units)))
         values[:, 0] = losses[:, self.tokens].sum(axis=1)
         for tokens, block in _blocks(self.states, self.tokens):
             values[:, 1:] += losses[:, tokens] @ self.scale.apply(block)
-        return FeatureTable(table.models, self.units, values / self.n_chars,
-                            self.uniform, counted)
+        return FeatureTable(table.models, self.columns, values / self.n_chars)
 
     def combine(self, coefficients: csc_array) -> csc_array:
-        """See `core.blocks.Columns`."""
+        """See `core.blocks.LossColumns`."""
         used = np.flatnonzero(np.diff(coefficients.indptr))
         dense = coefficients[:, used].toarray()
         weights = np.zeros((len(self.tokens), len(used)))
         weights += dense[0]
-        done = 0
+        first = 0
         for tokens, block in _blocks(self.states, self.tokens):
-            weights[done:done +
-                    len(tokens)] += self.scale.apply(block) @ dense[1:]
-            done += len(tokens)
-        rows = np.tile(self.tokens, len(used))
-        columns = np.repeat(used, len(self.tokens))
-        return csc_array((weights.T.ravel() / self.n_chars, (rows, columns)),
-                         shape=(len(self.scored), coefficients.shape[1]))
+            rows = slice(first, first + len(tokens))
+            weights[rows] += self.scale.apply(block) @ dense[1:]
+            first = rows.stop
+        places = (np.tile(self.tokens,
+                          len(used)), np.repeat(used, len(self.tokens)))
+        return csc_array((weights.T.ravel() / self.n_chars, places),
+                         shape=(len(self.states), coefficients.shape[1]))
 
 
 def _blocks(

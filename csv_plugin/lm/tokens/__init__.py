@@ -1,0 +1,1 @@
+"""Where each token of any tokenizer lies in a text, in bytes."""

@@ -1,6 +1,6 @@
-"""Where tokens lie by their offsets, or by a comparison with the text.
+"""Byte spans of tokens from offsets, or from an alignment with the text.
 
-For tokenizers that change the text: case, forms of characters, spaces.
+For tokenizers that change the text: letter case, Unicode forms or spaces.
 """
 import functools
 import unicodedata
@@ -19,47 +19,48 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
                  offsets: ArrayLike, text: str) -> TokenSpans | None:
     """Spans from the tokenizer's character offsets, repaired.
 
-    Tokens that share characters meet inside them. Characters of no token go
-    to the token that follows, at the end of the text to the last one;
-    combining marks stay with the character before them. A space that the
-    tokenizer put before a word has no bytes.
+    Tokens that share characters divide their bytes evenly. Characters that
+    no token covers go to the next token, or to the last token if they end
+    the text; combining marks stay with the character before them. A space
+    that the tokenizer added before a word has no bytes.
 
     Args:
         tokens (Sequence[str]): Token strings as the vocabulary has them.
-        is_unknown (NDArray): Tokens whose strings say nothing. Shape `(n,)`.
-        offsets (ArrayLike): First character of each token and the one after
-            its last. Shape `(n, 2)`.
+        is_unknown (NDArray): Whether a token stands for text outside the
+            vocabulary, so that its string does not spell it. Shape `(n,)`.
+        offsets (ArrayLike): First character of each token and the character
+            after its last. Shape `(n, 2)`.
         text (str): The text.
 
     Returns:
-        TokenSpans | None: Spans that tile the text, or None if offsets are
-            out of order, contradict the letters of the tokens or leave out
-            anything that can be seen.
+        TokenSpans | None: Spans that tile the text, or None if the offsets
+            are out of order, contradict the letters of the tokens or leave
+            out a visible character.
     """
     starts, ends = np.reshape(np.array(offsets, np.int64), (-1, 2)).T
     if not _in_order(starts, ends, len(text)):
         return None
-    _empty_spaces(tokens, starts, ends, text)
-    alone = ~(_shared(starts, ends) | is_unknown)
+    _empty_added_spaces(tokens, starts, ends, text)
+    comparable = ~(_overlaps(starts, ends) | is_unknown)
     if not all(
-            _agree(tokens[i], text[starts[i]:ends[i]])
-            for i in np.flatnonzero(alone)):
+            _same_letters(tokens[i], text[starts[i]:ends[i]])
+            for i in np.flatnonzero(comparable)):
         return None
     return _tile(starts, ends, text)
 
 
 def from_surfaces(tokens: Sequence[str], added: Set[str],
                   text: str) -> TokenSpans | None:
-    """Spans of tokens that spell the text but for case, forms and spaces.
+    """Spans of tokens that spell the text except for case, forms and spaces.
 
     Text and tokens are compared in compatibility form (NFKD), casefolded;
     if they differ, without spaces and invisible characters; and if they
     still differ, without combining marks.
 
     Args:
-        tokens (Sequence[str]): Token strings, or the parts of the text that
-            unknown tokens stand for.
-        added (Set[str]): Added tokens.
+        tokens (Sequence[str]): Token strings; in place of an unknown token,
+            the part of the text that it stands for.
+        added (Set[str]): Tokens added to the vocabulary.
         text (str): The text.
 
     Returns:
@@ -81,28 +82,30 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
 
 def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
               length: int) -> bool:
-    """Whether neither starts nor ends step back or leave the text."""
+    """Whether starts and ends never decrease and stay inside the text."""
     return bool(
         len(starts) and np.all(starts <= ends)
         and np.all(np.diff(starts, prepend=0) >= 0)
         and np.all(np.diff(ends, append=length) >= 0))
 
 
-def _shared(starts: NDArray[np.int64],
-            ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tokens that overlap the one before or after. Shape `(n,)`."""
+def _overlaps(starts: NDArray[np.int64],
+              ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether a token overlaps a neighbouring token. Shape `(n,)`."""
     overlap = starts[1:] < ends[:-1]
     return np.append(overlap, False) | np.append(False, overlap)
 
 
-def _empty_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
-                  ends: NDArray[np.int64], text: str) -> None:
-    """Take from spaces that the text does not have the characters shared.
+def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
+                        ends: NDArray[np.int64], text: str) -> None:
+    """Give no characters to space tokens that the tokenizer added.
 
-    Such a space stands before the characters, or after them.
+    Such a token claims characters of a neighbouring word. Its span becomes
+    empty, before the word or after it; `starts` and `ends` are changed in
+    place.
     """
     added = [
-        i for i in np.flatnonzero(_shared(starts, ends)) if
+        i for i in np.flatnonzero(_overlaps(starts, ends)) if
         _is_space(tokens[i]) and ' ' not in _fold(text[starts[i]:ends[i]], '')
     ]
     for i in added:
@@ -115,18 +118,24 @@ def _empty_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
 
 def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
           text: str) -> TokenSpans | None:
-    """Spans in bytes, from characters in order: share out, close gaps."""
+    """Byte spans from character ranges: overlaps divided, gaps closed.
+
+    None if a gap holds a visible character, or a span would end before it
+    starts.
+    """
     n = len(text)
-    edges = np.zeros(n + 1, np.int64)
-    np.add.at(edges, starts, 1)
-    np.add.at(edges, ends, -1)
-    joins = np.zeros(n + 1, bool)
-    for i in np.flatnonzero(np.cumsum(edges)[:n] == 0):
-        joins[i] = _joins(text[i])
-        if not (joins[i] or _is_blank(text[i])):
+    # Cumulated, the number of tokens at each character.
+    changes = np.zeros(n + 1, np.int64)
+    np.add.at(changes, starts, 1)
+    np.add.at(changes, ends, -1)
+    is_gap_mark = np.zeros(n + 1, bool)
+    for i in np.flatnonzero(np.cumsum(changes)[:n] == 0):
+        is_gap_mark[i] = _continues_character(text[i])
+        if not (is_gap_mark[i] or _is_blank(text[i])):
             return None
-    stops = np.flatnonzero(~joins)
-    ends = stops[np.searchsorted(stops, ends)]  # past the marks of a gap
+    # A token before a gap also takes the marks at the start of the gap.
+    stops = np.flatnonzero(~is_gap_mark)
+    ends = stops[np.searchsorted(stops, ends)]
     chars = TokenSpans.from_char_offsets(text, range(n), range(1, n + 1))
     bounds = np.append(chars.starts, chars.n_bytes)
     cuts = _cuts(bounds[starts[1:]], bounds[ends[:-1]])
@@ -138,14 +147,17 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
 def _cuts(starts: NDArray[np.int64],
           ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The byte between each token and the next.
+    """The byte at which each token ends and the next token starts.
+
+    Where tokens overlap, that is inside the overlap; a series of tokens
+    with the same overlap divides it evenly.
 
     Args:
         starts (NDArray): First byte of the next token. Shape `(n - 1,)`.
-        ends (NDArray): Byte after the token. Shape `(n - 1,)`.
+        ends (NDArray): Byte after the last of the token. Shape `(n - 1,)`.
     """
-    same = (np.diff(starts) == 0) & (np.diff(ends) == 0)
-    first = np.flatnonzero(np.append(True, ~same)[:len(starts)])
+    same_overlap = (np.diff(starts) == 0) & (np.diff(ends) == 0)
+    first = np.flatnonzero(np.append(True, ~same_overlap)[:len(starts)])
     count = np.diff(np.append(first, len(starts)))
     rank = np.arange(len(starts)) - np.repeat(first, count) + 1
     share = (ends - starts) * rank // (np.repeat(count, count) + 1)
@@ -154,22 +166,33 @@ def _cuts(starts: NDArray[np.int64],
 
 def _place(pieces: Sequence[str],
            chars: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
-    """Character offsets of pieces of a folded text, `starts` and `ends`.
+    """Characters of the text that pieces of the folded text cover.
 
-    A piece without characters takes what lies between its neighbours.
+    Args:
+        pieces (Sequence[str]): Folded tokens that spell the folded text.
+        chars (Sequence[str]): Each character of the text, folded.
+
+    Returns:
+        tuple: `starts` and `ends` in characters. An empty piece covers the
+            characters between its neighbours.
     """
     lengths = [len(char) for char in chars]
     origin = np.repeat(np.arange(len(chars)), lengths)
-    last = np.array([0, *accumulate(map(len, pieces))])
-    after = np.append(0, origin + 1)  # the character after each folded one
+    bounds = np.array([0, *accumulate(map(len, pieces))])
+    after = np.append(0, origin + 1)
     before = np.append(origin, len(chars))
-    edges = before[last[:-1]], after[last[1:]]
-    return np.minimum(*edges), np.maximum(*edges)
+    starts, ends = before[bounds[:-1]], after[bounds[1:]]
+    return np.minimum(starts, ends), np.maximum(starts, ends)
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _fold_char(char: str, ignored: str) -> str:
-    """Compatibility form, casefolded, without categories of characters."""
+    """A character in compatibility form (NFKD), casefolded.
+
+    Args:
+        char (str): The character; every kind of space becomes ' '.
+        ignored (str): First letters of the Unicode categories to leave out.
+    """
     if char == '\u2581' or char.isspace():
         char = ' '
     form = unicodedata.normalize('NFKD', char).casefold()
@@ -182,18 +205,18 @@ def _fold(text: str, ignored: str) -> str:
 
 
 def _category(char: str) -> str:
-    # The replacement character stands for what could not be read.
+    # The replacement character stands for bytes that could not be decoded.
     return 'C' if char == '\ufffd' else unicodedata.category(char)[0]
 
 
 def _is_blank(char: str) -> bool:
-    """Whether a character is a space or cannot be seen."""
+    """Whether a character is a space or invisible."""
     return not _fold_char(char, 'CZ')
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _joins(char: str) -> bool:
-    """Whether a character belongs to the one before it.
+def _continues_character(char: str) -> bool:
+    """Whether a character belongs to the character before it.
 
     Combining marks, half-width voicing marks, vowels and finals of Hangul.
     """
@@ -206,7 +229,7 @@ def _is_space(token: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1 << 18)
-def _agree(token: str, piece: str) -> bool:
+def _same_letters(token: str, piece: str) -> bool:
     """Whether a token has the letters and digits of a piece of the text."""
     letters = _fold(piece, 'CZMPS')
     return any(

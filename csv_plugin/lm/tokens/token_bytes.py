@@ -1,4 +1,4 @@
-"""What tokens say, read from their strings in the vocabulary."""
+"""The text of tokens, read from their strings in the vocabulary."""
 import codecs
 import functools
 import re
@@ -19,12 +19,13 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
 
     Tokens are read as byte-level BPE (GPT-2's table), as SentencePiece
     pieces with byte fallback, and as one byte per character. A space that
-    the tokenizer put before the text, or after an added token, is left out
-    of its token, which may then be empty.
+    the tokenizer added before the text, or after an added token, is left
+    out of its token, which may then be empty.
 
     Args:
         tokens (Sequence[str]): Token strings as the vocabulary has them.
-        added (Set[str]): Added tokens, which stand in the text as they are.
+        added (Set[str]): Tokens added to the vocabulary, which stand in the
+            text as they are.
         text (str): The text.
 
     Returns:
@@ -34,13 +35,14 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
     data = text.encode()
     literal = added & set(tokens)
     for spelling in _SPELLINGS:
-        # Vocabularies also list pieces such as runs of spaces as added.
-        for as_is in ([literal, set()] if literal else [literal]):
-            pieces = _spell(tokens, as_is, spelling)
+        # Vocabularies also list ordinary pieces, such as runs of spaces, as
+        # added tokens.
+        for verbatim in ([literal, set()] if literal else [literal]):
+            pieces = _spell(tokens, verbatim, spelling)
             if pieces is None:
                 continue
-            after = [i for i, token in enumerate(tokens) if token in as_is]
-            pieces = without_prefix_spaces(pieces, after, data)
+            positions = [i for i, t in enumerate(tokens) if t in verbatim]
+            pieces = without_prefix_spaces(pieces, positions, data)
             if b''.join(pieces) == data:
                 return TokenSpans.from_token_bytes(pieces, text)
     return None
@@ -58,20 +60,21 @@ def byte_level_chars(data: bytes) -> str:
 def readings_of_all(
         tokens: Sequence[str],
         added: Set[str]) -> Iterator[tuple[list[str], list[int], list[int]]]:
-    """Tokens as text, in every way in which all of them can be read.
+    """Tokens as words of text, in every spelling that reads all of them.
 
     Args:
         tokens (Sequence[str]): Token strings.
-        added (Set[str]): Added tokens.
+        added (Set[str]): Tokens added to the vocabulary.
 
     Yields:
-        tuple: What the tokens say, those that only together make characters
-            as one; which of these are added tokens; how many tokens each is.
+        tuple: The words, where tokens that hold parts of a character make
+            one word together; the indices of the words that are added
+            tokens; and the number of tokens of each word.
     """
     literal = added & set(tokens)
-    for spelling in (*_SPELLINGS, _unsigned):
+    for spelling in (*_SPELLINGS, _without_word_sign):
         pieces = _spell(tokens, literal, spelling)
-        groups = pieces and _characters(pieces)
+        groups = pieces and _whole_characters(pieces)
         if groups:
             words = [word for word, _ in groups]
             yield (words,
@@ -81,16 +84,16 @@ def readings_of_all(
 
 def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
                           whole: _Str) -> list[_Str]:
-    """Cut the space off a first token, where the text has no such space.
+    """Remove the spaces that a tokenizer added and the text does not have.
 
     Args:
-        pieces (list): What the tokens say, as bytes or as text.
-        added (Sequence[int]): Which are added tokens; after each, as at the
-            start, a tokenizer may put a space before the text.
+        pieces (list): The text of each token, as bytes or as characters.
+        added (Sequence[int]): Indices of the added tokens. A tokenizer may
+            add a space at the start of the text and after each of these.
         whole (str | bytes): The text that the pieces should spell.
 
     Returns:
-        list: The pieces.
+        list: The pieces, one per token.
     """
     pieces, position = list(pieces), 0
     bounds = [0, *(i + 1 for i in added), len(pieces)]
@@ -105,17 +108,17 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
 
 @functools.lru_cache(maxsize=1 << 18)
 def readings(token: str) -> tuple[str, ...]:
-    """What a token may stand for, as text; empty if it is part of a character.
+    """The texts that a token may stand for, parts of characters left out.
 
     >>> readings('Ġthe')
     ('Ġthe', ' the', 'Ġthe')
     """
-    found = []
-    for spelling in (_unsigned, _byte_level, _sentencepiece):
+    words = []
+    for spelling in (_without_word_sign, _byte_level, _sentencepiece):
         data = spelling(token)
         if data is not None:
-            found += [word for word, _ in _characters([data])]
-    return tuple(found)
+            words += [word for word, _ in _whole_characters([data])]
+    return tuple(words)
 
 
 def _printed_bytes() -> Iterator[str]:
@@ -154,38 +157,49 @@ def _one_byte_per_char(token: str) -> bytes | None:
         return None
 
 
-def _unsigned(token: str) -> bytes | None:
+def _without_word_sign(token: str) -> bytes | None:
     return _WORD_SIGNS.sub('', token).encode()
 
 
 _SPELLINGS = (_byte_level, _sentencepiece, _one_byte_per_char)
 
 
-def _spell(tokens: Sequence[str], as_is: Set[str],
+def _spell(tokens: Sequence[str], verbatim: Set[str],
            spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
+    """The bytes of each token; None if the spelling cannot read one.
+
+    Args:
+        tokens (Sequence[str]): Token strings.
+        verbatim (Set[str]): Tokens that stand for their own characters.
+        spelling (Callable): From a token string to its bytes or None.
+    """
     table = {}
     for token in set(tokens):
-        piece = token.encode() if token in as_is else spelling(token)
+        piece = token.encode() if token in verbatim else spelling(token)
         if piece is None:
             return None
         table[token] = piece
     return [table[token] for token in tokens]
 
 
-def _characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Join pieces until they hold whole characters; empty if they never do.
+def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
+    """Join pieces until they hold whole characters.
 
-    >>> _characters([b'a', b'\\xc3', b'\\xa9'])
+    Returns:
+        list: Each text and the number of its pieces; empty if the pieces,
+            joined, are not UTF-8.
+
+    >>> _whole_characters([b'a', b'\\xc3', b'\\xa9'])
     [('a', 1), ('é', 2)]
     """
     decoder = codecs.getincrementaldecoder('utf-8')()
-    found, word, count = [], '', 0
+    words, word, count = [], '', 0
     for piece in pieces:
         try:
             word, count = word + decoder.decode(piece), count + 1
         except UnicodeDecodeError:
             return []
         if not decoder.getstate()[0]:
-            found.append((word, count))
+            words.append((word, count))
             word, count = '', 0
-    return [] if count else found
+    return [] if count else words

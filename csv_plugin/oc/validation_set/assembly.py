@@ -1,4 +1,4 @@
-"""A validation set from OpenCompass datasets, and a record of its making."""
+"""Builds a validation set from a recipe, with a record of how it was made."""
 import csv
 import json
 import os
@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from csv_plugin import __version__
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.progress import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import atomic_path
 from csv_plugin.io.text_sets import write_texts
@@ -34,7 +33,8 @@ class ValidationSet:
     """Texts and how they were made.
 
     Args:
-        texts (TextSet): By source, sub-task and place in the split.
+        texts (TextSet): In the order of source, sub-task and place in the
+            split.
         manifest (dict[str, Any]): See docs/validation_sets.md.
     """
     texts: TextSet
@@ -51,15 +51,15 @@ def build_validation_set(recipe: Sequence[TextSource],
         recipe (Sequence[TextSource]): Sources with different names.
         seed (int): Another seed draws other items.
         skip_missing (bool): Go on without the sources that cannot be loaded.
-        progress (Progress): Around the loading of all sub-tasks.
+        progress (Progress): Shows how many sub-tasks are loaded.
 
     Returns:
         ValidationSet: The same for the same data, recipe and seed.
 
     Raises:
-        InputError: A dataset config cannot be used, data is missing or a
-            loader fails (all such sources are named), or a source has too
-            few items.
+        InputError: If a dataset config cannot be used, if data is missing or
+            a loader fails (all such sources are named), or if a source has
+            too few items.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
     subtasks, skipped = _load(recipe, configs, progress)
@@ -94,19 +94,19 @@ def build_validation_set(recipe: Sequence[TextSource],
 
 
 def write_validation_set(folder: str | os.PathLike[str],
-                         built: ValidationSet) -> None:
+                         validation_set: ValidationSet) -> None:
     """Write `texts.jsonl`, then `manifest.json`, each whole or not at all.
 
     Args:
         folder (str | os.PathLike[str]): Is made if it does not exist.
-        built (ValidationSet): What to write.
+        validation_set (ValidationSet): What to write.
     """
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    # It must not describe other texts, should the writing end halfway.
+    # If the writing is interrupted, no old manifest stays beside new texts.
     (out / MANIFEST).unlink(missing_ok=True)
-    write_texts(out / TEXTS, built.texts)
-    record = json.dumps(built.manifest, indent=1, ensure_ascii=False)
+    write_texts(out / TEXTS, validation_set.texts)
+    record = json.dumps(validation_set.manifest, indent=1, ensure_ascii=False)
     with atomic_path(out / MANIFEST) as path:
         path.write_text(record + '\n', encoding='utf-8')
 
@@ -114,7 +114,7 @@ def write_validation_set(folder: str | os.PathLike[str],
 def _load(
         recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
         progress: Progress) -> tuple[dict[str, list[Subtask]], dict[str, str]]:
-    """Sub-tasks of each source, and why others cannot be loaded."""
+    """Sub-tasks by source, and by source the reason it cannot be loaded."""
     loaded: dict[str, list[Subtask]] = {source.name: [] for source in recipe}
     skipped: dict[str, str] = {}
     jobs = [(source, name, config) for source in recipe
@@ -133,14 +133,15 @@ def _load(
         except InputError as error:
             raise InputError(f'dataset {source.dataset!r}, {name}',
                              'a dataset that can be used',
-                             f'another ({error})',
+                             f'this error: {error}',
                              'Choose another dataset config.') from error
     return loaded, skipped
 
 
 def _record(source: TextSource, configs: dict[str, Any],
             subtasks: Sequence[Subtask], sample: Sample) -> dict[str, Any]:
-    counts = Counter(map(_subtask, sample.texts))
+    """What the manifest says of a source."""
+    counts = Counter(map(_subtask_name, sample.texts))
     used = [configs[name] for name in counts]
     return dict(
         name=source.name,
@@ -156,10 +157,11 @@ def _record(source: TextSource, configs: dict[str, Any],
 
 
 def _distinct(names: Iterable[str]) -> str:
+    """Every name once, in the order of its first occurrence."""
     return ', '.join(dict.fromkeys(names))
 
 
-def _subtask(text: Text) -> str:
+def _subtask_name(text: Text) -> str:
     return text.text_id.partition('/')[2].rpartition('/')[0]
 
 
@@ -167,15 +169,15 @@ def licence(path: str) -> str:
     """The licence of a dataset's texts.
 
     Args:
-        path (str): Under which OpenCompass's configs know the data.
+        path (str): The `path` of the dataset in OpenCompass's configs.
 
     Returns:
-        str: Its name, or 'unknown'.
+        str: The name of the licence, or 'unknown'.
 
     >>> licence('opencompass/gsm8k'), licence('elsewhere')
     ('MIT', 'unknown')
     """
     table = files('csv_plugin.data').joinpath('licences.csv')
     rows = csv.DictReader(table.read_text('utf-8').splitlines())
-    known = {row['path']: row['licence'] for row in rows}
-    return known.get(path, 'unknown')
+    licences = {row['path']: row['licence'] for row in rows}
+    return licences.get(path, 'unknown')

@@ -1,9 +1,9 @@
 """Items of OpenCompass datasets as texts, each with its right answer.
 
-An item is its part of the prompt template, filled in, and the reference
-behind it. Instructions, few-shot examples and a closing request to think
-step by step are left out. Of a solution in the format of GSM8K the
-calculator annotations are left out too.
+The text of an item is the item's part of the prompt template, filled in, with
+the reference behind it. Left out are instructions, few-shot examples, a
+closing request to think step by step, and the calculator annotations in
+solutions of GSM8K.
 """
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -35,11 +35,12 @@ class Subtask:
 
     Args:
         name (str): Unique in the benchmark.
-        items (Sequence[int]): Places of the items in their split.
-        render (Callable[[int], Text]): The text of an item, with its answer;
-            the id is its place.
+        items (Sequence[int]): Places in the split of the items that have a
+            reference.
+        render (Callable[[int], Text]): Gives the text of the item at a place,
+            with its answer marked and the place as its id.
         examples (str): What prompts show before an item, `squeeze`d.
-        n_unanswered (int): Further items, which have no reference.
+        n_unanswered (int): Number of items without a reference.
     """
     name: str
     items: Sequence[int]
@@ -49,7 +50,7 @@ class Subtask:
 
 
 def squeeze(text: str) -> str:
-    r"""A text with single spaces only, to compare it.
+    r"""A text with all white space as single spaces, for comparisons.
 
     >>> squeeze(' a  b\nc ')
     'a b c'
@@ -58,28 +59,30 @@ def squeeze(text: str) -> str:
 
 
 def question(text: Text) -> str:
-    """What comes before the answer of a text; all of it if nothing does."""
-    return text.text[:text.answer[0]] or text.text
+    """What comes before the answer of a text, or the text if nothing does."""
+    start, _ = text.answer or (0, 0)
+    return text.text[:start] or text.text
 
 
 def load_subtask(name: str, config: Any) -> Subtask:
-    """The items of a dataset's test split.
+    """Load the items of a dataset's test split.
 
     Args:
-        name (str): What to call it.
-        config (Any): Of an OpenCompass dataset.
+        name (str): What to call the sub-task.
+        config (Any): Config of an OpenCompass dataset.
 
     Raises:
-        DataMissingError, LoaderError: As in `dataset_loading.load_dataset`.
-        InputError: The prompt template, the retriever or the references
+        DataMissingError: As in `dataset_loading.load_dataset`.
+        LoaderError: As in `dataset_loading.load_dataset`.
+        InputError: If the prompt template, the retriever or the references
             cannot be used.
     """
     prompts = read_prompts(config)
-    check_output_column(prompts.output_column)
+    output_column = check_output_column(prompts.output_column)
     data = load_dataset(config)
     template = prompts.template
     render = _renderer(data, PromptTemplate(template.item))
-    items = _answered(data.test, prompts.output_column)
+    items = _answered(data.test, output_column)
     shown = _shown_questions(data, prompts, render)
     return Subtask(
         name,
@@ -90,11 +93,11 @@ def load_subtask(name: str, config: Any) -> Subtask:
 
 
 def load_worked_examples(name: str, config: Any) -> Subtask:
-    """The worked examples in a dataset's prompt, which need no data.
+    """Read the worked examples in a dataset's prompt, which need no data.
 
     Args:
-        name (str): What to call it.
-        config (Any): Of an OpenCompass dataset.
+        name (str): What to call the sub-task.
+        config (Any): Config of an OpenCompass dataset.
 
     Raises:
         InputError: As in `item_templates.worked_examples`.
@@ -108,7 +111,7 @@ def load_worked_examples(name: str, config: Any) -> Subtask:
 
 
 def _answered(split: Any, column: str) -> list[int]:
-    """Places of the items with a reference."""
+    """Places of the items that have a reference."""
     if column not in split.column_names:
         raise InputError('output_column', f'one of {split.column_names}',
                          repr(column), 'Repair the dataset config.')
@@ -126,13 +129,14 @@ def _shown_questions(data: BaseDataset, prompts: DatasetPrompts,
     places = prompts.example_places
     for place in _answered(data.train, data.reader.output_column):
         if places is None or place in places:
-            # Of what fails, the same item of the test split fails as well.
+            # An item that fails here fails in the test split as well.
             with suppress(Exception):
                 yield question(render(data.train[place]))
 
 
 def _renderer(data: BaseDataset,
               template: PromptTemplate) -> Callable[[Any], Text]:
+    """The function that makes a text of a row of the dataset."""
     retriever = ZeroRetriever(data)
     column = data.reader.output_column
 
@@ -155,6 +159,7 @@ def _renderer(data: BaseDataset,
 
 def _rendered(retriever: BaseRetriever, template: PromptTemplate,
               values: dict[str, Any]) -> Text:
+    """The text of an item, without a closing request to think."""
     retriever.test_ds = [values]
     text, = label_texts(
         LMTemplateParser(),
@@ -163,13 +168,13 @@ def _rendered(retriever: BaseRetriever, template: PromptTemplate,
         template,
         None,
         after_common_start=True)
-    start = text.answer[0]
+    start, _ = text.answer or (0, 0)
     return _marked(values['idx'], _STEP_BY_STEP.sub(' ', text.text[:start]),
                    text.text[start:])
 
 
 def _plain_solution(reference: str) -> str:
-    r"""A reference without GSM8K's marks, if it has them.
+    r"""A reference without the marks of GSM8K, if it has them.
 
     >>> print(_plain_solution('2 + 3 is <<2+3=5>>5.\n#### 5'))
     2 + 3 is 5.
@@ -182,7 +187,7 @@ def _plain_solution(reference: str) -> str:
 
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
-    """Prompt and answer without white space around them."""
+    """A text of a prompt and its answer, without white space around it."""
     prompt, answer = prompt.lstrip(), answer.rstrip()
     text = prompt + answer
     return Text(str(place), text, answer=(len(prompt), len(text)))

@@ -1,4 +1,4 @@
-"""Dataset configs of OpenCompass, found by name."""
+"""Finds dataset configs of OpenCompass by name, and reads them."""
 import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,57 +11,62 @@ from opencompass.utils import dataset_abbr_from_cfg
 from csv_plugin.core.conventions import InputError
 
 _FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
-#: Its folders that hold configs of many benchmarks.
-_SHELVES = ('collections', 'demo', 'subjective')
+#: Folders in it that hold configs of several benchmarks.
+_SHARED_FOLDERS = ('collections', 'demo', 'subjective')
 
 
 def find_config(dataset: str) -> Path:
-    """The file of a dataset config.
+    """Find the file of a dataset config.
 
     Args:
-        dataset (str): A name among OpenCompass's dataset configs, such as
-            'mmlu_ppl_ac766d'; or a file `*.py`; or a module, as it is
-            imported.
+        dataset (str): The name of one of OpenCompass's dataset configs, such
+            as 'mmlu_ppl_ac766d'; or a file `*.py`; or the dotted name of a
+            module.
 
     Raises:
-        InputError: There is none of that name, or more than one.
+        InputError: If no config has that name, or more than one.
     """
     if dataset.endswith('.py'):
-        found = [path for path in [Path(dataset)] if path.is_file()]
+        files = [path for path in [Path(dataset)] if path.is_file()]
     elif '.' in dataset:
-        found = _modules(dataset)
+        files = _module_files(dataset)
     else:
-        found = sorted(
+        files = sorted(
             path for path in _FOLDER.rglob('*.py')
-            if f'/{_relative(path)}'.endswith(f'/{dataset}'))
-    if len(found) != 1:
+            if f'/{_name_in_folder(path)}'.endswith(f'/{dataset}'))
+    if len(files) != 1:
         raise InputError(
             f'dataset {dataset!r}', 'one dataset config of that name',
-            f'{len(found)}: {", ".join(map(str, found))}' if found else 'none',
+            f'{len(files)}: {", ".join(map(str, files))}' if files else 'none',
             "Name a file of OpenCompass's configs/datasets without '.py', "
             'a file, or a module.')
-    return found[0]
+    return files[0]
 
 
-def _modules(name: str) -> list[Path]:
+def _module_files(name: str) -> list[Path]:
+    """The file of a module, if there is such a module with a file."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):  # no such parent, or a name like '.x'
         return []
-    # The origin of others, such as 'frozen', is no file.
+    # The origin of a module without a file is a word such as 'frozen'.
     return [Path(spec.origin)
             ] if spec and spec.origin and spec.has_location else []
 
 
-def _relative(path: Path) -> str:
+def _name_in_folder(path: Path) -> str:
     return path.relative_to(_FOLDER).with_suffix('').as_posix()
 
 
 def benchmark_name(dataset: str) -> str:
-    """What a dataset config is about.
+    """The name of the benchmark of a dataset config.
 
     OpenCompass keeps the configs of a benchmark in a folder, perhaps with
-    folders in it; others are called by their own name.
+    folders in it, and the folder's name is returned. Any other config gives
+    its own name.
+
+    Args:
+        dataset (str): As in `find_config`.
 
     Raises:
         InputError: As in `find_config`.
@@ -73,29 +78,30 @@ def benchmark_name(dataset: str) -> str:
     if _FOLDER not in path.parents:
         return path.stem
     folders = path.relative_to(_FOLDER).parts[:-1]
-    return next((name for name in folders if name not in _SHELVES), path.stem)
+    return next((name for name in folders if name not in _SHARED_FOLDERS),
+                path.stem)
 
 
 def read_config(dataset: str) -> dict[str, Any]:
-    """The sub-tasks of a dataset config.
+    """Read the sub-tasks of a dataset config.
 
     Args:
         dataset (str): As in `find_config`.
 
     Returns:
-        dict[str, Any]: An OpenCompass dataset each, in order, by the name
-        with which it is loaded or, where these are not unique, its abbr.
-        One that is in several lists counts once.
+        dict[str, Any]: Configs of OpenCompass datasets in their order. The
+        keys are the names with which they are loaded or, if these are not
+        unique, their abbrs. A dataset that is in several lists counts once.
 
     Raises:
-        InputError: As in `find_config`, or it holds no datasets, or two
-            different ones with the same abbr.
+        InputError: As in `find_config`, or if the config holds no datasets
+            or two different datasets with the same abbr.
     """
     path = find_config(dataset)
     try:
         entries = [(dataset_abbr_from_cfg(entry), key, entry)
                    for key, entry in _entries(Config.fromfile(path))]
-    except Exception as error:  # whatever python code can raise
+    except Exception as error:  # a config is code and can raise anything
         raise InputError(f'dataset {dataset!r}', f'a config in {path}',
                          f'{type(error).__name__}: {error}',
                          'Repair or replace it.') from error
@@ -103,28 +109,28 @@ def read_config(dataset: str) -> dict[str, Any]:
         raise InputError(f'dataset {dataset!r}',
                          f"a list '..._datasets' in {path}", 'none',
                          'Name the config of a dataset.')
-    found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    by_abbr: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for abbr, key, entry in entries:
-        first, same = found.setdefault(abbr, (key, entry))
-        if entry != same:
+        first_key, first_entry = by_abbr.setdefault(abbr, (key, entry))
+        if entry != first_entry:
             raise InputError(
                 f'dataset {dataset!r}', 'one dataset of each abbr',
-                f'two different {abbr!r}, in {first} and {key} of {path}',
+                f'two different {abbr!r}, in {first_key} and {key} of {path}',
                 'Put the list that you want into a file of its own.')
-    datasets = [entry for _, entry in found.values()]
+    datasets = [entry for _, entry in by_abbr.values()]
     names = [
-        str(entry.get('name', abbr)) for abbr, (_, entry) in found.items()
+        str(entry.get('name', abbr)) for abbr, (_, entry) in by_abbr.items()
     ]
     unique = len(set(names)) == len(names)
-    return dict(zip(names if unique else found, datasets))
+    return dict(zip(names if unique else by_abbr, datasets))
 
 
 def _entries(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The datasets in a config's lists, and what each list is called."""
+    """The datasets in a config's lists, each with the name of its list."""
     keys = [key for key in config if key.endswith('_datasets')] or ['datasets']
     for key in keys:
         entries = config.get(key)
-        # Functions that make such lists have such names too.
+        # Functions that make such lists have names like theirs.
         for entry in entries if isinstance(entries, (list, tuple)) else []:
             if isinstance(entry, Mapping):
                 yield key, entry

@@ -1,4 +1,4 @@
-"""Loads OpenCompass datasets from what is on this machine."""
+"""Loads OpenCompass datasets from this machine alone."""
 import os.path
 import random
 import socket
@@ -23,17 +23,18 @@ class LoaderError(Exception):
 
 
 def load_dataset(config: Any) -> BaseDataset:
-    """Both splits of a dataset, by OpenCompass's own loader.
+    """Load both splits of a dataset with OpenCompass's own loader.
 
     What the loader draws at random is the same each time.
 
     Args:
-        config (Any): Of an OpenCompass dataset; repetitions are ignored.
+        config (Any): Config of an OpenCompass dataset. Its repetitions (`n`,
+            `k`) are ignored.
 
     Raises:
-        DataMissingError: The data is not where the loader looks for it; it
-            may not download it.
-        LoaderError: The loader fails otherwise.
+        DataMissingError: If the data is not where the loader looks for it.
+            Nothing is downloaded.
+        LoaderError: If the loader fails for another reason.
     """
     once = {key: config[key] for key in config if key not in ('n', 'k')}
     with _offline(config.get('path')), _seeded(), _without_progress_bars():
@@ -41,7 +42,7 @@ def load_dataset(config: Any) -> BaseDataset:
             return build_dataset_from_cfg(once)
         except DataMissingError:
             raise
-        except Exception as error:  # whatever loaders raise
+        except Exception as error:  # loaders raise errors of any type
             absent = isinstance(error, (FileNotFoundError, ConnectionError))
             kind = DataMissingError if absent else LoaderError
             reason = str(error).partition('\n')[0]
@@ -50,10 +51,10 @@ def load_dataset(config: Any) -> BaseDataset:
 
 @contextmanager
 def _offline(path: Optional[str]) -> Iterator[None]:
-    """Loaders that reach for the network fail at once."""
+    """Within the body, a loader that reaches for the network fails at once."""
 
-    # No OSErrors: libraries would take them for a fault of the network and
-    # try again.
+    # Neither function raises an OSError: libraries would take it for a fault
+    # of the network and try again.
     def find(data_path: str, *args: Any, **kwargs: Any) -> str:
         default = os.path.join(host.DEFAULT_DATA_FOLDER, data_path)
         if os.path.exists(default):
@@ -65,7 +66,7 @@ def _offline(path: Optional[str]) -> Iterator[None]:
         raise DataMissingError(f'{path} is not on this machine, and is not '
                                f'fetched from {address}')
 
-    # The logger would announce what is looked for.
+    # The logger would announce every look-up on the screen.
     with mock.patch.multiple(
             host, download_dataset=find,
             get_logger=mock.DEFAULT), mock.patch.object(
@@ -75,7 +76,7 @@ def _offline(path: Optional[str]) -> Iterator[None]:
 
 @contextmanager
 def _seeded() -> Iterator[None]:
-    """Loaders that shuffle do it alike each time."""
+    """Within the body, loaders that shuffle do it in the same way."""
     states = random.getstate(), np.random.get_state()
     random.seed(0)
     np.random.seed(0)
@@ -88,6 +89,7 @@ def _seeded() -> Iterator[None]:
 
 @contextmanager
 def _without_progress_bars() -> Iterator[None]:
+    """Within the body, the package `datasets` shows no progress bars."""
     shown = datasets.is_progress_bar_enabled()
     datasets.disable_progress_bars()
     try:

@@ -1,4 +1,4 @@
-"""What OpenCompass's config of a dataset says of its prompts."""
+"""Reads the prompts of a benchmark from OpenCompass's dataset config."""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -10,15 +10,17 @@ from csv_plugin.oc.validation_set.item_templates import (ItemTemplate,
 
 @dataclass(frozen=True)
 class DatasetPrompts:
-    """How prompts are made of a dataset.
+    """How a dataset becomes prompts.
 
     Args:
         template (ItemTemplate): The prompt template.
-        input_columns (Sequence[str]): Columns of an item in it.
+        input_columns (Sequence[str]): Columns of an item that the template
+            may name.
         output_column (Optional[str]): Column of the references, if any.
-        retriever (str): Class that chooses the in-context examples.
-        example_places (Optional[Collection[int]]): Those of the train split
-            that it chooses among; None stands for all.
+        retriever (str): Name of the class that chooses the in-context
+            examples.
+        example_places (Optional[Collection[int]]): Places in the train split
+            among which the retriever chooses, or None for all places.
     """
     template: ItemTemplate
     input_columns: Sequence[str]
@@ -31,10 +33,10 @@ def read_prompts(config: Any) -> DatasetPrompts:
     """Read the parts of a dataset config that shape its prompts.
 
     Args:
-        config (Any): Of an OpenCompass dataset.
+        config (Any): Config of an OpenCompass dataset.
 
     Raises:
-        InputError: A part is missing, or as in
+        InputError: If a part is missing, or as in
             `item_templates.split_template`.
     """
     try:

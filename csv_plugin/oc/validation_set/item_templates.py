@@ -1,4 +1,4 @@
-"""What a prompt template says of one item, apart from what stands before."""
+"""Separates the item in a prompt template from what stands before it."""
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ class ItemTemplate:
     """A prompt template in two parts.
 
     Args:
-        head (str): What all prompts begin with: an instruction, examples.
-        item (Union[str, dict[Hashable, str]]): The item itself, with
-            columns in braces; for each label its own, where items are scored
-            by perplexity.
+        head (str): The beginning of all prompts: an instruction, examples.
+        item (Union[str, dict[Hashable, str]]): The item itself, with columns
+            in braces; a dict from each label to its item, if the benchmark
+            is scored by perplexity.
     """
     head: str
     item: Union[str, dict[Hashable, str]]
@@ -26,19 +26,19 @@ def split_template(template: Any,
                    ice_token: Optional[str] = None) -> ItemTemplate:
     r"""Cut a template where its item begins.
 
-    That is at the first message that names a column, and within it behind
-    the place of the in-context examples, if there is one, and behind the
-    last blank line before the first column. Messages of a chat are joined by
-    line feeds, as OpenCompass does for models without a chat template.
+    The item begins in the first message that names a column: behind the
+    place of the in-context examples, if there is one, and behind the last
+    blank line before the first column. Messages of a chat are joined by line
+    feeds, as OpenCompass does for models without a chat template.
 
     Args:
-        template (Any): Of OpenCompass's `PromptTemplate`.
+        template (Any): The template of an OpenCompass `PromptTemplate`.
         columns (Sequence[str]): Columns of an item.
         ice_token (Optional[str]): Marks the place of in-context examples.
 
     Raises:
-        InputError: No column is named, or one is in front of the examples,
-            or the template has another form.
+        InputError: If no column is named, if a column is in front of the
+            examples, or if the template is of an unknown form.
 
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ItemTemplate(head='Add.\n\nQ: 1+1\nA: 2\n\n', item='Q: {sum}\nA:')
@@ -59,17 +59,19 @@ def split_template(template: Any,
 
 def worked_examples(template: ItemTemplate,
                     columns: Sequence[str]) -> list[tuple[str, str]]:
-    r"""The examples in a template's head that have the form of its item.
+    r"""Find the examples in a template's head that have the form of its item.
 
     Args:
-        template (ItemTemplate): With examples behind blank lines.
+        template (ItemTemplate): Template with examples behind blank lines.
         columns (Sequence[str]): Columns of an item.
 
     Returns:
-        list[tuple[str, str]]: Prompt and answer, to be read without a gap.
+        list[tuple[str, str]]: Prompt and answer of each example. The answer
+        follows the prompt directly.
 
     Raises:
-        InputError: There is none.
+        InputError: If there is no such example, or if the template has an
+            item for each label.
 
     >>> worked_examples(
     ...     split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum']),
@@ -77,12 +79,12 @@ def worked_examples(template: ItemTemplate,
     [('Q: 1+1\nA: ', '2')]
     """
     if not isinstance(template.item, str):
-        raise InputError('prompt template', 'one that is answered in free '
-                         'text', 'one with a template for each label',
+        raise InputError('prompt template', 'a template that is answered in '
+                         'free text', 'a template for each label',
                          'Choose a generative dataset config.')
     literals = [
         re.escape(literal)
-        for literal in _names(columns).split(template.item.rstrip())
+        for literal in _column_fields(columns).split(template.item.rstrip())
     ]
     prompt = '.+?'.join(literals) + r'\s*'
     next_item = rf'\s*(?:\n\n{literals[0]}|\Z)'
@@ -97,47 +99,55 @@ def worked_examples(template: ItemTemplate,
 
 def _split(template: Any, columns: Sequence[str],
            ice_token: Optional[str]) -> tuple[str, str]:
+    """Head and item of a template, or of a label's template."""
     messages = _messages(template)
-    names = _names(columns)
-    first = next((i for i, m in enumerate(messages) if names.search(m)), None)
-    if first is None:
+    field = _column_fields(columns)
+    for n_before, message in enumerate(messages):
+        first_field = field.search(message)
+        if first_field:
+            break
+    else:
         raise InputError('prompt template',
                          f'one of the columns {list(columns)}', 'none of them',
                          'Name the columns of an item in braces.')
-    item = '\n'.join(messages[first:])
-    before = item[:names.search(item).start()]
+    item = '\n'.join(messages[n_before:])
+    before = item[:first_field.start()]
     if ice_token and ice_token in item[len(before):]:
         raise InputError('prompt template',
                          f'{ice_token!r} before all columns of the item',
                          f'it behind {item[len(before):][:40]!r}',
                          'Choose another dataset config.')
-    start = max(_behind(mark, before) for mark in ('\n\n', ice_token) if mark)
-    return '\n'.join([*messages[:first], item[:start]]), item[start:]
+    start = max(
+        _end_of_last(mark, before) for mark in ('\n\n', ice_token) if mark)
+    return '\n'.join([*messages[:n_before], item[:start]]), item[start:]
 
 
-def _behind(mark: str, text: str) -> int:
-    """Where the last `mark` of a text ends; 0 if there is none."""
+def _end_of_last(mark: str, text: str) -> int:
+    """Where the last `mark` in a text ends, or 0 if there is none."""
     return len(text) - len(text.rpartition(mark)[2])
 
 
 def _messages(template: Any) -> list[str]:
-    """What is said in a template, by whomever."""
+    """The texts of all messages in a template, whoever speaks."""
     if isinstance(template, str):
         return [template]
     if not isinstance(template, Mapping):
         raise InputError('prompt template', 'a text, rounds or labels',
                          f'a {type(template).__name__}',
                          'Choose another dataset config.')
-    messages = []
+    texts = []
     for section in ('begin', 'round', 'end'):
-        said = template.get(section, [])
-        for message in [said] if isinstance(said, (str, Mapping)) else said:
+        content = template.get(section, [])
+        messages = [content] if isinstance(content,
+                                           (str, Mapping)) else content
+        for message in messages:
             text = message if isinstance(message,
                                          str) else message.get('prompt')
             if text:
-                messages.append(text)
-    return messages
+                texts.append(text)
+    return texts
 
 
-def _names(columns: Sequence[str]) -> re.Pattern[str]:
+def _column_fields(columns: Sequence[str]) -> re.Pattern[str]:
+    """Pattern of the names of columns in braces."""
     return re.compile(r'\{(?:' + '|'.join(map(re.escape, columns)) + r')\}')

@@ -1,4 +1,4 @@
-"""Which benchmarks a validation set is made of."""
+"""Recipes: the benchmarks of a validation set, with their numbers of texts."""
 import os
 import re
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from csv_plugin.oc.validation_set.dataset_configs import benchmark_name
 
 @dataclass(frozen=True)
 class TextSource:
-    """One benchmark, and how many of its items are drawn.
+    """A benchmark, and how many of its items are drawn.
 
     Args:
         name (str): Source of the texts. The label-token loss of a benchmark
-            is that of the source with its name.
+            is computed on the source of the same name.
         dataset (str): An OpenCompass dataset config, see
             `dataset_configs.find_config`.
         count (int): Number of texts.
@@ -26,8 +26,8 @@ class TextSource:
             and not from the test split.
 
     Raises:
-        InputError: The name is empty or has a slash, or the count is no
-            positive whole number, or another field has the wrong type.
+        InputError: If the name is empty or has a slash, if the count is not
+            a whole number above 0, or if another field has the wrong type.
     """
     name: str
     dataset: str
@@ -50,11 +50,12 @@ class TextSource:
                              repr(self.count), 'Give the number of texts.')
         if type(self.chain_of_thought) is not bool:
             raise InputError(f'chain_of_thought of {where}', 'true or false',
-                             repr(self.chain_of_thought), 'Write one.')
+                             repr(self.chain_of_thought),
+                             'Write true or false.')
 
 
-#: The paper's benchmarks, of which it takes either C-Eval or CMMLU.
-KNOWN = {
+#: The paper's benchmarks by name. The paper takes either C-Eval or CMMLU.
+SOURCES = {
     source.name: source
     for source in (
         TextSource('mmlu', 'mmlu_ppl_ac766d', 100),
@@ -67,16 +68,16 @@ KNOWN = {
     )
 }
 
-#: The paper's 550 texts (section 4.1), with CMMLU, whose test split has
-#: answers.
-PAPER = tuple(s for s in KNOWN.values() if s.name != 'ceval')
+#: The 550 texts of the paper (section 4.1). CMMLU is taken rather than C-Eval
+#: because its test split has answers.
+PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
 
 
 def read_recipe(path: str | os.PathLike[str]) -> tuple[TextSource, ...]:
     """Read a recipe: a YAML list with the fields of each `TextSource`.
 
     Raises:
-        InputError: The file cannot be read, or is no such list.
+        InputError: If the file cannot be read or holds no such list.
     """
     file = os.fspath(path)
     try:
@@ -94,33 +95,33 @@ def read_recipe(path: str | os.PathLike[str]) -> tuple[TextSource, ...]:
 
 
 def _source(file: str, record: Any) -> TextSource:
-    known = [field.name for field in fields(TextSource)]
-    needed = known[:3]
-    if not isinstance(record,
-                      dict) or not (set(needed) <= set(record) <= set(known)):
+    names = [field.name for field in fields(TextSource)]
+    required, optional = names[:3], names[3:]
+    if not isinstance(
+            record, dict) or not (set(required) <= set(record) <= set(names)):
         raise InputError(file,
-                         f'sources with {needed} and perhaps {known[3:]}',
+                         f'sources with {required} and perhaps {optional}',
                          repr(record)[:200],
                          'Correct the names of the fields.')
     try:
         return TextSource(**record)
     except InputError as error:
         raise InputError(file, 'sources that can be drawn',
-                         f'another ({error})',
+                         f'this error: {error}',
                          'Correct that field.') from error
 
 
 def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
-    """Sources from the command line.
+    """The recipe that the command line asks for.
 
     Args:
-        samples (Sequence[str]): `NAME=COUNT`; the name is one of `KNOWN`, or
-            that of a dataset config, which names the source
-            (`dataset_configs.benchmark_name`).
+        samples (Sequence[str]): Texts `NAME=COUNT`. The name is a key of
+            `SOURCES`, or a dataset config, whose source is then called after
+            its benchmark (`dataset_configs.benchmark_name`).
 
     Raises:
-        InputError: There is no count, no such config, or two are of one
-            source.
+        InputError: If a count is missing, if there is no such config, or if
+            two samples have the same source.
 
     >>> recipe_of_samples(['gsm8k=7'])[0].dataset
     'gsm8k_gen_17d0dc'
@@ -131,10 +132,11 @@ def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
         if not name or not re.fullmatch('[0-9]+', count):
             raise InputError(f'--sample {sample}', 'NAME=COUNT',
                              'another form', 'Write for example gsm8k=100.')
-        known = KNOWN.get(name) or TextSource(benchmark_name(name), name, 1)
-        if known.name in recipe:
-            raise InputError(f'--sample {sample}', 'another source each time',
-                             f'{known.name!r} twice',
+        source = SOURCES.get(name) or TextSource(benchmark_name(name), name, 1)
+        if source.name in recipe:
+            raise InputError(f'--sample {sample}',
+                             'a different source in every --sample',
+                             f'{source.name!r} twice',
                              'Give each a name in a file for --recipe.')
-        recipe[known.name] = replace(known, count=int(count))
+        recipe[source.name] = replace(source, count=int(count))
     return tuple(recipe.values())

@@ -1,4 +1,4 @@
-"""Drawing items of a benchmark, evenly over its sub-tasks."""
+"""Draws items of a benchmark, evenly over its sub-tasks."""
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,8 +13,9 @@ from csv_plugin.oc.validation_set.text_recipes import TextSource
 
 _T = TypeVar('_T')
 
-SHOWN = 'prompts show it as an example'
-TWICE = 'an earlier text is the same'
+#: Reasons for which an item that was drawn is not used.
+SHOWN_AS_EXAMPLE = 'prompts show it as an example'
+REPEATED = 'an earlier text is the same'
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class Sample:
     """Texts of one source.
 
     Args:
-        texts (tuple[Text, ...]): By sub-task and place.
-        passed_over (dict[str, list[str]]): Ids of items that were drawn and
-            not used, by reason.
+        texts (tuple[Text, ...]): In the order of sub-task and place.
+        passed_over (dict[str, list[str]]): Ids of the items that were drawn
+            and not used, by reason.
     """
     texts: tuple[Text, ...]
     passed_over: dict[str, list[str]]
@@ -35,35 +36,36 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
     """Draw the texts of a source.
 
     Sub-tasks take turns, in an order drawn anew each round, so their counts
-    differ by one at most unless a sub-task has no more items. The order of
-    things drawn is that of SHA-256 digests of the seed and their names: the
-    same on every machine, and not disturbed by other sources.
+    differ by one at most unless a sub-task has no more items. Everything is
+    drawn in the order of SHA-256 digests of the seed and the names: the order
+    is the same on every machine, and other sources do not change it.
 
     Args:
-        source (TextSource): How many, and what to call them.
-        subtasks (Sequence[Subtask]): Of the source.
+        source (TextSource): Name of the source and number of texts.
+        subtasks (Sequence[Subtask]): Sub-tasks of the source.
         seed (int): Another seed draws other items.
-        seen (set[str]): Texts drawn before, `squeeze`d; grows.
+        seen (set[str]): All texts drawn before, `squeeze`d. The texts drawn
+            now are added to it.
 
     Returns:
         Sample: `source.count` texts with ids 'source/sub-task/place'.
 
     Raises:
-        InputError: There are not so many usable items.
+        InputError: If there are too few usable items.
     """
     passed_over: dict[str, list[str]] = defaultdict(list)
-    drawn = {
+    supplies = {
         subtask.name: _usable(source, subtask, seed, seen, passed_over)
         for subtask in subtasks
     }
-    texts: dict[str, list[Text]] = {name: [] for name in drawn}
+    texts: dict[str, list[Text]] = {name: [] for name in supplies}
     n_texts, n_round = 0, 0
-    while drawn and n_texts < source.count:
+    while supplies and n_texts < source.count:
         n_round += 1
-        for name in _drawn_order(drawn, seed, source.name, n_round):
-            text = next(drawn[name], None)
+        for name in _drawn_order(supplies, seed, source.name, n_round):
+            text = next(supplies[name], None)
             if text is None:
-                del drawn[name]
+                del supplies[name]
                 continue
             texts[name].append(text)
             n_texts += 1
@@ -82,29 +84,29 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             f'{n_texts}' + (f' ({", ".join(reasons)})' if reasons else ''),
             'Ask for fewer.' if n_texts else 'Choose another dataset config.')
     ordered = [
-        text for of_subtask in texts.values()
-        for text in sorted(of_subtask, key=_place)
+        text for subtask_texts in texts.values()
+        for text in sorted(subtask_texts, key=_place)
     ]
     return Sample(tuple(ordered), dict(passed_over))
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
             passed_over: dict[str, list[str]]) -> Iterator[Text]:
-    """Items of a sub-task in their drawn order, those that make a text."""
+    """Texts of a sub-task in the drawn order, without those to pass over."""
     for place in _drawn_order(subtask.items, seed, source.name, subtask.name):
         text_id = f'{source.name}/{subtask.name}/{place}'
         try:
             text = subtask.render(place)
-        except Exception as error:  # whatever templates raise
+        except Exception as error:  # templates raise errors of any type
             passed_over[f'{type(error).__name__}: {error}'].append(text_id)
             continue
-        asked, whole = squeeze(question(text)), squeeze(text.text)
-        if asked in subtask.examples:
-            passed_over[SHOWN].append(text_id)
-        elif whole in seen:
-            passed_over[TWICE].append(text_id)
+        squeezed = squeeze(text.text)
+        if squeeze(question(text)) in subtask.examples:
+            passed_over[SHOWN_AS_EXAMPLE].append(text_id)
+        elif squeezed in seen:
+            passed_over[REPEATED].append(text_id)
         else:
-            seen.add(whole)
+            seen.add(squeezed)
             yield replace(text, text_id=text_id, source=source.name)
 
 
@@ -112,11 +114,11 @@ def _place(text: Text) -> int:
     return int(text.text_id.rpartition('/')[2])
 
 
-def _drawn_order(things: Iterable[_T], *names: object) -> list[_T]:
-    """Sorted by a digest of their names."""
+def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
+    """Candidates in the order of digests of the names and of each of them."""
 
-    def digest(thing: _T) -> bytes:
-        key = '\0'.join(map(str, (*names, thing)))
+    def digest(candidate: _T) -> bytes:
+        key = '\0'.join(map(str, (*names, candidate)))
         return hashlib.sha256(key.encode('utf-8')).digest()
 
-    return sorted(things, key=digest)
+    return sorted(candidates, key=digest)

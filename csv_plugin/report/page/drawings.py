@@ -1,22 +1,19 @@
-"""Pictures of a run."""
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+"""Pictures of a run as SVG, each with a heading and a caption."""
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Optional
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.study import Study
-from csv_plugin.report.outliers import outliers
-from csv_plugin.report.page.summaries import Summary
-from csv_plugin.report.page.tables import real_table
-from csv_plugin.report.pictures import (capability_picture, capability_points,
-                                        coverage_by_level, coverage_picture,
+from csv_plugin.core.capability_points import CapabilityPoints
+from csv_plugin.core.coverage import Coverage
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.report.pictures import (capability_picture, coverage_picture,
                                         methods_picture, outliers_picture,
                                         save)
-from csv_plugin.report.run_predictions import RunPredictions
 
 _CAPABILITY = (
     'Accuracy against capability score',
@@ -53,53 +50,30 @@ class Picture:
     svg: str
 
 
-def run_pictures(summary: Summary, found: RunPredictions,
-                 families: Mapping[str, str]) -> list[Picture]:
-    """What one predictor says about the models of a run, drawn.
+def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
+                 coverage: Optional[Coverage],
+                 outliers: Sequence[Outlier]) -> list[Picture]:
+    """Draw the predictions of one predictor for the models of a run.
 
     Args:
-        summary (Summary): Scores of the run.
-        found (RunPredictions): The predictions of these models.
-        families (Mapping[str, str]): Family by model; a model without one
-            is a family of its own.
-
-    Returns:
-        list[Picture]: None if no model has both losses and a score.
+        points (Sequence[CapabilityPoints]): Models with losses and real
+            accuracies, by benchmark.
+        predictions (Predictions): Of this predictor alone, beside the real
+            accuracies.
+        coverage (Optional[Coverage]): Of its intervals; None if no model
+            was held out, so that only the points can be drawn.
+        outliers (Sequence[Outlier]): Accuracies that it does not explain,
+            the farthest first.
     """
-    predictor = found.predictor
-    assert isinstance(predictor, Predictor)
-    names = {folder: model for model, folder in summary.folders.items()}
-    table = real_table(summary).select_benchmarks(found.benchmarks)
-    # Models are fitted on under the names of their folders.
-    real = replace(
-        table, models=tuple(summary.folders[model] for model in table.models))
-    columns = [
-        found.features[model]
-        for model, scores in zip(real.models, real.values)
-        if np.isfinite(scores).any()
-    ]
-    known = [one for one in columns if not isinstance(one, str)]
-    if not known:
-        return []
-    features = replace(
-        known[0],
-        models=tuple(model for one in known for model in one.models),
-        values=np.concatenate([one.values for one in known]))
-    points = capability_points(predictor, features, real, {
-        **names,
-        **families
-    })
     pictures = [Picture(*_CAPABILITY, _svg(capability_picture(points)))]
-    if any((one.drawn & ~one.fitted).any() for one in points):
-        table = predictor.predict(features,
-                                  predictor.fingerprint).on(real.benchmarks)
-        study = Study(predictor, {found.label: table},
-                      real.select(features.models))
-        pictures.append(Picture(*_METHODS, _svg(methods_picture(study))))
-        coverage = coverage_by_level(predictor, features, real)
-        pictures.append(Picture(*_COVERAGE, _svg(coverage_picture(coverage))))
-        if far := outliers(table, real)[:_MOST_OUTLIERS]:
-            pictures.append(Picture(*_OUTLIERS, _svg(outliers_picture(far))))
+    if coverage is not None:
+        pictures += [
+            Picture(*_METHODS, _svg(methods_picture(predictions))),
+            Picture(*_COVERAGE, _svg(coverage_picture(coverage)))
+        ]
+        if outliers:
+            drawing = outliers_picture(outliers[:_MOST_OUTLIERS])
+            pictures.append(Picture(*_OUTLIERS, _svg(drawing)))
     return pictures
 
 

@@ -1,22 +1,25 @@
 """The page as HTML: one file that loads nothing from elsewhere."""
 import base64
 import hashlib
-import os
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Optional, Union
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from csv_plugin.io.files import atomic_path
-from csv_plugin.report.outliers import Outlier
-from csv_plugin.report.page.characters import visible
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.io.files import FilePath, atomic_path
+from csv_plugin.report.escaping import visible
+from csv_plugin.report.leaderboards import Leaderboard, percent
 from csv_plugin.report.page.drawings import Picture
-from csv_plugin.report.page.sections import N_LEVELS, HeatMaps, fitted_on
-from csv_plugin.report.page.summaries import Summary
-from csv_plugin.report.run_predictions import RunPredictions
+from csv_plugin.report.page.sections import (N_LEVELS, HeatSection,
+                                             PredictorFile, comparison,
+                                             fitted_on)
 
 #: Benchmarks side by side in one table.
 _ABREAST = 5
@@ -24,26 +27,29 @@ _ABREAST = 5
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What the page shows.
+    """The contents of the page.
 
     Args:
         title (str): Its heading, such as the name of the run.
-        summary (Summary): Real and predicted scores.
-        outliers (Sequence[Outlier]): What the main predictor does not
-            explain, the farthest first.
-        predictors (Sequence[RunPredictions]): Where the predictions come
-            from; none if only the summary is known.
-        heat_maps (Union[list[HeatMaps], str]): By benchmark, or why none.
-        families (Mapping[str, str]): Family by model, of those known.
+        board (Leaderboard): Real and predicted accuracies.
+        outliers (Sequence[Outlier]): Accuracies that the main predictor
+            does not explain, the farthest first.
+        predictors (Sequence[PredictorFile]): The sources of the
+            predictions; empty if only the leaderboard is known.
+        heat_maps (Union[list[HeatSection], Missing]): By benchmark.
+        families (Mapping[str, str]): Family by model; models may be absent.
         pictures (Sequence[Picture]): Drawings, in order.
     """
     title: str
-    summary: Summary
+    board: Leaderboard
     outliers: Sequence[Outlier]
-    predictors: Sequence[RunPredictions]
-    heat_maps: Union[list[HeatMaps], str]
+    predictors: Sequence[PredictorFile]
+    heat_maps: Union[list[HeatSection], Missing]
     families: Mapping[str, str]
     pictures: Sequence[Picture] = ()
+
+    def __repr__(self) -> str:
+        return f'Page({self.title!r}, {self.board})'
 
 
 def render(page: Page) -> str:
@@ -60,13 +66,26 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True)
     environment.filters.update(
-        points=points, signed=partial(points, sign='+'), data_uri=_data_uri)
+        percent=percent,
+        points=points,
+        signed=partial(points, sign='+'),
+        data_uri=_data_uri)
+    environment.tests['missing'] = lambda value: isinstance(value, Missing)
     style, script = (
         _source(environment, f'page.{kind}') for kind in ('css', 'js'))
+    predictions = page.board.predictions
     return environment.get_template('page.jinja').render(
         page=page,
-        summary=page.summary,
-        blocks=_blocks(page.summary.benchmarks),
+        predictions=predictions,
+        rows={
+            (row['predictor'], row['model'], row['benchmark']): row
+            for row in page.board.rows()
+        },
+        outside=_outside(predictions),
+        comparisons=[
+            comparison(predictions, label) for label in predictions.methods
+        ],
+        blocks=_blocks(predictions.benchmarks),
         style=style,
         style_hash=_hash(style),
         script=script,
@@ -75,7 +94,7 @@ def render(page: Page) -> str:
         fitted_on=fitted_on)
 
 
-def write_page(path: str | os.PathLike[str], page: Page) -> None:
+def write_page(path: FilePath, page: Page) -> None:
     """Write the page; the file appears whole or not at all.
 
     Raises:
@@ -86,26 +105,39 @@ def write_page(path: str | os.PathLike[str], page: Page) -> None:
 
 
 def points(number: Optional[float], sign: str = '-') -> str:
-    """A number with one digit and a true minus sign; '–' for None.
+    """A number with one digit and a true minus sign; '–' for None and NaN.
 
     >>> points(-3.25), points(3.25, sign='+'), points(-0.04), points(None)
     ('−3.2', '+3.2', '0.0', '–')
     """
-    if number is None:
+    if number is None or math.isnan(number):
         return '–'
     # Adding 0 turns -0.0 into 0.0.
     return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
 
 
+def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
+    """Held-out cells whose interval does not hold the real accuracy.
+
+    Returns:
+        set: Predictor, model and benchmark.
+    """
+    models, benchmarks = predictions.models, predictions.benchmarks
+    return {(label, models[m], benchmarks[b])
+            for label in predictions.methods
+            for m, b in np.argwhere(
+                predictions.held_out(label) & ~predictions.covered(label))}
+
+
 def _shown(value: Any) -> Any:
-    """Texts without characters that a page cannot hold or that hide."""
+    """A value of a template, all of whose characters can be seen."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
 
 
 def _source(environment: Environment, name: str) -> Markup:
-    """A file of our own, put into the page as it is."""
+    """The style or the script, which goes into the page unescaped."""
     assert environment.loader is not None
     return Markup(environment.loader.get_source(environment, name)[0])
 

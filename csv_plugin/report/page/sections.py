@@ -1,9 +1,12 @@
-"""The parts of the page that need more than the scores."""
+"""Parts of the page: differences, heat maps, and models fitted on."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional, Union
 
+import numpy as np
+
+from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.report.heat_maps import HeatMap, full_weight, strongest_maps
@@ -14,15 +17,34 @@ N_TEXTS = 3
 N_LEVELS = 8
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """How far one predictor is from the real accuracies of held-out models.
+
+    Args:
+        label (str): Of the predictor.
+        overall (float): Mean absolute difference over all benchmarks, every
+            cell counting once, a fraction; NaN if no model was held out.
+        by_benchmark (Mapping[str, float]): Likewise of each benchmark.
+        n_inside (int): Intervals that hold the real accuracy.
+        n_cells (int): Intervals of held-out models.
+    """
+    label: str
+    overall: float
+    by_benchmark: Mapping[str, float]
+    n_inside: int
+    n_cells: int
+
+
 @dataclass(frozen=True, eq=False)
-class HeatMaps:
-    """Some texts with the salience weights of one benchmark.
+class HeatSection:
+    """Texts with the salience weights of one benchmark.
 
     Args:
         benchmark (str): Its name.
         full (float): Size of the weights that are shown in full colour.
         rising (bool): Whether the predicted accuracy rises with the
-            weighted loss, unlike what is usual.
+            weighted loss; usually it falls.
         maps (list[HeatMap]): The texts whose weights vary most.
     """
     benchmark: str
@@ -38,14 +60,28 @@ class HeatMaps:
         return f'{"p" if weight > 0 else "n"}{level}'
 
 
+@dataclass(frozen=True, eq=False)
+class PredictorFile:
+    """A predictor and where it comes from.
+
+    Args:
+        label (str): What to call it.
+        path (str): Its file.
+        predictor (Predictor): What the file holds.
+    """
+    label: str
+    path: str
+    predictor: Predictor
+
+
 @dataclass(frozen=True)
-class Fitted:
+class FittedModels:
     """Benchmarks that were fitted on the same models.
 
     Args:
         benchmarks (tuple[str, ...]): Their names.
-        families (Mapping[str, list[str]]): Models by family; by '' if no
-            families are known.
+        families (Mapping[str, list[str]]): Models by family; '' is that of
+            models without a known family.
     """
     benchmarks: tuple[str, ...]
     families: Mapping[str, list[str]]
@@ -56,50 +92,72 @@ class Fitted:
         return sum(map(len, self.families.values()))
 
 
-def heat_sections(predictor: Optional[Predictor],
-                  texts: Optional[TextSet]) -> Union[list[HeatMaps], str]:
-    """Heat maps of every benchmark, or one line that says why none.
+def comparison(predictions: Predictions, label: str) -> Comparison:
+    """Differences of one predictor.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+        label (str): One of the methods.
+    """
+    held_out = predictions.held_out(label)
+    sizes = np.abs(predictions.difference(label))[held_out]
+    by_benchmark = predictions.mean_difference(label).tolist()
+    return Comparison(label,
+                      float(sizes.mean()) if len(sizes) else math.nan,
+                      dict(zip(predictions.benchmarks, by_benchmark)),
+                      int(predictions.covered(label).sum()), len(sizes))
+
+
+def heat_sections(
+        predictor: Optional[Predictor],
+        texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
+    """Heat maps of every benchmark, or why there are none.
+
+    Args:
+        predictor (Optional[Predictor]): Its weights are shown.
+        texts (Optional[TextSet]): Those of its training.
 
     Raises:
-        InputError: If the texts are not those of the predictor.
+        InputError: The texts are not those of the predictor.
     """
     if predictor is None:
-        return 'Name the predictor with --predictor to see its weights.'
+        return Missing(
+            'Name the predictor with --predictor to see its weights.')
     if predictor.targets is None:
-        return ('The predictor was made from tables, so there are no tokens '
-                'to show.')
+        return Missing('The predictor was made from tables, so there are no '
+                       'tokens to show.')
     if texts is None:
-        return ('A predictor holds no texts: give the validation set with '
-                '--texts to see its weights.')
+        return Missing('A predictor holds no texts: give the validation set '
+                       'with --texts to see its weights.')
     return [
-        HeatMaps(known.benchmark,
-                 full_weight(predictor.token_weights(known.benchmark)),
-                 bool(known.model.alpha > 0),
-                 strongest_maps(predictor, known.benchmark, texts, N_TEXTS))
-        for known in predictor.benchmarks
+        HeatSection(part.benchmark,
+                    full_weight(predictor.token_weights(part.benchmark)),
+                    bool(part.model.curve.alpha > 0),
+                    strongest_maps(predictor, part.benchmark, texts, N_TEXTS))
+        for part in predictor.benchmarks
     ]
 
 
-def fitted_on(predictor: Predictor, families: Mapping[str,
-                                                      str]) -> list[Fitted]:
-    """Training models, benchmarks of the same ones together.
+def fitted_on(predictor: Predictor,
+              families: Mapping[str, str]) -> list[FittedModels]:
+    """Training models, with the benchmarks that share them together.
 
     Args:
-        predictor (Predictor): Whose.
-        families (Mapping[str, str]): Family by model; it may lack some.
+        predictor (Predictor): The predictor that was fitted.
+        families (Mapping[str, str]): Family by model; models may be absent.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
-    for known in predictor.benchmarks:
-        alike.setdefault(known.fit_models, []).append(known.benchmark)
+    for part in predictor.benchmarks:
+        alike.setdefault(part.fit_models, []).append(part.benchmark)
     return [
-        Fitted(tuple(benchmarks), _by_family(models, families))
+        FittedModels(tuple(benchmarks), _by_family(models, families))
         for models, benchmarks in alike.items()
     ]
 
 
 def _by_family(models: Sequence[str],
                families: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_family: dict[str, list[str]] = {}
     for model in models:
-        found.setdefault(families.get(model, ''), []).append(model)
-    return found
+        by_family.setdefault(families.get(model, ''), []).append(model)
+    return by_family

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,13 +25,13 @@ _APART = 0.025
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is expected at a token budget.
+    """The accuracy that is expected at a token budget.
 
     Args:
         tokens (float): The budget.
         value (float): Accuracy, a fraction.
-        low (float): Lower end of the interval.
-        high (float): Upper end.
+        low (float): Lower end of the interval, a fraction.
+        high (float): Upper end, a fraction.
     """
     tokens: float
     value: float
@@ -52,7 +53,7 @@ class Trajectory:
         forecast (Optional[Forecast]): At a later point of the run.
 
     Raises:
-        InputError: On shapes that differ, or tokens that do not rise.
+        InputError: The shapes differ, or the tokens do not rise.
     """
     run: str
     tokens: NDArray
@@ -65,10 +66,10 @@ class Trajectory:
     def __post_init__(self) -> None:
         shape = (len(self.tokens), )
         for name in ('predicted', 'low', 'high', 'observed'):
-            found = getattr(self, name).shape
-            if found != shape:
+            actual = getattr(self, name).shape
+            if actual != shape:
                 raise InputError(f'Trajectory.{name} of {self.run!r}',
-                                 f'shape {shape}', str(found),
+                                 f'shape {shape}', str(actual),
                                  'Give one value per checkpoint.')
         if not len(self.tokens) or not (np.diff(self.tokens) > 0).all():
             raise InputError(f'Trajectory.tokens of {self.run!r}',
@@ -87,7 +88,7 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
 
     Args:
         by_benchmark (Mapping): Runs by benchmark.
-        measure (str): What trainings are measured by, 'tokens' or 'steps'.
+        measure (str): Unit of the trainings, 'tokens' or 'steps'.
 
     Raises:
         InputError: If there is no benchmark or no run.
@@ -122,7 +123,7 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
 
 
 def short_count(number: float) -> str:
-    """A count as people say it.
+    """A count with the letter of its magnitude.
 
     >>> [short_count(n) for n in (0, 500, 1.5e6, 2e10, 1e12)]
     ['0', '500', '1.5M', '20B', '1T']
@@ -165,8 +166,9 @@ def _draw_forecast(axes: Axes, run: Trajectory, ahead: Forecast, own: Look,
         capsize=3, zorder=3)  # yapf: disable
 
 
-def _handles(look: Mapping[str, Look], runs: Sequence[Trajectory]) -> list:
-    handles = [
+def _handles(look: Mapping[str, Look],
+             runs: Sequence[Trajectory]) -> list[Artist]:
+    handles: list[Artist] = [
         Line2D([], [],
                color=look[name].colour,
                ls=look[name].line,

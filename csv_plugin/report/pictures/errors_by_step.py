@@ -1,82 +1,34 @@
-"""How a training goes on: points at several steps, errors by step."""
+"""The course of a training: points at several steps, errors by step."""
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
+from csv_plugin.core.capability_points import CapabilityPoints
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.training_curve import TrainingCurve
 from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.accuracy_by_score import (CapabilityPoints,
-                                                          draw_points,
+from csv_plugin.report.pictures.accuracy_by_score import (draw_points,
                                                           family_looks,
                                                           label_axes,
                                                           legend_handles)
 from csv_plugin.report.pictures.style import look, picture
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingCurve:
-    """Mean squared errors in the course of a training.
-
-    Args:
-        benchmarks (tuple[str, ...]): B names.
-        x (NDArray): Steps, or the penalties of a regularisation path,
-            `(n,)`.
-        x_label (str): What they are.
-        train (NDArray): Errors on the models fitted on, `(n, B)`; NaN where
-            a benchmark has stopped.
-        validation (NDArray): Errors on held-out models, likewise.
-        best (NDArray): Index into `x` of what is kept, int, `(B,)`.
-        path (bool): Whether `x` are penalties: drawn on a logarithmic axis
-            from strong to weak.
-
-    Raises:
-        InputError: On shapes that differ, an index out of range, or
-            penalties that are not positive and finite.
-    """
-    benchmarks: tuple[str, ...]
-    x: NDArray
-    x_label: str
-    train: NDArray
-    validation: NDArray
-    best: NDArray[np.int64]
-    path: bool = False
-
-    def __post_init__(self) -> None:
-        n, b = len(self.x), len(self.benchmarks)
-        for name, shape in (('train', (n, b)), ('validation', (n, b)),
-                            ('best', (b, ))):
-            found = getattr(self, name).shape
-            if found != shape:
-                raise InputError(
-                    f'TrainingCurve.{name}', f'shape {shape}', str(found),
-                    'Give one row per step and one '
-                    'column per benchmark.')
-        if not b or not ((0 <= self.best) & (self.best < n)).all():
-            raise InputError('TrainingCurve.best',
-                             f'one of {n} steps for every benchmark',
-                             str(self.best), 'Give indices of x.')
-        if self.path and not (np.isfinite(self.x) & (self.x > 0)).all():
-            raise InputError('TrainingCurve.x', 'positive, finite penalties',
-                             str(self.x), 'Leave out the uniform weighting.')
-
-
 @picture
 def training_curve_picture(curve: TrainingCurve) -> Figure:
-    """Errors by step, one panel per benchmark, the best step marked.
+    """Errors by step, one panel per benchmark, with a star at the step kept.
 
-    Raises:
-        InputError: As in `TrainingCurve`.
+    The dashed line is of the models fitted on, the full one of held-out
+    models.
     """
     figure, (row, ) = panels.panels(len(curve.benchmarks))
     train, validation, best = look(0), look(1), look(6)
     for b, (axes, benchmark) in enumerate(zip(row, curve.benchmarks)):
-        for errors, own, ls in ((curve.train, train, '--'), (curve.validation,
-                                                             validation, '-')):
-            axes.plot(curve.x, errors[:, b], color=own.colour, ls=ls)
+        axes.plot(curve.x, curve.train[:, b], color=train.colour, ls='--')
+        axes.plot(
+            curve.x, curve.validation[:, b], color=validation.colour, ls='-')
         kept = curve.best[b]
         axes.plot(curve.x[kept], curve.validation[kept, b], color=best.colour,
                   marker='*', markersize=9, ls='', zorder=4)  # yapf: disable
@@ -85,9 +37,6 @@ def training_curve_picture(curve: TrainingCurve) -> Figure:
         positive = errors[errors > 0]
         if len(positive):
             panels.log_axis(axes.yaxis, positive.min(), positive.max())
-        if curve.path:
-            panels.log_axis(axes.xaxis, curve.x.min(), curve.x.max())
-            axes.invert_xaxis()
         axes.set_title(panels.wrapped(benchmark))
     figure.supxlabel(curve.x_label)
     figure.supylabel('mean squared error')
@@ -121,14 +70,14 @@ def convergence_picture(
     if not benchmarks:
         raise InputError('convergence_picture', 'points of a step or more',
                          'none', 'Give steps with benchmarks.')
-    everything = [one for _, points in steps for one in points]
+    everything = [part for _, points in steps for part in points]
     look_of = family_looks(everything)
     figure, rows = panels.panels(len(benchmarks), len(steps))
     for i, (row, (name, points)) in enumerate(zip(rows, steps)):
-        for b, (axes, one) in enumerate(zip(row, points)):
-            draw_points(axes, one, look_of)
+        for b, (axes, part) in enumerate(zip(row, points)):
+            draw_points(axes, part, look_of)
             if i == 0:
-                axes.set_title(panels.wrapped(one.benchmark))
+                axes.set_title(panels.wrapped(part.benchmark))
             if panels.is_leftmost(b, len(points)):
                 axes.set_ylabel(panels.wrapped(name), fontweight='bold')
     label_axes(figure, everything[0].unit)

@@ -23,9 +23,10 @@ class TextsStudyRow:
         n_texts (int): Texts drawn.
         n_sources (int): Sources they were drawn from.
         draw (int): Seed of the draw.
-        method (str): What predicts.
-        models (str): Which test models.
-        mse (float): Mean squared error, geometric mean over benchmarks.
+        method (str): Name of the method that predicts.
+        models (str): Name of the group of test models.
+        mse (float): Geometric mean over benchmarks of the mean squared
+            error.
     """
     series: str
     n_texts: int
@@ -40,7 +41,7 @@ class TextsStudyRow:
 def texts_picture(rows: Sequence[TextsStudyRow]) -> Figure:
     """Errors by number of texts (left) and of sources (right).
 
-    One row of panels per kind of test models. Lines are geometric means
+    One row of panels per group of test models. Lines are geometric means
     over draws, bars go from the smallest error to the largest.
 
     Raises:

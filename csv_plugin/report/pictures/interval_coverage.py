@@ -1,7 +1,4 @@
-"""Do the intervals hold as many real accuracies as they promise?"""
-from collections.abc import Sequence
-from dataclasses import dataclass
-
+"""Share of intervals that hold the real accuracy, by their level."""
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,84 +7,19 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.coverage import Coverage
 from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.predicted_by_real import held_out
 from csv_plugin.report.pictures.style import GREY, look, picture
 
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-#: Where the coverage of correct intervals lies in this share of samples.
+#: Share of samples in which the coverage of correct intervals is in the band.
 BAND = 0.95
-
-
-@dataclass(frozen=True, eq=False)
-class Coverage:
-    """Observed coverage at n levels, models that were not fitted on.
-
-    Args:
-        benchmarks (tuple[str, ...]): B names.
-        levels (NDArray): Levels of the intervals, `(n,)`.
-        covered (NDArray): Share of intervals that hold the observed
-            accuracy, `(n, B)`; NaN where no model was held out.
-        pooled (NDArray): The same over the cells of all benchmarks, `(n,)`.
-        n_models (NDArray): Models held out, int, `(B,)`.
-    """
-    benchmarks: tuple[str, ...]
-    levels: NDArray
-    covered: NDArray
-    pooled: NDArray
-    n_models: NDArray[np.int64]
-
-
-def coverage_by_level(predictor: Predictor,
-                      features: FeatureTable,
-                      observed: AccuracyTable,
-                      levels: Sequence[float] = LEVELS) -> Coverage:
-    """Count how many intervals of held-out models hold the real accuracy.
-
-    Args:
-        predictor (Predictor): Makes the intervals.
-        features (FeatureTable): Columns of M models, as of
-            `predictor.features` or of the training.
-        observed (AccuracyTable): Of these models, in any order.
-        levels (Sequence[float]): In (0, 1).
-
-    Raises:
-        InputError: As in `Predictor.predict`, if a model lacks accuracies,
-            or if no model was held out.
-    """
-    real = observed.select(features.models)
-    inside = []
-    for level in levels:
-        table = predictor.predict(features, predictor.fingerprint,
-                                  level).on(real.benchmarks)
-        mask = held_out(table, real)
-        within = (table.low <= real.values) & (real.values <= table.high)
-        inside.append(np.where(mask, within, np.nan))
-    if not mask.any():
-        raise InputError('coverage_by_level',
-                         'a model with a score that was not fitted on',
-                         f'none of {len(real.models)}',
-                         'Give features of models of another split.')
-    return Coverage(
-        real.benchmarks, np.array(levels),
-        np.array([[_share(column) for column in cells.T] for cells in inside]),
-        np.array([_share(cells) for cells in inside]), mask.sum(axis=0))
-
-
-def _share(cells: NDArray) -> float:
-    known = cells[~np.isnan(cells)]
-    return float(known.mean()) if len(known) else float('nan')
 
 
 @picture
 def coverage_picture(coverage: Coverage) -> Figure:
     """Observed coverage against the level; first pooled, then by benchmark.
 
-    The band is what chance alone does to correct intervals (binomial). In
+    The band shows where chance alone leaves correct intervals (binomial). In
     the pooled panel it is that of one benchmark's number of models, as the
     errors of one model on several benchmarks go together.
     """
@@ -127,6 +59,6 @@ def _draw(axes: Axes, levels: NDArray, share: NDArray, n: int) -> None:
 
 
 def _band(levels: NDArray, n: int) -> NDArray:
-    """Ends of the share of n intervals at each level, `(2, levels)`."""
+    """Ends of the band of n intervals at each level, `(2, levels)`."""
     ends = np.array([[0.5 - BAND / 2], [0.5 + BAND / 2]])
     return binom.ppf(ends, n, levels) / n

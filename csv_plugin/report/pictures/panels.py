@@ -1,10 +1,12 @@
-"""Panels in rows, and what all of them share."""
+"""Panels in rows, with the legend, limits and ticks that they share."""
 import re
 from collections.abc import Sequence
+from typing import Union
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import (FuncFormatter, LogLocator, MaxNLocator,
@@ -15,7 +17,7 @@ from csv_plugin.report.pictures.style import plain
 
 #: Inches of one panel with its labels.
 PANEL = 2.2, 2.05
-#: Inches left and below for what all panels share.
+#: Inches left and below for the labels that all panels share.
 MARGIN = 0.5, 0.4
 #: Inches, so that the labels of the axes have room beside one panel.
 LEAST_WIDTH = 5.0
@@ -36,9 +38,10 @@ def n_columns(n_panels: int) -> int:
     return min(range(_WIDEST, _NARROWEST - 1, -1), key=lambda n: -n_panels % n)
 
 
-def panels(n_panels: int,
-           n_rows: int = 1,
-           size: tuple[float, float] = PANEL) -> tuple[Figure, list]:
+def panels(
+        n_panels: int,
+        n_rows: int = 1,
+        size: tuple[float, float] = PANEL) -> tuple[Figure, list[list[Axes]]]:
     """A figure with panels in a grid that wraps.
 
     Args:
@@ -49,7 +52,8 @@ def panels(n_panels: int,
         size (tuple[float, float]): Width and height of a panel, inches.
 
     Returns:
-        tuple[Figure, list]: The figure, and `n_rows` lists of B axes.
+        tuple[Figure, list[list[Axes]]]: The figure, and `n_rows` lists of B
+        axes.
     """
     columns = n_columns(n_panels)
     blocks = -(-n_panels // columns)
@@ -94,14 +98,13 @@ def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
 
     The figure grows, so that the panels keep their size.
     """
-    renderer = figure.canvas.get_renderer()
     n_rows = 1
     while True:
         # As even as rows can be.
         columns = -(-len(handles) // n_rows)
         legend = figure.legend(
             handles=handles, ncols=columns, loc='outside upper center')
-        box = legend.get_window_extent(renderer)
+        box = legend.get_window_extent()
         if box.width <= 0.96 * figure.bbox.width or columns == 1:
             break
         legend.remove()
@@ -115,24 +118,24 @@ def pad(*values: NDArray) -> tuple[float, float]:
     >>> pad(np.array([0.0, np.nan, 1.0]))
     (-0.06, 1.06)
     """
-    known = np.concatenate([np.ravel(v) for v in values])
-    known = known[np.isfinite(known)]
-    if not len(known):
+    numbers = np.concatenate([np.ravel(v) for v in values])
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
         return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
+    low, high = float(numbers.min()), float(numbers.max())
     room = 0.06 * (high - low) or 0.05 * abs(low) or 0.05
     return low - room, high + room
 
 
 def few_ticks(axes: Axes) -> None:
-    """At most five round numbers on each linear axis, none of which touch."""
+    """Set at most five round numbers on each linear axis, far apart."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 
-def log_axis(axis, low: float, high: float) -> None:
-    """Plain numbers on a logarithmic axis that shows low to high."""
+def log_axis(axis: Union[XAxis, YAxis], low: float, high: float) -> None:
+    """Make an axis logarithmic, with plain numbers between low and high."""
     axis.axes.set(**{f'{axis.axis_name}scale': 'log'})
     decades = np.log10(high / low)
     digits = next(first for most, first in _DIGITS if decades < most)

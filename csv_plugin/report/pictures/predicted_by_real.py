@@ -6,10 +6,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import PredictionTable
-from csv_plugin.core.study import Study
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.report.pictures import panels
 from csv_plugin.report.pictures.style import GREY, Look, look, picture
 
@@ -21,81 +19,77 @@ METHOD_NAMES = {
 }
 
 
-def held_out(table: PredictionTable,
-             observed: AccuracyTable) -> NDArray[np.bool_]:
-    """Cells with a score that was not fitted on and a prediction, `(M, B)`."""
-    return (~table.in_sample & np.isfinite(observed.values)
-            & np.isfinite(table.values))
-
-
 @picture
-def methods_picture(study: Study) -> Figure:
-    """Predictions of models that were not fitted on, beside the real scores.
+def methods_picture(predictions: Predictions) -> Figure:
+    """Predictions of models that were not fitted on, by their real accuracy.
 
-    One row per method of the study, one column per benchmark, with the
-    intervals as bars and the mean squared error above each panel. Panels of
-    one benchmark share their limits, which hold all points; bars may go on
-    beyond.
+    One row per method, one column per benchmark, with the intervals as bars
+    and the mean squared error above each panel. Panels of one benchmark
+    share their limits, which hold all points; bars may extend beyond.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
 
     Raises:
         InputError: If no model was held out.
     """
-    tables, real = study.predictions, study.observed
-    masks = {name: held_out(table, real) for name, table in tables.items()}
-    if not any(mask.any() for mask in masks.values()):
+    names, methods = predictions.benchmarks, predictions.methods
+    held_out = np.stack([predictions.held_out(name) for name in methods], 2)
+    if not held_out.any():
         raise InputError('methods_picture',
-                         'a model with a score that was not fitted on',
-                         f'none of {len(real.models)}',
+                         'a model with an accuracy that was not fitted on',
+                         f'none of {len(predictions.models)}',
                          'Predict models of another split.')
-    names = real.benchmarks
-    figure, rows = panels.panels(len(names), len(tables), (2.2, 2.3))
+    figure, rows = panels.panels(len(names), len(methods), (2.2, 2.3))
     for b, benchmark in enumerate(names):
-        limits = panels.pad(*(
-            np.concatenate([real.values[mask[:, b], b],
-                            tables[name].values[mask[:, b], b]])
-            for name, mask in masks.items()))  # yapf: disable
-        for i, (name, table) in enumerate(tables.items()):
-            axes = rows[i][b]
-            _draw(axes, table, real, b, masks[name][:, b], look(i))
+        limits = panels.pad(
+            *(np.concatenate([predictions.real[mask, b],
+                              predictions.values[mask, b, p]])
+              for p, mask in enumerate(held_out[:, b].T)))  # yapf: disable
+        for p, method in enumerate(methods):
+            axes, mask = rows[p][b], held_out[:, b, p]
+            real = predictions.real[mask, b]
+            predicted, low, high = (
+                part[mask, b, p]
+                for part in (predictions.values, predictions.low,
+                             predictions.high))
+            _draw(axes, real, predicted, low, high, look(p))
             axes.set(xlim=limits, ylim=limits)
             panels.few_ticks(axes)
-            title = _error(table, real, b, masks[name][:, b])
-            if i == 0:
+            title = _error(real, predicted)
+            if p == 0:
                 title = f'{panels.wrapped(benchmark)}\n{title}'
             axes.set_title(title)
             if panels.is_leftmost(b, len(names)):
-                label = METHOD_NAMES.get(name, name)
+                label = METHOD_NAMES.get(method, method)
                 axes.set_ylabel(panels.wrapped(label), fontweight='bold')
     figure.supxlabel('real accuracy')
     figure.supylabel('predicted accuracy')
-    level = next(iter(tables.values())).level
     panels.legend_above(figure, [
         Line2D([], [], color='black', ls='', marker='o',
                label='held-out model'),
         Line2D([], [], color='black', lw=0.8, alpha=0.5,
-               label=f'{level:.0%} interval'),
+               label=f'{predictions.level:.0%} interval'),
         Line2D([], [], color=GREY, lw=0.9, ls='--', label='predicted = real')
     ])  # yapf: disable
     return figure
 
 
-def _error(table: PredictionTable, real: AccuracyTable, b: int,
-           mask: NDArray) -> str:
-    if not mask.any():
+def _error(real: NDArray, predicted: NDArray) -> str:
+    if not len(real):
         return 'MSE -'
-    mse = metrics.mse(real.values[mask, b], table.values[mask, b])
-    return f'MSE {1e3 * mse:.2f}e-3'
+    return f'MSE {1e3 * metrics.mse(real, predicted):.2f}e-3'
 
 
-def _draw(axes: Axes, table: PredictionTable, real: AccuracyTable, b: int,
-          mask: NDArray, own: Look) -> None:
+def _draw(axes: Axes, real: NDArray, predicted: NDArray, low: NDArray,
+          high: NDArray, own: Look) -> None:
+    """Draw one method on one benchmark, held-out models only."""
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-    if not mask.any():
+    if not len(real):
         panels.say_empty(axes)
         return
-    x = real.values[mask, b]
-    axes.vlines(x, table.low[mask, b], table.high[mask, b], color=own.colour,
-                lw=0.8, alpha=0.5, zorder=2)  # yapf: disable
-    axes.plot(x, table.values[mask, b], ls='', color=own.colour,
+    axes.vlines(real, low, high, color=own.colour, lw=0.8, alpha=0.5,
+                zorder=2)  # yapf: disable
+    axes.plot(real, predicted, ls='', color=own.colour,
               marker=own.marker, markeredgecolor='white', markeredgewidth=0.4,
               zorder=3)  # yapf: disable

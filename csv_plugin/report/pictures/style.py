@@ -1,4 +1,4 @@
-"""How all pictures look, and how they are written.
+"""The style of all pictures, and their files.
 
 Colours are those of Okabe and Ito, which people with colour-blindness can
 tell apart; a marker repeats what a colour says, for prints in black and
@@ -26,15 +26,15 @@ COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
 #: Of lines; dotted ones have other meanings.
 LINES = ('-', '--', '-.')
-#: What is not data: diagonals, chance levels, borders.
+#: Of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
-#: Names of their own; the rest share `OTHERS`.
+#: Names with a look of their own; the rest share that of `OTHERS`.
 MOST_NAMES = 15
 OTHERS = 'others'
 
 _MAIN_FONT = 'DejaVu Sans'
-#: Fonts for what the main font, which comes with matplotlib, cannot write;
-#: those that are installed are used.
+#: Fonts for characters that the main font, which comes with matplotlib,
+#: cannot write; those that are installed are used.
 _MORE_FONTS = ('Noto Sans CJK SC', 'Noto Sans SC', 'Source Han Sans SC',
                'WenQuanYi Zen Hei', 'WenQuanYi Micro Hei', 'PingFang SC',
                'Microsoft YaHei', 'SimHei', 'Arial Unicode MS')
@@ -80,7 +80,7 @@ _Arguments = ParamSpec('_Arguments')
 
 @dataclass(frozen=True)
 class Look:
-    """What tells one name from another.
+    """Colour, marker and line by which a name is recognised.
 
     Args:
         colour (str): Of its points and lines.
@@ -99,7 +99,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     """One look per name, in the order of their first appearance.
 
     Of more than `MOST_NAMES`, those that occur least often share the look
-    of `OTHERS`, which then is a key too, the last one.
+    of `OTHERS`, which then is the last key.
 
     >>> looks(['b', 'a', 'b'])['a'].marker
     's'
@@ -109,21 +109,21 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         counts[name] = counts.get(name, 0) + 1
     frequent = sorted(counts, key=lambda name: -counts[name])[:MOST_NAMES]
     own = [name for name in counts if name in frequent]
-    found = {name: look(i) for i, name in enumerate(own)}
+    by_name = {name: look(i) for i, name in enumerate(own)}
     if len(own) < len(counts):
-        rest = {name: _REST for name in counts if name not in found}
-        found |= rest | {OTHERS: _REST}
-    return found
+        rest = {name: _REST for name in counts if name not in by_name}
+        by_name |= rest | {OTHERS: _REST}
+    return by_name
 
 
-def distinct(found: Mapping[str, Look]) -> list[str]:
+def distinct(by_name: Mapping[str, Look]) -> list[str]:
     """Names of `looks` that a legend explains: each look once.
 
     >>> distinct(looks(map(str, range(20))))[-2:]
     ['14', 'others']
     """
     return [
-        name for name, own in found.items() if name == OTHERS or own != _REST
+        name for name, own in by_name.items() if name == OTHERS or own != _REST
     ]
 
 
@@ -150,16 +150,16 @@ def picture(
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture as PNG or SVG, whichever the name ends with.
+    """Write a picture as PNG or SVG, by the ending of the name.
 
     The file appears whole or not at all; equal pictures are equal bytes.
 
     Args:
-        figure (Figure): What to write.
+        figure (Figure): The picture.
         path (str | os.PathLike[str]): The file to create or replace.
 
     Raises:
-        InputError: If the name ends otherwise, or its folder is missing.
+        InputError: The name has another ending, or its folder is missing.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in ('.png', '.svg'):
@@ -174,21 +174,21 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 def plain(name: str) -> str:
     r"""A name as it can be drawn on one line.
 
-    Characters without a glyph in any font at hand are written as Python
-    writes them, so that different names stay different.
+    Characters without a glyph in any installed font are written as Python
+    escapes, so that different names stay different.
 
     >>> plain('a\nb')
     'a\\nb'
     """
-    known = _glyphs()
+    glyphs = _glyphs()
     return ''.join(
-        c if c == ' ' or (c.isprintable() and ord(c) in known
+        c if c == ' ' or (c.isprintable() and ord(c) in glyphs
                           ) else c.encode('unicode_escape').decode()
         for c in name)
 
 
 def _styled() -> AbstractContextManager[None]:
-    """Settings that no file of the user's changes, for a while."""
+    """A context with our settings, whatever the user's files set."""
     settings = _SETTINGS | {'font.family': list(_fonts())}
     return style.context(['default', settings])
 

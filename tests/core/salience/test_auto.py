@@ -33,16 +33,16 @@ def test_the_lowest_held_out_error_wins_and_is_named(winner):
         for solver in (Uniform(learn_floor=True), Ridge(), NonNegative())
     ]
     best = min(fits, key=lambda fit: fit.cv_mse)
-    found = Auto().fit(task, masks)
-    assert found.solver == best.solver == winner
-    assert found.cv_mse == best.cv_mse
-    assert found.penalty == best.penalty
-    np.testing.assert_array_equal(found.model.coefficients,
+    solution = Auto().fit(task, masks)
+    assert solution.solver == best.solver == winner
+    assert solution.cv_mse == best.cv_mse
+    assert solution.penalty == best.penalty
+    np.testing.assert_array_equal(solution.model.coefficients,
                                   best.model.coefficients)
-    assert found.notes[:-1] == best.notes
-    assert found.notes[-1].startswith(f'{winner} chosen by held-out MSE')
+    assert solution.notes[:-1] == best.notes
+    assert solution.notes[-1].startswith(f'{winner} chosen by held-out MSE')
     for fit in fits:
-        assert f'{fit.solver} {fit.cv_mse:.2e}' in found.notes[-1]
+        assert f'{fit.solver} {fit.cv_mse:.2e}' in solution.notes[-1]
 
 
 @pytest.mark.parametrize('smallest, offered', [(0.0, False), (1e-3, True)])
@@ -57,6 +57,6 @@ def test_nonnegative_is_offered_columns_of_the_mean_loss_only(
 def test_a_learned_floor_alone_is_no_reason_to_leave_the_mean_loss():
     task = contradictory_task()
     task = replace(task, accuracy=0.1 + 0.9 * task.accuracy, chance=0.25)
-    found = Auto().fit(task, masks_of(task))
-    assert found.solver == 'uniform'
-    assert found.model.floor == pytest.approx(0.1)
+    solution = Auto().fit(task, masks_of(task))
+    assert solution.solver == 'uniform'
+    assert solution.model.curve.floor == pytest.approx(0.1)

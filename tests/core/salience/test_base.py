@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from csv_plugin.core.salience import SOLVERS, SalienceModel, fold_masks
 from csv_plugin.core.salience.base import (fit_notes, floor_candidates,
                                            held_out_mse)
-from csv_plugin.core.scaling_law import PROBLEMS
+from csv_plugin.core.scaling_law import PROBLEMS, Curve
 from tests.core.worlds import make_world
 
 UNIFORM = np.array([0.2, 0.3, 0.5])
@@ -17,6 +17,15 @@ def linear(seed=0, shape=()):
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(*shape, 3)), rng.normal(size=shape),
             rng.uniform(0, 0.4, shape), rng.normal(size=(7, 3)))
+
+
+def test_scores_are_equation_1():
+    """A column for each token: its loss per character of the texts."""
+    losses = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 7.0]])
+    weights = np.array([0.5, -1.0, 2.0])
+    scores = SalienceModel(weights, Curve(-1, 0, 0)).scores(losses / 10)
+    expected = [(0.5 - 2 + 8) / 10, (1.5 - 5 + 14) / 10]
+    np.testing.assert_allclose(scores, expected, 1e-15)
 
 
 @pytest.mark.parametrize('shape', [(), (4, ), (2, 3)])
@@ -31,20 +40,22 @@ def test_from_linear_predicts_what_the_linear_form_does(seed, shape):
     np.testing.assert_allclose(
         np.abs(model.coefficients).sum(axis=-1), 1, rtol=1e-12)
     assert (model.coefficients @ UNIFORM >= 0).all()
-    np.testing.assert_array_equal(model.alpha > 0, gradient @ UNIFORM > 0)
+    np.testing.assert_array_equal(model.curve.alpha > 0, gradient @ UNIFORM
+                                  > 0)
 
 
 def test_uniform_weights_are_one():
     model = SalienceModel.from_linear(-6 * UNIFORM, np.array(12.0), 0, UNIFORM)
     np.testing.assert_allclose(model.coefficients, UNIFORM, rtol=1e-14)
-    assert (model.alpha, model.beta) == (pytest.approx(-6), pytest.approx(2))
+    assert model.curve.alpha == pytest.approx(-6)
+    assert model.curve.beta == pytest.approx(2)
 
 
 @pytest.mark.parametrize('offset', [-700.0, -4.5, 0.0, 4.5, 700.0])
 def test_a_flat_linear_form_is_a_flat_model(offset):
     model = SalienceModel.from_linear(
         np.zeros(3), np.array(offset), 0.2, UNIFORM)
-    assert np.isfinite(model.beta)
+    assert np.isfinite(model.curve.beta)
     np.testing.assert_allclose(
         model.predict(np.ones((2, 3))), 0.2 + 0.8 / (1 + np.exp(-offset)))
 
@@ -56,7 +67,7 @@ def test_stacks_take_models_apart_and_put_them_together():
     np.testing.assert_array_equal(again.predict(values), stack.predict(values))
     np.testing.assert_allclose(stack[2].predict(values),
                                stack.predict(values)[2], 1e-12)
-    np.testing.assert_allclose(stack[:-1].score(values),
+    np.testing.assert_allclose(stack[:-1].scores(values),
                                (stack.coefficients @ values.T)[:3], 1e-12)
 
 
@@ -73,7 +84,7 @@ def test_tasks_are_taken_by_index_or_mask():
     task = make_world().task
     mask = task.families == 'family 1'
     for rows in (mask, np.flatnonzero(mask)):
-        part = task.take(rows)
+        part = task.select(rows)
         np.testing.assert_array_equal(part.values, task.values[mask])
         np.testing.assert_array_equal(part.accuracy, task.accuracy[mask])
         assert set(part.families) == {'family 1'}
@@ -84,8 +95,8 @@ def test_tasks_are_taken_by_index_or_mask():
 def test_a_task_names_its_problems():
     task = make_world().task
     assert task.problems == ()
-    assert task.take(np.arange(2)).problems == ('too_few_models', )
-    assert 'constant_score' in task.take(np.zeros(5, dtype=int)).problems
+    assert task.select(np.arange(2)).problems == ('too_few_models', )
+    assert 'constant_score' in task.select(np.zeros(5, dtype=int)).problems
 
 
 @given(
@@ -119,10 +130,10 @@ def test_few_families_need_no_repeats():
 
 def test_masks_depend_on_the_seed_alone():
     families = np.array(list('aabbccddeeffgghh'))
-    one = fold_masks(families, 1)
-    np.testing.assert_array_equal(fold_masks(families, 1), one)
-    assert (fold_masks(families, 2) != one).any()
-    assert (one[:5] != one[5:10]).any()
+    masks = fold_masks(families, 1)
+    np.testing.assert_array_equal(fold_masks(families, 1), masks)
+    assert (fold_masks(families, 2) != masks).any()
+    assert (masks[:5] != masks[5:10]).any()
 
 
 @pytest.mark.parametrize('n', [0, 1, 4])
@@ -161,8 +172,7 @@ def test_floors_run_from_chance_to_zero():
     (2, True, None),
 ])
 def test_notes_say_why_the_mean_loss_was_used(n_folds, gained, text, alpha):
-    model = SalienceModel(
-        np.ones(1), np.array(alpha), np.array(0.0), np.array(0.0))
+    model = SalienceModel(np.ones(1), Curve(alpha, 0.0, 0.0))
     notes = fit_notes(model, np.zeros((n_folds, 4), dtype=bool), gained)
     if alpha > 0:
         assert notes[-1] == PROBLEMS['slope_sign']

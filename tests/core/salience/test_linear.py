@@ -4,9 +4,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from csv_plugin.core.salience import Ridge, Uniform, fold_masks
-from csv_plugin.core.scaling_law import fit_sigmoid
-from tests.core.worlds import contradictory_task, make_world, mse, phi_task
+from csv_plugin.core.salience import Ridge, Task, Uniform, fold_masks
+from csv_plugin.core.scaling_law import fit_curve
+from tests.core.worlds import (SCORES, accuracies, contradictory_task,
+                               make_world, mse, phi_task)
 
 HELD_OUT = ['family 0', 'family 1']
 
@@ -34,10 +35,10 @@ def test_planted_salience_is_found(seed, floor):
     uniform, ridge = held_out_errors(world, Uniform(), Ridge())
     assert ridge < uniform / 5
     assert ridge < 0.02**2
-    found = fit(Ridge(), world.task)
-    assert found.notes == ()
-    assert 0 < found.penalty < np.inf
-    coefficients = np.abs(found.model.coefficients)
+    solution = fit(Ridge(), world.task)
+    assert solution.notes == ()
+    assert 0 < solution.penalty < np.inf
+    coefficients = np.abs(solution.model.coefficients)
     assert coefficients[1] > coefficients[0] > 3 * coefficients[2:].max()
 
 
@@ -73,7 +74,7 @@ def test_no_gain_falls_back_to_the_mean_loss():
 def test_a_gain_beside_the_contradiction_would_be_seen():
     """The fall-back above is not for want of a signal in the columns."""
     task = contradictory_task()
-    one_lesson = task.take(task.families == 'a')
+    one_lesson = task.select(task.families == 'a')
     families = np.where(np.arange(12) % 2 == 0, 'a', 'b')
     both = type(task)(one_lesson.values, task.uniform, one_lesson.accuracy,
                       0.0, families)
@@ -107,8 +108,8 @@ def test_penalty_and_floor_minimise_the_held_out_error():
     assert best.cv_mse == pytest.approx(min(alone), 1e-4)
     assert best.cv_mse < fit(Ridge(penalties, learn_floor=False), task,
                              1).cv_mse
-    assert best.model.floor == pytest.approx(0.1, abs=0.051)
-    assert (best.folds.floor == best.model.floor).all()
+    assert best.model.curve.floor == pytest.approx(0.1, abs=0.051)
+    assert (best.folds.curve.floor == best.model.curve.floor).all()
 
 
 @pytest.mark.parametrize('phi', [False, True])
@@ -117,8 +118,8 @@ def test_ridge_minimises_its_objective(phi):
     task = make_world(salience=(5, 1, 0), noise=0.05, chance=0.0).task
     task = phi_task(task, 2) if phi else task
     penalty = 0.01
-    found = fit(Ridge(penalties=(penalty, ), learn_floor=False), task)
-    assert found.penalty == penalty
+    solution = fit(Ridge(penalties=(penalty, ), learn_floor=False), task)
+    assert solution.penalty == penalty
     centred = task.values - task.values.mean(axis=0)
     unit = np.linalg.norm(centred, 2) / np.sqrt(len(centred))
 
@@ -129,10 +130,10 @@ def test_ridge_minimises_its_objective(phi):
         distance = np.sum((gradient - share * task.uniform)**2) * unit**2
         return mse(fitted, task.accuracy) + penalty * distance
 
-    gradient = found.model.alpha * found.model.coefficients
+    gradient = solution.model.curve.alpha * solution.model.coefficients
     offset = (
         gradient @ task.values.mean(axis=0) -
-        found.model.alpha * found.model.beta)
+        solution.model.curve.alpha * solution.model.curve.beta)
     expected = minimize(
         objective, np.zeros(task.values.shape[1] + 1), tol=1e-12)
     assert objective(np.append(gradient,
@@ -142,20 +143,48 @@ def test_ridge_minimises_its_objective(phi):
 @pytest.mark.parametrize('seed', range(3))
 def test_uniform_is_the_least_squares_fit_to_the_mean_loss(seed):
     task = make_world(noise=0.05, seed=seed).task
-    found = fit(Uniform(), task)
+    solution = fit(Uniform(), task)
     score = task.values @ task.uniform
-    curve = fit_sigmoid(score, task.accuracy, task.chance).curve
-    np.testing.assert_allclose(found.model.coefficients, task.uniform, 1e-12)
+    curve, _ = fit_curve(score, task.accuracy, task.chance)
+    np.testing.assert_allclose(solution.model.coefficients, task.uniform,
+                               1e-12)
     np.testing.assert_allclose(
-        found.model.predict(task.values), curve(score), rtol=0, atol=1e-3)
-    assert found.model.floor == task.chance
-    assert (found.solver, found.penalty) == ('uniform', np.inf)
+        solution.model.predict(task.values),
+        curve.accuracies(score),
+        rtol=0,
+        atol=1e-3)
+    assert solution.model.curve.floor == task.chance
+    assert (solution.solver, solution.penalty) == ('uniform', np.inf)
+
+
+@pytest.mark.parametrize('alpha, beta, floor, chance', [
+    (-6.0, 1.2, 0.1, 0.25),
+    (-6.0, 1.2, 0.0, 0.25),
+    (-6.0, 1.2, 0.3, 0.5),
+    (-6.0, 1.2, 0.5, 0.5),
+    (6.0, 1.2, 0.05, 0.25),
+    (6.0, 1.2, 0.4, 0.5),
+    (-25.0, 1.25, 0.2, 0.25),
+    (-1.5, 1.0, 0.2, 0.5),
+    (-4.0, 1.3, 0.25, 0.25),
+    (-4.0, 1.3, 0.0, 0.25),
+])
+def test_certified_parameters_and_floors_are_recovered(alpha, beta, floor,
+                                                       chance):
+    """From floors to choose from, the certified one among them."""
+    families = np.array([f'family {i % 4}' for i in range(len(SCORES))])
+    task = Task(SCORES[:, None], np.ones(1), accuracies(alpha, beta, floor),
+                chance, families)  # yapf: disable
+    curve = fit(Uniform(learn_floor=True), task).model.curve
+    assert curve.alpha == pytest.approx(alpha, rel=1e-6)
+    assert curve.beta == pytest.approx(beta, rel=0, abs=1e-6)
+    assert curve.floor == pytest.approx(floor, rel=0, abs=1e-6)
 
 
 def test_uniform_learns_a_floor_only_when_asked_to():
     task = make_world(n=60, n_families=6, floor=0.05, noise=0.01).task
     fixed = fit(Uniform(), task)
     learned = fit(Uniform(learn_floor=True), task)
-    assert fixed.model.floor == 0.25
-    assert learned.model.floor == pytest.approx(0.05)
+    assert fixed.model.curve.floor == 0.25
+    assert learned.model.curve.floor == pytest.approx(0.05)
     assert learned.cv_mse < fixed.cv_mse / 3

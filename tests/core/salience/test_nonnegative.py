@@ -27,22 +27,23 @@ def test_planted_salience_is_found():
         for solver in (SOLVER, Uniform())
     ]
     assert errors[0] < errors[1] / 4
-    found = fit(SOLVER, train)
-    assert found.notes == ()
-    assert found.penalty in SOLVER.penalties
-    weights = found.model.coefficients
+    solution = fit(SOLVER, train)
+    assert solution.notes == ()
+    assert solution.penalty in SOLVER.penalties
+    weights = solution.model.coefficients
     assert weights[1] > weights[0] > 2 * weights[2:].max()
 
 
 def test_weights_are_not_negative_and_one_on_average():
     task = make_world(n=40, salience=(3, -2, 1, 0), noise=0.02).task
-    found = fit(SOLVER, task)
-    assert found.penalty < np.inf
-    for model in (found.model, found.folds):
+    solution = fit(SOLVER, task)
+    assert solution.penalty < np.inf
+    for model in (solution.model, solution.folds):
         weights = model.coefficients / task.uniform
         assert (weights >= 0).all()
         np.testing.assert_allclose(np.abs(weights).mean(axis=-1), 1, 1e-9)
-    assert found.model.coefficients[1] < 0.1 * found.model.coefficients[0]
+    assert solution.model.coefficients[
+        1] < 0.1 * solution.model.coefficients[0]
 
 
 @pytest.mark.parametrize('floor', [0.0, 0.2])
@@ -80,8 +81,8 @@ def test_the_objective_is_that_of_the_docstring():
 def test_scipy_finds_no_better_optimum_from_another_start(penalty):
     """Weights, slope and offset at once, the weights bounded, not softplus."""
     task = make_world(n=40, salience=(5, 1, 0, 0), noise=0.05, chance=0.0).task
-    found = fit(NonNegative(penalties=(penalty, )), task)
-    assert found.penalty == penalty
+    solution = fit(NonNegative(penalties=(penalty, )), task)
+    assert solution.penalty == penalty
     columns = task.values * task.uniform
 
     def objective(params):
@@ -98,39 +99,39 @@ def test_scipy_finds_no_better_optimum_from_another_start(penalty):
         for slope, weights in ((-5, [1, 2, 1, 2]), (-15, [0.1, 0.1, 3, 0.1]))
     ]  # yapf: disable
     # The scale of the weights is free: the one that costs least counts.
-    relative = found.model.coefficients / task.uniform
+    relative = solution.model.coefficients / task.uniform
     scale = relative.sum() / (relative @ relative)
     ours = (
-        mse(found.model.predict(task.values), task.accuracy) /
+        mse(solution.model.predict(task.values), task.accuracy) /
         task.accuracy.var() + penalty * np.mean((scale * relative - 1)**2))
     assert ours <= min(reached) * (1 + 1e-5)
 
 
 def test_no_gain_falls_back_to_the_mean_loss():
     task = contradictory_task()
-    found, uniform = fit(SOLVER, task), fit(Uniform(learn_floor=True), task)
-    assert (found.solver, found.penalty) == ('nonnegative', np.inf)
-    assert 'no gain over uniform weights' in found.notes[0]
-    assert found.cv_mse == uniform.cv_mse
-    np.testing.assert_array_equal(found.model.coefficients,
+    solution, uniform = fit(SOLVER, task), fit(Uniform(learn_floor=True), task)
+    assert (solution.solver, solution.penalty) == ('nonnegative', np.inf)
+    assert 'no gain over uniform weights' in solution.notes[0]
+    assert solution.cv_mse == uniform.cv_mse
+    np.testing.assert_array_equal(solution.model.coefficients,
                                   uniform.model.coefficients)
 
 
 def test_the_best_penalty_is_kept():
     task = make_world(n=40, salience=(5, 1, 0, 0), noise=0.05).task
     alone = {p: fit(NonNegative((p, )), task).cv_mse for p in SOLVER.penalties}
-    found = fit(SOLVER, task)
-    assert found.penalty == min(alone, key=alone.get)
-    assert found.cv_mse == pytest.approx(alone[found.penalty], 1e-3)
+    solution = fit(SOLVER, task)
+    assert solution.penalty == min(alone, key=alone.get)
+    assert solution.cv_mse == pytest.approx(alone[solution.penalty], 1e-3)
 
 
 def test_the_floor_is_that_of_the_mean_loss():
     task = make_world(n=40, salience=(5, 2, 0), floor=0.05, noise=0.01).task
-    found = fit(SOLVER, task)
-    assert found.penalty < np.inf
-    floor = fit(Uniform(learn_floor=True), task).model.floor
-    assert found.model.floor == floor < task.chance
-    assert (found.folds.floor == floor).all()
+    solution = fit(SOLVER, task)
+    assert solution.penalty < np.inf
+    floor = fit(Uniform(learn_floor=True), task).model.curve.floor
+    assert solution.model.curve.floor == floor < task.chance
+    assert (solution.folds.curve.floor == floor).all()
 
 
 def test_folds_without_a_slope_predict_their_mean():
@@ -140,11 +141,11 @@ def test_folds_without_a_slope_predict_their_mean():
     solver = NonNegative(penalties=(0.1, ))
     masks = np.stack([~first, first])
     folds = [model.predict(task.values) for model in
-             map(lambda row: next(solver._path(alike.take(row), 0.2)),
+             map(lambda row: next(solver._path(alike.select(row), 0.2)),
                  masks)]  # yapf: disable
     np.testing.assert_allclose(folds[0], 0.8)
     assert np.ptp(folds[1]) > 0.1
-    paths = list(SOLVER._path(alike.take(masks[0]), 0.2))
+    paths = list(SOLVER._path(alike.select(masks[0]), 0.2))
     assert len(paths) == len(SOLVER.penalties)
 
 

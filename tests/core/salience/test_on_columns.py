@@ -18,12 +18,12 @@ PART = replace(
 
 def test_it_is_the_solver_on_those_columns():
     alone = Ridge().fit(PART, MASKS)
-    found = OnColumns('two', Ridge(), FIRST,
-                      PART.uniform).fit(WORLD.task, MASKS)
-    assert found.solver == 'two'
-    assert (found.cv_mse, found.penalty) == (alone.cv_mse, alone.penalty)
-    for whole, part in ((found.model, alone.model), (found.folds,
-                                                     alone.folds)):
+    solution = OnColumns('two', Ridge(), FIRST,
+                         PART.uniform).fit(WORLD.task, MASKS)
+    assert solution.solver == 'two'
+    assert (solution.cv_mse, solution.penalty) == (alone.cv_mse, alone.penalty)
+    for whole, part in ((solution.model, alone.model), (solution.folds,
+                                                        alone.folds)):
         np.testing.assert_array_equal(whole.coefficients[..., FIRST],
                                       part.coefficients)
         assert not whole.coefficients[..., [1, 3]].any()
@@ -36,8 +36,9 @@ def test_notes_speak_of_the_columns():
     task = contradictory_task()
     masks = fold_masks(task.families, 0, n_repeats=1)
     columns = np.arange(task.values.shape[1])
-    found = OnColumns('all', Ridge(), columns, task.uniform).fit(task, masks)
-    assert found.notes[0].startswith(
+    solution = OnColumns('all', Ridge(), columns,
+                         task.uniform).fit(task, masks)
+    assert solution.notes[0].startswith(
         'all, on its columns alone: no gain over uniform weights')
 
 
@@ -48,23 +49,25 @@ def test_columns_without_a_difference_between_models(solver):
                                       np.full((32, 1), .5)]),
         uniform=np.append(WORLD.task.uniform, 0))  # yapf: disable
     flat = OnColumns('flat', solver, np.array([4]), np.ones(1))
-    found = flat.fit(task, MASKS)
+    solution = flat.fit(task, MASKS)
     expected = Constant().fit(task, MASKS)
-    assert found.cv_mse == expected.cv_mse
+    assert solution.cv_mse == expected.cv_mse
     np.testing.assert_allclose(
-        found.model.predict(task.values), expected.model.predict(task.values))
-    assert found.notes == ('flat, on its columns alone: all models have the '
-                           'same capability score', )
+        solution.model.predict(task.values),
+        expected.model.predict(task.values))
+    assert solution.notes == (
+        'flat, on its columns alone: all models have the '
+        'same capability score', )
     assert Auto((flat, )).fit(task, MASKS).solver == 'uniform'
 
 
 def test_auto_offers_what_it_is_given_and_the_mean_loss():
     good = OnColumns('good', Ridge(), np.array([0, 1]), np.array([.5, .5]))
     bad = OnColumns('bad', Uniform(), np.array([3]), np.array([1.]))
-    found = Auto((bad, good)).fit(WORLD.task, MASKS)
-    assert found.solver == 'good'
-    assert found.cv_mse == good.fit(WORLD.task, MASKS).cv_mse
-    note = found.notes[-1]
+    solution = Auto((bad, good)).fit(WORLD.task, MASKS)
+    assert solution.solver == 'good'
+    assert solution.cv_mse == good.fit(WORLD.task, MASKS).cv_mse
+    note = solution.notes[-1]
     assert [
         name for name in ('uniform', 'bad', 'good', 'ridge')
         if f'{name} ' in note

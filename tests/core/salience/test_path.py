@@ -33,10 +33,15 @@ def test_the_chosen_model_is_on_the_path(name):
     assert path.penalties[0] == np.inf
     assert (np.diff(path.penalties) < 0).all()
     chosen, = np.flatnonzero(path.penalties == fit.penalty)
-    for part in ('coefficients', 'alpha', 'beta', 'floor'):
+    models, n_steps = path.models, len(path.penalties)
+    np.testing.assert_array_equal(models[chosen].coefficients,
+                                  fit.model.coefficients)
+    assert len(models.coefficients) == n_steps
+    for part in ('alpha', 'beta', 'floor'):
         np.testing.assert_array_equal(
-            getattr(path.models[chosen], part), getattr(fit.model, part))
-        assert len(getattr(path.models, part)) == len(path.penalties)
+            getattr(models[chosen].curve, part),
+            getattr(fit.model.curve, part))
+        assert len(getattr(models.curve, part)) == n_steps
     assert path.held_out_mse.shape == path.penalties.shape
     assert path.held_out_mse[chosen] == fit.cv_mse == path.held_out_mse.min()
 
@@ -75,8 +80,8 @@ def test_errors_are_those_of_each_penalty_alone(solver):
     task = replace(TASK, chance=0.)
     for penalty, error in zip(path.penalties[1:4], path.held_out_mse[1:4]):
         alone = replace(solver, penalties=(float(penalty), ))
-        found = alone.fit(task, MASKS).path.held_out_mse[1]
-        assert found == pytest.approx(error, rel=1e-3)
+        error_alone = alone.fit(task, MASKS).path.held_out_mse[1]
+        assert error_alone == pytest.approx(error, rel=1e-3)
 
 
 def test_no_choice_no_path():

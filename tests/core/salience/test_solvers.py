@@ -34,33 +34,36 @@ for_all = pytest.mark.parametrize('solver', ALL, ids=name_of)
 
 @for_all
 def test_shapes_and_names(solver):
-    found = fit(solver, PLANTED.task)
+    solution = fit(solver, PLANTED.task)
     n_folds = len(masks_of(PLANTED.task))
-    assert found.solver == solver.name
-    assert found.model.coefficients.shape == (4, )
-    assert found.model.alpha.shape == found.model.floor.shape == ()
-    assert found.folds.coefficients.shape == (n_folds, 4)
-    assert found.folds.predict(PLANTED.task.values).shape == (n_folds, 28)
-    np.testing.assert_array_equal(found.masks, masks_of(PLANTED.task))
+    assert solution.solver == solver.name
+    assert solution.model.coefficients.shape == (4, )
+    curve = solution.model.curve
+    assert curve.alpha.shape == curve.floor.shape == ()
+    assert solution.folds.coefficients.shape == (n_folds, 4)
+    assert solution.folds.predict(PLANTED.task.values).shape == (n_folds, 28)
+    np.testing.assert_array_equal(solution.masks, masks_of(PLANTED.task))
 
 
 @for_all
 def test_same_folds_same_answer(solver):
-    one, other = fit(solver, PLANTED.task), fit(solver, PLANTED.task)
-    np.testing.assert_array_equal(one.model.coefficients,
-                                  other.model.coefficients)
-    np.testing.assert_array_equal(one.folds.beta, other.folds.beta)
-    assert one.cv_mse == other.cv_mse
+    first, second = fit(solver, PLANTED.task), fit(solver, PLANTED.task)
+    np.testing.assert_array_equal(first.model.coefficients,
+                                  second.model.coefficients)
+    np.testing.assert_array_equal(first.folds.curve.beta,
+                                  second.folds.curve.beta)
+    assert first.cv_mse == second.cv_mse
 
 
 @for_all
 def test_cv_mse_is_that_of_the_fold_models(solver):
     task = PLANTED.task
-    found = fit(solver, task)
-    squares = [(found.folds[f].predict(task.values)[i] - task.accuracy[i])**2
-               for f, mask in enumerate(found.masks)
-               for i in np.flatnonzero(~mask)]
-    assert found.cv_mse == pytest.approx(np.mean(squares), 1e-9)
+    solution = fit(solver, task)
+    squares = [
+        (solution.folds[f].predict(task.values)[i] - task.accuracy[i])**2
+        for f, mask in enumerate(solution.masks) for i in np.flatnonzero(~mask)
+    ]
+    assert solution.cv_mse == pytest.approx(np.mean(squares), 1e-9)
 
 
 @for_all
@@ -109,14 +112,14 @@ def test_the_order_of_the_models_does_not_matter(solver):
     task = PLANTED.task
     order = np.random.default_rng(0).permutation(len(task.accuracy))
     masks = masks_of(task)
-    found = solver.fit(task, masks)
-    permuted = solver.fit(task.take(order), masks[:, order])
+    solution = solver.fit(task, masks)
+    permuted = solver.fit(task.select(order), masks[:, order])
     np.testing.assert_allclose(
         permuted.model.predict(task.values[order]),
-        found.model.predict(task.values)[order],
+        solution.model.predict(task.values)[order],
         rtol=0,
         atol=1e-6)
-    assert permuted.cv_mse == pytest.approx(found.cv_mse, 1e-4)
+    assert permuted.cv_mse == pytest.approx(solution.cv_mse, 1e-4)
 
 
 @for_learners
@@ -135,17 +138,17 @@ def test_the_order_of_the_columns_does_not_matter(solver):
 
 @for_learners
 def test_accuracy_falls_with_the_score(solver):
-    found = fit(solver, PLANTED.task)
-    assert found.model.alpha < 0
-    assert PROBLEMS['slope_sign'] not in found.notes
+    solution = fit(solver, PLANTED.task)
+    assert solution.model.curve.alpha < 0
+    assert PROBLEMS['slope_sign'] not in solution.notes
 
 
 @for_learners
 def test_reversed_data_have_a_positive_slope_and_a_note(solver):
     task = make_world(alpha=2.0, noise=0.02).task
-    found = fit(solver, task)
-    assert found.model.alpha > 0
-    assert PROBLEMS['slope_sign'] in found.notes
+    solution = fit(solver, task)
+    assert solution.model.curve.alpha > 0
+    assert PROBLEMS['slope_sign'] in solution.notes
 
 
 @for_learners
@@ -159,12 +162,12 @@ def test_absolute_weights_are_one_on_average(solver):
 @pytest.mark.parametrize('solver', [*LEARNERS, Auto()], ids=name_of)
 def test_one_family_gets_the_mean_loss_and_a_note(solver):
     task = make_world(n_families=1, noise=0.05).task
-    found = fit(solver, task)
-    np.testing.assert_allclose(found.model.coefficients, task.uniform)
-    assert found.penalty == np.inf
-    assert np.isnan(found.cv_mse)
-    assert found.folds.coefficients.shape == (0, 4)
-    assert 'one family only' in found.notes[0]
+    solution = fit(solver, task)
+    np.testing.assert_allclose(solution.model.coefficients, task.uniform)
+    assert solution.penalty == np.inf
+    assert np.isnan(solution.cv_mse)
+    assert solution.folds.coefficients.shape == (0, 4)
+    assert 'one family only' in solution.notes[0]
 
 
 def edge(name):
@@ -209,15 +212,16 @@ def test_edges_give_finite_answers_without_a_warning(solver, name):
     assert task.problems == ()
     if isinstance(solver, NonNegative):
         solver = replace(solver, penalties=(1.0, ))
-    found = fit(solver, task)
-    for model in (found.model, found.folds):
+    solution = fit(solver, task)
+    for model in (solution.model, solution.folds):
         predicted = model.predict(task.values)
         assert ((0 <= predicted) & (predicted <= 1)).all()
         assert np.isfinite(model.coefficients).all()
-        assert np.isfinite(model.alpha).all() and np.isfinite(model.beta).all()
-    assert np.isfinite(found.cv_mse)
+        assert np.isfinite(model.curve.alpha).all() and np.isfinite(
+            model.curve.beta).all()
+    assert np.isfinite(solution.cv_mse)
     mean = np.mean((task.accuracy - task.accuracy.mean())**2)
-    fitted = np.mean((found.model.predict(task.values) - task.accuracy)**2)
+    fitted = np.mean((solution.model.predict(task.values) - task.accuracy)**2)
     assert fitted <= mean * (1 + 1e-3)
 
 
@@ -236,20 +240,20 @@ def test_directions_of_a_scoring_lm_are_features_too():
 
 def test_constant_is_the_mean_of_the_models_fitted_on():
     task = PLANTED.task
-    found = fit(Constant(), task)
-    predicted = found.model.predict(task.values)
+    solution = fit(Constant(), task)
+    predicted = solution.model.predict(task.values)
     np.testing.assert_allclose(predicted, task.accuracy.mean(), 1e-12)
-    for f, mask in enumerate(found.masks):
-        np.testing.assert_allclose(found.folds[f].predict(task.values),
+    for f, mask in enumerate(solution.masks):
+        np.testing.assert_allclose(solution.folds[f].predict(task.values),
                                    task.accuracy[mask].mean(), 1e-12)
-    assert (found.penalty, found.notes) == (np.inf, ())
+    assert (solution.penalty, solution.notes) == (np.inf, ())
 
 
 def test_constant_takes_tasks_with_problems():
     task = PLANTED.task
-    nobody = fit(Constant(), task.take(np.zeros(0, dtype=int)))
-    np.testing.assert_allclose(nobody.model.predict(task.values), 0.25)
-    assert np.isnan(nobody.cv_mse)
-    one = fit(Constant(), task.take(np.array([3])))
+    no_model = fit(Constant(), task.select(np.zeros(0, dtype=int)))
+    np.testing.assert_allclose(no_model.model.predict(task.values), 0.25)
+    assert np.isnan(no_model.cv_mse)
+    single = fit(Constant(), task.select(np.array([3])))
     np.testing.assert_allclose(
-        one.model.predict(task.values), task.accuracy[3])
+        single.model.predict(task.values), task.accuracy[3])

@@ -1,4 +1,4 @@
-"""Dumps of a run: the right file, all parts of it, or what is there."""
+"""Dumps of a run: the right file, joined from its parts."""
 import os
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
-                                          reason_kept)
+                                          reason_kept, run_models)
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
 LOSSES = model_losses(0.5)
@@ -19,7 +19,7 @@ def read_ids(work_dir: Path, model: str = 'm') -> list[str]:
     return [text.text_id for text in dump.texts]
 
 
-def test_where_a_dump_lies(tmp_path):
+def test_path_of_a_dump(tmp_path):
     path = write_losses(tmp_path, 'm', LOSSES)
     assert path.relative_to(tmp_path) == Path(
         'predictions', 'm', f'salience_texts-{FINGERPRINT[:12]}.parquet')
@@ -30,6 +30,15 @@ def test_where_a_dump_lies(tmp_path):
 def test_any_model_name(tmp_path, model):
     write_losses(tmp_path, model, LOSSES)
     assert len(read_ids(tmp_path, model)) == 5
+
+
+def test_models_of_a_run(tmp_path):
+    with pytest.raises(InputError, match='predictions/<model>'):
+        run_models(tmp_path)
+    for model in ('b', 'a'):
+        write_losses(tmp_path, model, LOSSES)
+    (tmp_path / 'predictions' / 'file').write_text('')
+    assert run_models(tmp_path) == ['a', 'b']
 
 
 def test_parts_are_joined(tmp_path):
@@ -61,12 +70,12 @@ def test_two_validation_sets_in_one_run(tmp_path):
     write_losses(tmp_path, 'm', model_losses(0.1, OTHER_TEXTS), OTHER_TEXTS)
     with pytest.raises(InputError) as caught:
         read_run_dump(tmp_path, 'm', FINGERPRINT)
-    assert (f'expected a dump of {dataset_abbr(FINGERPRINT)}, found those of '
+    assert (f'expected a dump of {dataset_abbr(FINGERPRINT)}, found dumps of '
             f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.') in str(caught.value)
     write_losses(tmp_path, 'm', LOSSES)
     assert len(read_ids(tmp_path)) == 5
-    other = read_run_dump(tmp_path, 'm', OTHER_TEXTS.fingerprint)
-    assert other.info.fingerprint == OTHER_TEXTS.fingerprint
+    dump = read_run_dump(tmp_path, 'm', OTHER_TEXTS.fingerprint)
+    assert dump.info.fingerprint == OTHER_TEXTS.fingerprint
 
 
 def test_no_dump(tmp_path):
@@ -79,7 +88,7 @@ def test_no_dump(tmp_path):
 
 
 @pytest.mark.parametrize('part', ['', '_1'])
-def test_why_there_is_no_dump(tmp_path, part):
+def test_the_reason_why_there_is_no_dump(tmp_path, part):
     path = write_losses(tmp_path, 'm', LOSSES[2:], part=part)
     path.unlink()
     for error in (InputError('text', 'a', 'b',
@@ -106,7 +115,7 @@ def test_why_there_is_no_dump(tmp_path, part):
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
-    """Even the reason may find no room; the error is told all the same."""
+    """The error is raised even if its note cannot be written."""
 
     def full(*_):
         raise OSError(28, 'No space left on device')
@@ -140,5 +149,5 @@ def test_unreadable_dump(tmp_path):
 def test_parts_that_contradict_each_other(tmp_path):
     write_losses(tmp_path, 'm', LOSSES, part='_0')
     write_losses(tmp_path, 'm', model_losses(0.9), part='_1')
-    with pytest.raises(InputError, match='different ones on'):
+    with pytest.raises(InputError, match='different losses on'):
         read_run_dump(tmp_path, 'm', FINGERPRINT)

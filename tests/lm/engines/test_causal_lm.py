@@ -1,4 +1,4 @@
-"""Plain heads, prefix tokens, contexts, and models left as they were."""
+"""Plain heads, prefix tokens, context lengths, evaluation mode."""
 import types
 
 import pytest
@@ -66,8 +66,8 @@ def test_a_scale_is_seen_unless_rounding_hides_it(dtype, scale):
     (torch.bfloat16, torch.float32),
     (torch.float32, torch.bfloat16),
 ])
-def test_logits_handed_out_in_another_type_are_plain(inside, outside):
-    """As fp32 by older releases and code from hubs."""
+def test_logits_returned_in_another_type_are_plain(inside, outside):
+    """Older releases, and code that comes with models, return fp32."""
     model = make('llama').to(inside)
     plain = model.forward
 
@@ -117,7 +117,7 @@ def parametrised(head):
 
 @pytest.mark.parametrize(
     'change', [quantised, like_linear, sequence, patched, parametrised])
-def test_other_heads_are_not_plain(change):
+def test_changed_heads_are_not_plain(change):
     model = make('llama')
     model.lm_head = change(model.lm_head)
     assert head_of(model) is None

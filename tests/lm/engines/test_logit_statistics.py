@@ -34,14 +34,15 @@ def of_all(logits, targets, entropy=True, rank=True):
     return token_statistics(logits, rows, targets, entropy, rank)
 
 
-def check(found, expected, tolerance):
+def check(statistics, expected, tolerance):
     losses, entropy, rank = expected
     torch.testing.assert_close(
-        found.losses.double(), losses, rtol=1e-6, atol=tolerance)
+        statistics.losses.double(), losses, rtol=1e-6, atol=tolerance)
     torch.testing.assert_close(
-        found.entropy.double(), entropy, rtol=1e-6, atol=tolerance)
-    assert found.losses.dtype == found.entropy.dtype == torch.float32
-    assert found.rank.tolist() == rank.tolist()
+        statistics.entropy.double(), entropy, rtol=1e-6, atol=tolerance)
+    assert statistics.losses.dtype == torch.float32
+    assert statistics.entropy.dtype == torch.float32
+    assert statistics.rank.tolist() == rank.tolist()
 
 
 def linear(n_in, n_out, bias, dtype=torch.float32):
@@ -71,36 +72,37 @@ def test_any_logits(n, vocabulary, seed, scale):
 def test_equal_logits(value, vocabulary):
     logits = torch.full((3, vocabulary), value)
     targets = torch.tensor([0, vocabulary // 2, vocabulary - 1])
-    found = of_all(FullLogits(logits), targets)
+    statistics = of_all(FullLogits(logits), targets)
     expected = torch.full((3, ), float(np.log(vocabulary)))
-    torch.testing.assert_close(found.losses, expected)
-    torch.testing.assert_close(found.entropy, expected)
-    assert found.rank.tolist() == [0, 0, 0]
+    torch.testing.assert_close(statistics.losses, expected)
+    torch.testing.assert_close(statistics.entropy, expected)
+    assert statistics.rank.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize('lowest', [-1e4, torch.finfo(torch.float32).min])
 @pytest.mark.parametrize('peak', [0, 7, 8, 23])
 def test_one_logit_far_above_the_others(peak, lowest):
-    """Masked entries of a vocabulary; whole blocks of them, too."""
+    """As if all other entries were masked, whole blocks of them too."""
     logits = torch.full((2, 24), lowest)
     logits[:, peak] = 1e4
     targets = torch.tensor([peak, (peak + 1) % 24])
-    found = of_all(FullLogits(logits), targets)
-    assert found.losses[0] == 0 and found.entropy.tolist() == [0, 0]
-    assert found.losses[1] == 1e4 - lowest
-    assert found.rank.tolist() == [0, 1]
+    statistics = of_all(FullLogits(logits), targets)
+    assert statistics.losses[0] == 0
+    assert statistics.entropy.tolist() == [0, 0]
+    assert statistics.losses[1] == 1e4 - lowest
+    assert statistics.rank.tolist() == [0, 1]
 
 
 def test_confident_predictions_at_large_logits_lose_no_digits():
     """A loss of 1e-3 beside logits of 1e4, whose float32 step is 1e-3."""
     logits = torch.zeros(1, 24)
     logits[0, 3], logits[0, 20] = 10000., 9993.
-    found = of_all(FullLogits(logits), torch.tensor([3]))
+    statistics = of_all(FullLogits(logits), torch.tensor([3]))
     losses, entropy, _ = truth(logits, torch.tensor([3]))
     torch.testing.assert_close(
-        found.losses.double(), losses, rtol=1e-4, atol=0)
+        statistics.losses.double(), losses, rtol=1e-4, atol=0)
     torch.testing.assert_close(
-        found.entropy.double(), entropy, rtol=1e-4, atol=0)
+        statistics.entropy.double(), entropy, rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize('vocabulary', [1, 7, 8, 9, 16, 17])
@@ -126,8 +128,8 @@ def test_rank_of_the_most_likely_token_of_a_head_is_zero(dtype):
     head = linear(64, 20, True, dtype)
     hidden = (30 * torch.randn(200, 64)).to(dtype)
     logits = hidden.double() @ head.weight.double().T + head.bias.double()
-    found = of_all(HeadLogits(hidden, head), logits.argmax(dim=1))
-    assert not found.rank.any()
+    statistics = of_all(HeadLogits(hidden, head), logits.argmax(dim=1))
+    assert not statistics.rank.any()
 
 
 @pytest.mark.parametrize('dtype', FLOATS[1:])
@@ -152,13 +154,14 @@ def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
 
 
 def test_rows_are_looked_up():
-    """Rows in any order, the same one twice, some not at all."""
+    """In any order; a row may be used twice, or not at all."""
     torch.manual_seed(0)
     logits = torch.randn(20, 11)
     rows = torch.tensor([17, 3, 3, 0, 9, 12, 5])
     targets = torch.randint(11, (7, ))
-    found = token_statistics(FullLogits(logits), rows, targets, True, True)
-    check(found, truth(logits[rows], targets), 2e-6)
+    statistics = token_statistics(
+        FullLogits(logits), rows, targets, True, True)
+    check(statistics, truth(logits[rows], targets), 2e-6)
 
 
 def test_blocks_are_free_to_overwrite():
@@ -167,7 +170,7 @@ def test_blocks_are_free_to_overwrite():
     assert torch.equal(values, torch.ones(3, 5))
 
 
-def test_only_what_is_asked_for():
+def test_entropy_and_rank_only_if_wanted():
     logits = FullLogits(torch.randn(5, 11))
     targets = torch.arange(5)
     plain = of_all(logits, targets, False, False)
@@ -178,7 +181,7 @@ def test_only_what_is_asked_for():
     assert of_all(logits, targets, False, True).entropy is None
 
 
-def test_what_is_not_finite_stays_so():
+def test_losses_of_logits_that_are_not_finite():
     logits = torch.zeros(3, 20)
     logits[0, 2], logits[1, 12] = float('nan'), float('inf')
     losses = of_all(FullLogits(logits), torch.tensor([0, 0, 0])).losses
@@ -190,13 +193,12 @@ class Spy(HeadLogits):
     largest = 0
 
     def rows(self, index):
-        found = Spy(self.hidden[index].float(), self.head)
-        return found
+        return Spy(self.hidden[index].float(), self.head)
 
     def block(self, start, stop):
-        made = super().block(start, stop)
-        Spy.largest = max(Spy.largest, made.numel())
-        return made
+        logits = super().block(start, stop)
+        Spy.largest = max(Spy.largest, logits.numel())
+        return logits
 
 
 def test_never_more_logits_than_a_block():

@@ -1,5 +1,4 @@
-"""Token losses against one text, one pass, all logits, float64."""
-
+"""Token losses against a float64 pass over each text alone, all logits."""
 import numpy as np
 import pytest
 import torch
@@ -19,31 +18,35 @@ LONG = Text('long', ' '.join(2 * CORPUS))
 
 
 def losses_of(model, texts, made=None, **settings):
-    found = token_losses(model, made or tokenizer(), texts, **settings)
-    assert [text.text_id for text in texts] == [one.text_id for one in found]
-    return found
+    results = token_losses(model, made or tokenizer(), texts, **settings)
+    assert ids_of(results) == ids_of(texts)
+    return results
 
 
-def check_same(found, expected, tolerance=1e-5):
-    assert [one.text_id for one in found] == [one.text_id for one in expected]
-    for one, other in zip(found, expected):
-        assert one.token_ids.tolist() == other.token_ids.tolist()
+def ids_of(texts):
+    return [text.text_id for text in texts]
+
+
+def check_same(results, expected, tolerance=1e-5):
+    assert ids_of(results) == ids_of(expected)
+    for result, reference in zip(results, expected):
+        assert result.token_ids.tolist() == reference.token_ids.tolist()
         np.testing.assert_allclose(
-            one.losses, other.losses, rtol=0, atol=tolerance)
+            result.losses, reference.losses, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize('name', MODELS)
 def test_losses_are_those_of_an_unbatched_pass(name):
     model = make(name)
-    for text, found in zip(TEXTS, losses_of(model, TEXTS)):
+    for text, result in zip(TEXTS, losses_of(model, TEXTS)):
         ids = tokenizer()(text.text, add_special_tokens=False).input_ids
-        assert found.token_ids.tolist() == ids
+        assert result.token_ids.tolist() == ids
         expected = reference_losses(model, [BOS, *ids])
-        np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(result.losses, expected, rtol=0, atol=1e-5)
         assert expected.std() > .3
-        assert found.sha256 == text.sha256
-        assert found.n_chars == len(text.text) and found.spans.tiles
-        assert found.entropy is None and found.rank is None
+        assert result.sha256 == text.sha256
+        assert result.n_chars == len(text.text) and result.spans.tiles
+        assert result.entropy is None and result.rank is None
 
 
 @pytest.mark.parametrize('name', MODELS)
@@ -88,8 +91,8 @@ def test_dropout_is_off_and_the_model_stays_as_it_was(name, training):
     model.train(training)
     frozen = next(model.parameters()).requires_grad_(False)
     weights = {k: v.clone() for k, v in model.state_dict().items()}
-    assert [one.losses.tolist() for one in losses_of(model, TEXTS[:3])
-            ] == [one.losses.tolist() for one in expected]
+    assert [result.losses.tolist() for result in losses_of(model, TEXTS[:3])
+            ] == [reference.losses.tolist() for reference in expected]
     assert {layer.training for layer in model.modules()} == {training}
     assert not frozen.requires_grad
     assert all(p.requires_grad for p in model.parameters() if p is not frozen)
@@ -108,59 +111,59 @@ def test_first_tokens(name, names, prefix):
     """Behind BOS, else EOS, else not scored."""
     model, made = make(name), tokenizer(**names)
     lead = [] if prefix is None else [made.convert_tokens_to_ids(prefix)]
-    for found in losses_of(model, TEXTS, made, entropy=True, rank=True):
-        expected = reference_losses(model, lead + found.token_ids.tolist())
+    for result in losses_of(model, TEXTS, made, entropy=True, rank=True):
+        expected = reference_losses(model, lead + result.token_ids.tolist())
         unscored = 1 - len(lead)
         np.testing.assert_allclose(
-            found.losses[unscored:], expected, rtol=0, atol=1e-5)
-        for values in (found.losses, found.entropy):
+            result.losses[unscored:], expected, rtol=0, atol=1e-5)
+        for values in (result.losses, result.entropy):
             assert np.isnan(values[:unscored]).all()
-        assert (found.rank[:unscored] == -1).all()
-        assert found.n_scored == len(found.losses) - unscored
+        assert (result.rank[:unscored] == -1).all()
+        assert result.n_scored == len(result.losses) - unscored
 
 
-def test_no_special_token_is_a_target():
-    """The tokenizer adds two by itself, and the prefix is none."""
+def test_no_added_special_token_is_a_target():
+    """Neither the two that the tokenizer adds by itself nor the prefix."""
     made = tokenizer()
     text = TEXTS[0]
     assert made(text.text).input_ids[::len(made(text.text).input_ids) -
                                      1] == [BOS, BOS]
-    found, = losses_of(make('llama'), [text], made)
-    assert BOS not in found.token_ids
-    assert len(found.losses) == len(made(text.text).input_ids) - 2
+    result, = losses_of(make('llama'), [text], made)
+    assert BOS not in result.token_ids
+    assert len(result.losses) == len(made(text.text).input_ids) - 2
 
 
 @pytest.mark.parametrize('bos', [SPECIAL, None])
 def test_texts_of_no_and_of_one_token(bos):
     model, made = make('llama'), tokenizer(bos=bos, eos=bos)
-    texts = [Text('empty', ''), Text('one', 'e'), *TEXTS[:2]]
-    empty, one, *others = losses_of(model, texts, made, entropy=True)
+    texts = [Text('empty', ''), Text('letter', 'e'), *TEXTS[:2]]
+    empty, letter, *longer = losses_of(model, texts, made, entropy=True)
     assert len(empty.losses) == len(empty.entropy) == 0
     assert empty.n_chars == empty.n_bytes == 0
     if bos is None:
-        assert np.isnan(one.losses).tolist() == [True]
+        assert np.isnan(letter.losses).tolist() == [True]
     else:
-        expected = reference_losses(model, [BOS, *one.token_ids])
-        np.testing.assert_allclose(one.losses, expected, rtol=0, atol=1e-5)
-    check_same(others, losses_of(model, TEXTS[:2], made))
+        expected = reference_losses(model, [BOS, *letter.token_ids])
+        np.testing.assert_allclose(letter.losses, expected, rtol=0, atol=1e-5)
+    check_same(longer, losses_of(model, TEXTS[:2], made))
     for few in ([], texts[:1], texts[1:2], texts[1::-1]):
         check_same(
             losses_of(model, few, made),
-            [dict(empty=empty, one=one)[text.text_id] for text in few])
+            [dict(empty=empty, letter=letter)[text.text_id] for text in few])
 
 
 def test_special_tokens_inside_a_text_are_scored():
-    """Also one that is BOS, EOS and pad at once."""
+    """Also a token that is BOS, EOS and pad at once."""
     model = make('llama')
     texts = [
         Text('inside', f'the {SPECIAL} dog{SPECIAL}{SPECIAL}'),
         Text('only', SPECIAL), *TEXTS
     ]
-    for found in losses_of(model, texts)[:2]:
-        assert BOS in found.token_ids
-        expected = reference_losses(model, [BOS, *found.token_ids])
-        np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
-        assert found.spans.tiles
+    for result in losses_of(model, texts)[:2]:
+        assert BOS in result.token_ids
+        expected = reference_losses(model, [BOS, *result.token_ids])
+        np.testing.assert_allclose(result.losses, expected, rtol=0, atol=1e-5)
+        assert result.spans.tiles
 
 
 def window_by_window(model, ids, prefix, context):
@@ -171,7 +174,7 @@ def window_by_window(model, ids, prefix, context):
         if position <= context:
             inputs = row[:position]
         else:
-            # The windows past the first end every half context.
+            # After the first window, a window ends every half context.
             half = context // 2
             later = -(-(position - context) // half)
             end = min(context + later * half, len(row) - 1)
@@ -188,67 +191,66 @@ def test_windows_of_long_texts(name, context, bos):
     made = tokenizer(bos=bos, eos=bos)
     texts = [Text('long', ' '.join(CORPUS[:2])), TEXTS[1], TEXTS[4]]
     prefix = [] if bos is None else [BOS]
-    found = losses_of(model, texts, made, context=context)
-    assert len(found[0].losses) > 1.3 * context
-    for found in found:
-        expected = window_by_window(model, found.token_ids.tolist(), prefix,
+    results = losses_of(model, texts, made, context=context)
+    assert len(results[0].losses) > 1.3 * context
+    for result in results:
+        expected = window_by_window(model, result.token_ids.tolist(), prefix,
                                     context)
-        np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(result.losses, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize('name', MODELS)
 def test_the_context_is_the_models_own(name):
-    """Mamba and ALiBi have none: the text is read in one piece."""
+    """Mamba and ALiBi have no limit: the text is read in one piece."""
     model = make(name)
-    found, = losses_of(model, [LONG])
-    assert len(found.losses) > 2 * CONTEXT
+    result, = losses_of(model, [LONG])
+    assert len(result.losses) > 2 * CONTEXT
     context = 0 if name in ('mamba', 'bloom') else CONTEXT
-    check_same([found], losses_of(model, [LONG], context=context))
-    other, = losses_of(model, [LONG], context=CONTEXT // 2)
-    assert abs(found.losses - other.losses).max() > 1e-2
+    check_same([result], losses_of(model, [LONG], context=context))
+    shorter, = losses_of(model, [LONG], context=CONTEXT // 2)
+    assert abs(result.losses - shorter.losses).max() > 1e-2
     if context == 0:
-        expected = reference_losses(model, [BOS, *found.token_ids])
-        np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
+        expected = reference_losses(model, [BOS, *result.token_ids])
+        np.testing.assert_allclose(result.losses, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize('name', ['llama', 'gemma2'])
 def test_no_context_is_no_limit(name):
-    """Positions are rotations here, so that there is none by nature."""
+    """Rotary positions, which go on beyond the model's context."""
     model = make(name)
-    found, = losses_of(model, [LONG], context=0)
-    expected = reference_losses(model, [BOS, *found.token_ids])
-    np.testing.assert_allclose(found.losses, expected, rtol=0, atol=1e-5)
+    result, = losses_of(model, [LONG], context=0)
+    expected = reference_losses(model, [BOS, *result.token_ids])
+    np.testing.assert_allclose(result.losses, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize('name', ['llama', 'gemma2'])
 def test_entropy_and_rank(name):
     model = make(name)
-    found = losses_of(model, TEXTS, entropy=True, rank=True)
-    check_same(found, losses_of(model, TEXTS))
-    for one in found:
-        ids = torch.tensor([[BOS, *one.token_ids]])
+    results = losses_of(model, TEXTS, entropy=True, rank=True)
+    check_same(results, losses_of(model, TEXTS))
+    for result in results:
+        ids = torch.tensor([[BOS, *result.token_ids]])
         with torch.no_grad():
             logits = model(input_ids=ids).logits[0, :-1].double()
         log_p = logits.log_softmax(-1)
         entropy = -(log_p.exp() * log_p).sum(-1)
-        np.testing.assert_allclose(one.entropy, entropy, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(result.entropy, entropy, rtol=0, atol=1e-5)
         own = logits.gather(1, ids[0, 1:, None])
         low, high = ((logits > own + step).sum(-1) for step in (1e-5, -1e-5))
-        assert (low.numpy() <= one.rank).all()
-        assert (one.rank <= high.numpy() - 1).all()
+        assert (low.numpy() <= result.rank).all()
+        assert (result.rank <= high.numpy() - 1).all()
 
 
-def test_a_head_without_end(monkeypatch):
-    """Whether the head is made in blocks or not, the losses are the same."""
+def test_logits_in_blocks_and_all_at_once_agree(monkeypatch):
     model = make('llama')
-    expected = losses_of(model, TEXTS, entropy=True, rank=True)
+    in_blocks = losses_of(model, TEXTS, entropy=True, rank=True)
     monkeypatch.setattr(module, 'plain_head', lambda *_: None)
-    found = losses_of(model, TEXTS, entropy=True, rank=True)
-    check_same(found, expected)
-    for one, other in zip(found, expected):
+    at_once = losses_of(model, TEXTS, entropy=True, rank=True)
+    check_same(at_once, in_blocks)
+    for result, reference in zip(at_once, in_blocks):
         np.testing.assert_allclose(
-            one.entropy, other.entropy, rtol=0, atol=1e-5)
-        assert one.rank.tolist() == other.rank.tolist()
+            result.entropy, reference.entropy, rtol=0, atol=1e-5)
+        assert result.rank.tolist() == reference.rank.tolist()
 
 
 def test_plain_heads_run_without_all_logits():
@@ -267,7 +269,7 @@ def test_plain_heads_run_without_all_logits():
 
 
 def test_attention_keeps_its_causal_kernel(monkeypatch):
-    """Padded batches too; with a mask it would do twice the work."""
+    """Also for padded batches; with a mask it would do twice the work."""
     calls = []
     plain = torch.nn.functional.scaled_dot_product_attention
 
@@ -281,7 +283,7 @@ def test_attention_keeps_its_causal_kernel(monkeypatch):
     assert set(calls) == {(None, True)}
 
 
-def test_batches_of_models_that_make_all_logits_are_small():
+def test_batches_of_models_that_compute_all_logits_are_small():
     model = make('gemma2')
     shapes = []
     plain = model.forward
@@ -304,9 +306,11 @@ def test_batches_of_models_that_make_all_logits_are_small():
 def test_half_precision_models_are_close_to_fp32(name, dtype, tolerance):
     settings = {'init_std': .1} if name == 'opt' else {'initializer_range': .1}
     exact = losses_of(make(name, **settings), TEXTS)
-    found = losses_of(make(name, **settings).to(dtype), TEXTS)
-    error = np.concatenate(
-        [one.losses - other.losses for one, other in zip(found, exact)])
+    half = losses_of(make(name, **settings).to(dtype), TEXTS)
+    error = np.concatenate([
+        result.losses - reference.losses
+        for result, reference in zip(half, exact)
+    ])
     assert 0 < abs(error).max() < tolerance
     assert abs(error.mean()) < tolerance / 10
 
@@ -325,26 +329,27 @@ def test_losses_that_are_not_finite_are_refused(name, value):
     with pytest.raises(
             InputError,
             match=r"^losses of 'some/model' on text 't3': expected finite "
-            r'losses, found (nan|inf|-inf) at token \d+ \(\d+ such tokens?\)'
-            r'\. .*float16.*bfloat16 or float32\.$'):
+            r'losses, found (nan|inf|-inf) at token \d+ \(number of such '
+            r'tokens: \d+\)\. .*float16.*bfloat16 or float32\.$'):
         losses_of(model, TEXTS[3:4])
 
 
 @pytest.mark.parametrize('context', [None, 10])
 def test_the_token_that_is_not_finite_is_named(context):
-    """One that stands in the third window, counted from 0 in its text."""
+    """A token of the third window, counted from 0 in its text."""
     model = make('llama')
     ids = tokenizer()(TEXTS[0].text, add_special_tokens=False).input_ids
-    where = 17
-    assert ids.count(ids[where]) == 1
+    position = 17
+    assert ids.count(ids[position]) == 1
 
     def poison_state(body, args, kwargs, output):
-        output[0][kwargs['input_ids'] == ids[where]] = float('nan')
+        output[0][kwargs['input_ids'] == ids[position]] = float('nan')
 
     model.model.register_forward_hook(poison_state, with_kwargs=True)
     with pytest.raises(
             InputError,
-            match=rf"'t0'.* nan at token {where + 1} \(1 such tokens\)"):
+            match=rf"'t0'.* nan at token {position + 1} "
+            r'\(number of such tokens: 1\)'):
         losses_of(model, TEXTS[:1], context=context)
 
 
@@ -362,7 +367,7 @@ def test_logits_beyond_float16_are_fine():
     with torch.no_grad():
         model.model.norm.weight.fill_(1e4)
         assert model(input_ids=torch.arange(9)[None]).logits.isinf().any()
-    assert all(one.n_scored for one in losses_of(model, TEXTS))
+    assert all(result.n_scored for result in losses_of(model, TEXTS))
 
 
 def test_progress_sees_the_batches():
@@ -376,7 +381,7 @@ def test_progress_sees_the_batches():
     assert seen == [len(TEXTS)]
 
 
-def test_a_tokenizer_that_does_not_know_the_text_is_refused():
+def test_a_tokenizer_whose_vocabulary_misses_the_text_is_refused():
     made = tokenizer()
     made.unk_token = 'e'
     made.backend_tokenizer.model = type(

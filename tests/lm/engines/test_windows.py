@@ -1,4 +1,4 @@
-"""Windows score every token once; batches keep every window."""
+"""Windows score every token once; batches hold every window."""
 import numpy as np
 import pytest
 from hypothesis import given

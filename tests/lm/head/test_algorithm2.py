@@ -9,15 +9,14 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.metrics import mse
-from csv_plugin.core.regression import fit_line
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.scaling_law import fit_sigmoid, scaling_law
+from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
 from csv_plugin.lm.head.head_objective import HeadObjective
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.states.hidden_states import accumulate_phi
 from csv_plugin.lm.states.state_cache import (open_states, state_chunks,
                                               write_states)
+from csv_plugin.lm.states.state_columns import StateColumns
 
 N_MODELS, N_TOKENS, WIDTH = 16, 90, 3
 BENCHMARKS = ('code', 'law', 'math')
@@ -51,27 +50,27 @@ class World:
                                n_chars, 'abc')
         score = losses @ (0.1 + np.eye(3)[kind])
         score = (score - score.mean(axis=0)) / score.std(axis=0)
-        values = scaling_law(score, -2.0, 0.3, 0.25)
+        values = Curve(-2.0, 0.3, 0.25).accuracies(score)
         values += noise * rng.normal(size=values.shape)
         self.accuracies = AccuracyTable(MODELS, BENCHMARKS, values.clip(0, 1),
                                         np.full(3, 0.25), np.zeros(3, int))
 
     def with_values(self, values):
-        other = World()
-        other.accuracies = replace(self.accuracies, values=values)
-        return other
+        world = World()
+        world.accuracies = replace(self.accuracies, values=values)
+        return world
 
     def train(self, settings=ADAM, train=TRAIN, validation=VALIDATION,
-              **others):  # yapf: disable
+              **options):  # yapf: disable
         return train_heads(self.states, self.table, self.accuracies, train,
-                           validation, settings, **others)
+                           validation, settings, **options)
 
     def objective(self, train=TRAIN, validation=VALIDATION):
         return HeadObjective.of(self.states, self.table, self.accuracies,
                                 train, validation)
 
 
-def some_head(activation='softplus', seed=1):
+def random_head(activation='softplus', seed=1):
     generator = torch.Generator().manual_seed(seed)
     theta = torch.randn(WIDTH, 3, generator=generator, dtype=torch.float64)
     head = ScoringHead.uniform(WIDTH, 3, activation)
@@ -82,37 +81,44 @@ def rows_of(models):
     return [MODELS.index(model) for model in models]
 
 
+def token_weights(world, heads):
+    """Weights of all tokens, a row per benchmark."""
+    return heads.head.weights(world.states).numpy().T
+
+
 @pytest.mark.parametrize('activation', ['softplus', 'linear', 'relu'])
 def test_gradient_is_that_of_autograd_at_fixed_alpha_and_beta(activation):
     world = World(noise=0.03)
     values = world.accuracies.values.copy()
     values[2, 1] = np.nan
     objective = world.with_values(values).objective()
-    here = objective.evaluate(some_head(activation), None)
-    theta = here.head.theta.clone().requires_grad_()
-    bias = here.head.bias.clone().requires_grad_()
+    evaluation = objective.evaluate(random_head(activation), None)
+    theta = evaluation.head.theta.clone().requires_grad_()
+    bias = evaluation.head.bias.clone().requires_grad_()
     act = {'softplus': torch.nn.functional.softplus, 'linear': lambda z: z,
            'relu': torch.relu}[activation]  # yapf: disable
     weights = act(world.states @ theta + bias)
     losses = torch.from_numpy(world.table.losses[:10])
     scores = losses @ weights / (4 * N_TOKENS)
-    alpha, beta = torch.from_numpy(here.alpha), torch.from_numpy(here.beta)
+    alpha, beta = (
+        torch.from_numpy(part)
+        for part in (evaluation.curve.alpha, evaluation.curve.beta))
     fitted = 0.25 + 0.75 * torch.sigmoid(alpha * (scores - beta))
     residual = fitted - torch.from_numpy(values[:10])
     (residual[~torch.isnan(residual)]**2).sum().backward()
-    for found, expected in zip(
-            objective.gradient(here), (theta.grad, bias.grad)):
-        assert (found - expected).norm() < 1e-6 * expected.norm()
+    for gradient, expected in zip(
+            objective.gradient(evaluation), (theta.grad, bias.grad)):
+        assert (gradient - expected).norm() < 1e-6 * expected.norm()
 
 
 def test_gradient_is_that_of_the_eliminated_objective():
     objective = World(noise=0.03).objective()
 
     def squares(head):
-        here = objective.evaluate(head, None)
-        return objective.errors(here)[0] * len(TRAIN)
+        evaluation = objective.evaluate(head, None)
+        return objective.errors(evaluation)[0] * len(TRAIN)
 
-    head, step = some_head(), 1e-5
+    head, step = random_head(), 1e-5
     gradient, _ = objective.gradient(objective.evaluate(head, None))
     for i in range(WIDTH):
         up, down = head.theta.clone(), head.theta.clone()
@@ -123,43 +129,17 @@ def test_gradient_is_that_of_the_eliminated_objective():
         np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize('seed', range(4))
-@pytest.mark.parametrize('guess', [None, (0.0, 1.0), (9.0, 9.0), (0.0, 0.0)])
-def test_line_is_that_of_the_core(guess, seed):
-    world = World(noise=0.05, seed=seed)
-    score = world.table.losses.sum(axis=1) / 360
-    accuracy = world.accuracies.values[:, 0]
-    guess = None if guess is None else np.array(guess)
-    _, (alpha, beta) = fit_line(score, accuracy, 0.25, guess)
-    curve = fit_sigmoid(score, accuracy, 0.25).curve
-    assert alpha == pytest.approx(curve.alpha, rel=1e-4)
-    assert beta == pytest.approx(curve.beta, rel=1e-4)
-
-
-def test_line_takes_the_better_of_its_starts():
-    score = np.linspace(1, 3, 8)
-    accuracy = scaling_law(score, -2.0, 2.0, 0.25)
-    line, _ = fit_line(score, accuracy, 0.25, np.array([-80.0, 40.0]))
-    again, _ = fit_line(score, accuracy, 0.25, None)
-    np.testing.assert_allclose(line, again, rtol=1e-6, atol=1e-9)
-
-
-def test_line_of_equal_scores_is_the_mean():
-    accuracy = np.array([0.3, 0.4, 0.8])
-    _, (alpha, beta) = fit_line(np.zeros(3), accuracy, 0.25, None)
-    assert scaling_law(0.0, alpha, beta, 0.25) == pytest.approx(0.5, rel=1e-3)
-
-
 def test_first_step_is_the_mean_loss():
     world = World(noise=0.03)
     heads = world.train()
     mean_loss = world.table.losses.sum(axis=1) / 360
     fit_on, judged = rows_of(TRAIN), rows_of(VALIDATION)
     for b, accuracy in enumerate(world.accuracies.values.T):
-        fit = fit_sigmoid(mean_loss[fit_on], accuracy[fit_on], 0.25)
-        expected = mse(accuracy[judged], fit.curve(mean_loss[judged]))
-        assert heads.train_mse[0, b] == pytest.approx(fit.mse, rel=1e-5)
-        assert heads.validation_mse[0, b] == pytest.approx(expected, rel=1e-4)
+        curve, _ = fit_curve(mean_loss[fit_on], accuracy[fit_on], 0.25)
+        for errors, rows, tolerance in ((heads.train_mse, fit_on, 1e-5),
+                                        (heads.validation_mse, judged, 1e-4)):
+            expected = mse(accuracy[rows], curve.accuracies(mean_loss[rows]))
+            assert errors[0, b] == pytest.approx(expected, rel=tolerance)
 
 
 def test_relevant_tokens_gain_weight_and_unseen_models_are_predicted():
@@ -167,18 +147,19 @@ def test_relevant_tokens_gain_weight_and_unseen_models_are_predicted():
     heads = world.train(replace(ADAM, n_steps=300))
     last = np.nanmin(heads.validation_mse, axis=0)
     assert np.all(last < 0.25 * heads.validation_mse[0])
-    for b, benchmark in enumerate(BENCHMARKS):
-        weights = heads.token_weights(world.states, benchmark)
+    assert heads.benchmarks == BENCHMARKS
+    for b, weights in enumerate(token_weights(world, heads)):
         assert weights.shape == (N_TOKENS, )
         assert weights.min() >= 0
         assert weights[b::3].mean() > 2 * weights[(b + 1) % 3::3].mean()
     rows = rows_of(TEST)
     uniform = world.train(HeadSettings(n_steps=1, learning_rate=1e-9)).predict(
         world.states, world.table)
-    found = heads.predict(world.states, world.table)
-    truth = world.accuracies.values
-    assert mse(truth[rows].ravel(), found[rows].ravel()) < 0.2 * mse(
-        truth[rows].ravel(), uniform[rows].ravel())
+    predicted = heads.predict(world.states, world.table)
+    truth = world.accuracies.values[rows].ravel()
+    assert mse(
+        truth,
+        predicted[rows].ravel()) < 0.2 * mse(truth, uniform[rows].ravel())
 
 
 def test_parameters_are_those_of_the_best_step():
@@ -192,8 +173,8 @@ def test_parameters_are_those_of_the_best_step():
                                                    heads.validation_mse)):
         rows = rows_of(part)
         for b, step in enumerate(heads.best_step):
-            found = mse(world.accuracies.values[rows, b], predicted[rows, b])
-            assert found == pytest.approx(curve[step, b], rel=1e-9)
+            error = mse(world.accuracies.values[rows, b], predicted[rows, b])
+            assert error == pytest.approx(curve[step, b], rel=1e-9)
 
 
 def test_benchmark_stops_when_its_patience_is_over():
@@ -222,8 +203,8 @@ def test_benchmark_does_not_depend_on_the_others():
         alone = world.train(settings)
         assert alone.best_step[0] == together.best_step[b]
         np.testing.assert_allclose(
-            alone.token_weights(world.states, benchmark),
-            together.token_weights(world.states, benchmark),
+            token_weights(world, alone)[0],
+            token_weights(world, together)[b],
             rtol=1e-6)
 
 
@@ -231,10 +212,10 @@ def test_benchmark_does_not_depend_on_the_others():
 def test_training_is_reproducible_and_goes_downhill(optimiser, rate):
     settings = HeadSettings(
         optimiser=optimiser, learning_rate=rate, n_steps=30)
-    one, other = World().train(settings), World().train(settings)
-    assert torch.equal(one.head.theta, other.head.theta)
-    np.testing.assert_array_equal(one.train_mse, other.train_mse)
-    assert np.all(one.train_mse[-1] < one.train_mse[0])
+    first, second = World().train(settings), World().train(settings)
+    assert torch.equal(first.head.theta, second.head.theta)
+    np.testing.assert_array_equal(first.train_mse, second.train_mse)
+    assert np.all(first.train_mse[-1] < first.train_mse[0])
 
 
 def test_one_sgd_step_is_the_learning_rate_times_the_gradient():
@@ -249,7 +230,7 @@ def test_one_sgd_step_is_the_learning_rate_times_the_gradient():
     torch.testing.assert_close(heads.head.bias, start.bias - 0.1 * bias)
 
 
-def test_models_without_a_score_are_left_out():
+def test_models_without_an_accuracy_are_left_out():
     world = World(noise=0.03)
     values = world.accuracies.values.copy()
     values[[3, 11], 1] = np.nan
@@ -266,16 +247,16 @@ def test_models_without_a_score_are_left_out():
 
 
 def test_models_that_are_not_named_do_not_matter():
-    world, other = World(), World()
-    other.table.losses[rows_of(TEST)] += 1
-    assert torch.equal(world.train().head.theta, other.train().head.theta)
+    world, changed = World(), World()
+    changed.table.losses[rows_of(TEST)] += 1
+    assert torch.equal(world.train().head.theta, changed.train().head.theta)
 
 
 def test_order_of_the_tables_does_not_matter():
-    world, other = World(noise=0.03), World(noise=0.03)
-    other.accuracies = other.accuracies.select(MODELS[::-1])
+    world, turned = World(noise=0.03), World(noise=0.03)
+    turned.accuracies = turned.accuracies.select(MODELS[::-1])
     np.testing.assert_array_equal(world.train().train_mse,
-                                  other.train().train_mse)
+                                  turned.train().train_mse)
 
 
 def test_bfloat16_states_from_a_file(tmp_path):
@@ -283,7 +264,7 @@ def test_bfloat16_states_from_a_file(tmp_path):
     expected = world.train()
     path = tmp_path / 'states'
     write_states(path, state_chunks(world.states, OFFSETS), OFFSETS, 'tiny',
-                 'abc')
+                 'abc', torch.bfloat16)
     world.states = open_states(path, 'tiny', 'abc')
     np.testing.assert_allclose(
         world.train().train_mse, expected.train_mse, rtol=0.05)
@@ -293,11 +274,10 @@ def test_linear_head_at_convergence_is_the_exact_solution_on_phi():
     world = World(noise=0.03, seed=6)
     settings = HeadSettings('linear', 'adam', 0.1, 600, 600)
     heads = world.train(settings, train=MODELS, validation=MODELS)
-    features, _ = accumulate_phi(
-        state_chunks(world.states, OFFSETS), world.table)
+    features = StateColumns.of(world.states, world.table).features(world.table)
     families = np.arange(N_MODELS) % 8
     for b, accuracy in enumerate(world.accuracies.values.T):
-        task = Task(features.values, features.uniform, accuracy, 0.25,
+        task = Task(features.values, features.columns.uniform, accuracy, 0.25,
                     families)
         ridge = Ridge((1e-12, ), learn_floor=False)
         fit = ridge.fit(task, fold_masks(families, seed=0))
@@ -352,9 +332,6 @@ def test_benchmark_without_anything_to_learn_is_refused(rows, value, message):
 
 def test_unknown_names_are_refused():
     world = World()
-    heads = world.train(HeadSettings(n_steps=1))
-    with pytest.raises(InputError, match="found 'art'"):
-        heads.token_weights(world.states, 'art')
     with pytest.raises(InputError, match='nobody'):
         world.train(train=[*TRAIN, 'nobody'])
     world.table = replace(

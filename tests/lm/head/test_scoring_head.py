@@ -1,10 +1,9 @@
-"""Eq. 3: weights from hidden states, and their derivative."""
+"""Eq. 3: weights from hidden states, and gradients through them."""
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from csv_plugin.core.baselines import capability_score
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.lm.head.scoring_head import (ACTIVATIONS, BLOCK_ROWS,
@@ -73,9 +72,9 @@ def test_gradient_is_that_of_autograd(name, dtype):
     weights = FORMULAS[name](states.double() @ theta + bias)
     (weights * by_weight).sum().backward()
     ours = head.gradient(states, head.preactivations(states), by_weight)
-    for found, expected in zip(ours, (theta.grad, bias.grad)):
-        assert found.shape == expected.shape
-        error = (found - expected).norm() / expected.norm()
+    for gradient, expected in zip(ours, (theta.grad, bias.grad)):
+        assert gradient.shape == expected.shape
+        error = (gradient - expected).norm() / expected.norm()
         assert error < {torch.float64: 1e-12, torch.float32: 1e-6}[dtype]
 
 
@@ -90,17 +89,17 @@ def test_blocks_hold_every_row_once(n_rows):
         assert torch.equal(states[rows].float(), block)
 
 
-def test_capability_scores_are_those_of_the_core():
+def test_capability_scores_are_weighted_losses_per_character():
     states, head = random(N_TOKENS, WIDTH), random_head()
     losses = random(N_MODELS, N_TOKENS, seed=4).exp().numpy()
     scores = head.capability_scores(states, make_table(losses, 9000))
     assert scores.shape == (N_MODELS, N_BENCHMARKS)
     for b, weights in enumerate(head.weights(states).T.numpy()):
-        np.testing.assert_allclose(scores[:, b],
-                                   capability_score(losses, weights, 9000))
+        expected = (losses * weights).sum(axis=1) / 9000
+        np.testing.assert_allclose(scores[:, b], expected)
 
 
-def test_tokens_that_one_model_did_not_score_do_not_count():
+def test_tokens_that_a_model_did_not_score_do_not_count():
     states, head = random(N_TOKENS, WIDTH), random_head()
     losses = random(N_MODELS, N_TOKENS, seed=4).exp().numpy()
     missing = losses.copy()
@@ -111,9 +110,9 @@ def test_tokens_that_one_model_did_not_score_do_not_count():
         head.capability_scores(states, make_table(losses, 9000)))
 
 
-def test_head_of_some_benchmarks_is_a_copy():
+def test_selected_heads_are_a_copy():
     head = random_head('relu')
-    part = head.take(np.array([2, 0]))
+    part = head.select(np.array([2, 0]))
     states = random(N_TOKENS, WIDTH)
     torch.testing.assert_close(
         part.weights(states),
@@ -135,12 +134,12 @@ def test_parameters_that_do_not_fit_are_refused(theta, bias):
 
 
 @pytest.mark.parametrize('shape', [(3, WIDTH + 1), (WIDTH, )])
-def test_states_of_another_width_are_refused(shape):
+def test_states_of_a_wrong_width_are_refused(shape):
     with pytest.raises(InputError, match=rf'shape \(T, {WIDTH}\)'):
         random_head().weights(torch.zeros(shape))
 
 
-def test_states_of_other_tokens_are_refused():
+def test_states_of_a_wrong_number_of_tokens_are_refused():
     table = make_table(np.ones((2, 8)), 9)
     with pytest.raises(InputError, match='expected 8 rows.* found 7'):
         random_head().capability_scores(torch.zeros(7, WIDTH), table)

@@ -1,4 +1,4 @@
-"""States at tokens, and Phi against its formula with all states at hand."""
+"""Hidden states at tokens, against those of the model's body."""
 import numpy as np
 import pytest
 import torch
@@ -6,8 +6,8 @@ import torch
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.states.hidden_states import (StateChunk, accumulate_phi,
-                                                hidden_states)
+from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.states.state_columns import StateColumns
 from tests.lm.models import CONTEXT, MODELS, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS, SPECIAL
 
@@ -46,10 +46,10 @@ def joined(chunks, texts):
 @pytest.mark.parametrize('bos', [SPECIAL, None])
 @pytest.mark.parametrize('name', MODELS)
 def test_states_are_those_of_the_body_at_each_token(name, bos):
-    model, made = make(name), tokenizer(bos=bos, eos=bos)
+    model, special = make(name), dict(bos=bos, eos=bos)
     lead = [] if bos is None else [BOS]
-    found = joined(hidden_states(model, made, TEXTS), TEXTS)
-    for text, states in zip(TEXTS, found):
+    chunks = hidden_states(model, tokenizer(**special), TEXTS)
+    for text, states in zip(TEXTS, joined(chunks, TEXTS)):
         expected = state_at_end(model, lead + ids_of(text))[len(lead):]
         np.testing.assert_allclose(states, expected, rtol=0, atol=1e-4)
 
@@ -58,10 +58,10 @@ def test_states_are_those_of_the_body_at_each_token(name, bos):
 @pytest.mark.parametrize('name, context', [('llama', 16), ('mamba', 21)])
 def test_windows_of_long_texts(name, context, bos):
     """A state has read what the token after it is predicted from."""
-    model, made = make(name), tokenizer(bos=bos, eos=bos)
+    model, special = make(name), dict(bos=bos, eos=bos)
     lead = [] if bos is None else [BOS]
     texts = [Text('long', ' '.join(CORPUS[:2])), TEXTS[0]]
-    chunks = hidden_states(model, made, texts, context=context)
+    chunks = hidden_states(model, tokenizer(**special), texts, context=context)
     for text, states in zip(texts, joined(chunks, texts)):
         row, half = [*lead, *ids_of(text)], context // 2
         assert len(row) > context
@@ -94,18 +94,18 @@ def test_the_model_is_in_its_mode_between_chunks():
     assert model.training and torch.is_grad_enabled()
     expected = joined(hidden_states(model.eval(), tokenizer(), TEXTS), TEXTS)
     model.train()
-    found = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
-    for one, other in zip(found, expected):
-        np.testing.assert_array_equal(one, other)
+    from_training = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
+    for states, same_states in zip(from_training, expected):
+        np.testing.assert_array_equal(states, same_states)
 
 
 def test_states_of_half_precision_are_handed_out_as_float32():
     model = make('llama').bfloat16()
     exact = make('llama')
-    found = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
+    rounded = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
     expected = joined(hidden_states(exact, tokenizer(), TEXTS), TEXTS)
-    for one, other in zip(found, expected):
-        assert 0 < abs(one - other).mean() < .05
+    for states, exact_states in zip(rounded, expected):
+        assert 0 < abs(states - exact_states).mean() < .05
 
 
 def test_states_that_are_not_finite_are_refused():
@@ -138,145 +138,22 @@ def test_progress_sees_the_batches():
     assert seen == [1]
 
 
-def table_of(losses, counts):
-    offsets = np.append(0, np.cumsum(counts))
-    n_chars = np.array(counts) * 3
-    return LossTable(
-        tuple(f'm{m}' for m in range(len(losses))),
-        tuple(f't{s}' for s in range(len(counts))), losses, offsets, n_chars,
-        n_chars, 'f')
-
-
-@pytest.fixture
-def world():
-    """Losses of 4 models on 3 texts, one of them empty, and states."""
-    draw = np.random.default_rng(0)
-    counts = [7, 0, 5, 9]
-    losses = draw.gamma(2., 1., (4, 21))
-    # Unscored by one model, or by all.
-    losses[1, 3] = losses[:, 12] = np.nan
-    scale = np.array([1., 100., 1e-3, 5., 1., 0.])
-    shift = np.array([0., 3000., 0., -7., 1., 4.])
-    states = draw.normal(size=(21, 6)) * scale + shift
-    return table_of(losses, counts), states.astype(np.float32)
-
-
-def chunks_of(table, states, sizes=(4, 3, 5, 2, 7)):
-    """Chunks of some sizes, the last text first."""
-    chunks, start = [], 0
-    for size in sizes:
-        text = np.searchsorted(table.token_offsets, start, side='right') - 1
-        first = start - table.token_offsets[text]
-        chunks.append(
-            StateChunk(int(text), int(first), states[start:start + size]))
-        start += size
-    return chunks[::-1]
-
-
-def literal(table, states):
-    """All (T, H) states at once: standardise, weight, add up."""
-    states = states.astype(np.float64)
-    spread = states.std(axis=0)
-    spread[spread == 0] = 1
-    standard = (states - states.mean(axis=0)) / spread
-    scored = ~np.isnan(table.losses).any(axis=0)
-    losses = table.losses[:, scored]
-    n_chars = table.n_chars.sum()
-    return (losses.sum(axis=1) / n_chars, losses @ standard[scored] / n_chars,
-            standard, scored)
-
-
-def test_phi_is_the_formula_with_all_states_in_memory(world):
-    table, states = world
-    features, scale = accumulate_phi(chunks_of(table, states), table)
-    mean_loss, phi, standard, _ = literal(table, states)
-    assert features.models == table.models
-    assert features.units == ('loss', 'h0', 'h1', 'h2', 'h3', 'h4', 'h5')
-    np.testing.assert_allclose(features.values[:, 0], mean_loss, rtol=1e-12)
-    np.testing.assert_allclose(
-        features.values[:, 1:], phi, rtol=1e-9, atol=1e-9)
-    assert features.uniform.tolist() == [1, 0, 0, 0, 0, 0, 0]
-    np.testing.assert_allclose(scale.apply(states), standard, atol=1e-7)
-    # A direction that never changes has no column's worth of information.
-    assert scale.spread[5] == 1 and abs(features.values[:, 6]).max() < 1e-12
-
-
-def test_phi_does_not_depend_on_how_states_are_cut(world):
-    table, states = world
-    expected, _ = accumulate_phi(chunks_of(table, states), table)
-    for sizes in ((7, 5, 9), (1, ) * 21):
-        found, _ = accumulate_phi(chunks_of(table, states, sizes), table)
-        np.testing.assert_allclose(
-            found.values, expected.values, rtol=1e-9, atol=1e-12)
-
-
-def test_coefficients_are_weights_of_tokens(world):
-    """`values @ c` is Eq. 1 with the weights `c[0] + h_t . c[1:]`."""
-    table, states = world
-    features, scale = accumulate_phi(chunks_of(table, states), table)
-    coefficients = np.random.default_rng(1).normal(size=7)
-    weights = coefficients[0] + scale.apply(states) @ coefficients[1:]
-    scored = table.scored
-    assert scored.sum() == 19
-    score = (table.losses[:, scored] @ weights[scored]) / table.n_chars.sum()
-    np.testing.assert_allclose(
-        features.values @ coefficients, score, rtol=1e-9)
-
-
-def missing(chunks):
-    return chunks[1:]
-
-
-def shortened(chunks):
-    chunk = chunks[0]
-    return [StateChunk(chunk.text, chunk.first, chunk.states[:-1])
-            ] + chunks[1:]
-
-
-def doubled(chunks):
-    return [*chunks, chunks[0]]
-
-
-def overlapping(chunks):
-    chunk = chunks[0]
-    return [StateChunk(chunk.text, chunk.first - 1, chunk.states), *chunks[1:]]
-
-
-def too_long(chunks):
-    """Into the next text, whose own chunk leaves room: all are covered."""
-    states = np.concatenate([chunk.states for chunk in chunks[::-1]])
-    return [
-        StateChunk(0, 0, states[:8]),
-        StateChunk(2, 1, states[8:12]),
-        StateChunk(3, 0, states[12:])
-    ]
-
-
-@pytest.mark.parametrize('change, text', [(missing, 't3'), (shortened, 't3'),
-                                          (doubled, 't3'), (overlapping, 't3'),
-                                          (too_long, 't0')])
-def test_chunks_that_do_not_cover_the_table_are_refused(world, change, text):
-    table, states = world
-    chunks = change(chunks_of(table, states))
-    with pytest.raises(
-            InputError,
-            match=f"hidden states of text '{text}'.*each token.*own tokens"):
-        accumulate_phi(iter(chunks), table)
-
-
 def test_states_of_a_scoring_lm_give_features_of_its_texts():
-    """End to end: windows, chunks, Phi."""
-    model, made = make('llama'), tokenizer()
-    counts = [len(ids_of(text)) for text in TEXTS]
-    draw = np.random.default_rng(0)
-    table = table_of(draw.gamma(2., 1., (3, sum(counts))), counts)
-    states = np.concatenate([
-        state_at_end(model, [BOS, *ids_of(text)])[1:] for text in TEXTS
-    ]).astype(np.float32)
-    _, phi, _, _ = literal(table, states)
+    """End to end: windows, chunks, and Phi by its formula."""
+    model = make('llama')
+    counts = np.array([len(ids_of(text)) for text in TEXTS])
+    losses = np.random.default_rng(0).gamma(2., 1., (3, counts.sum()))
+    table = LossTable(('k', 'l', 'm'), tuple(text.text_id for text in TEXTS),
+                      losses, np.append(0, np.cumsum(counts)), 3 * counts,
+                      3 * counts, 'f')  # yapf: disable
+    states = np.concatenate(
+        [state_at_end(model, [BOS, *ids_of(text)])[1:] for text in TEXTS])
+    standard = (states - states.mean(axis=0)) / states.std(axis=0)
+    phi = losses @ standard / (3 * counts.sum())
     for context in (None, 64):
-        features, _ = accumulate_phi(
-            hidden_states(model, made, TEXTS, context=context), table)
+        chunks = hidden_states(model, tokenizer(), TEXTS, context=context)
+        by_text = torch.from_numpy(np.concatenate(joined(chunks, TEXTS)))
+        features = StateColumns.of(by_text, table).features(table)
         np.testing.assert_allclose(
             features.values[:, 1:], phi, rtol=0, atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Hidden states in a file that a killed run leaves in parts."""
+"""Hidden states in a file, computed in parts that survive a killed run."""
 import os
 import signal
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.feature_blocks import token_states
+from csv_plugin.lm.scoring_lm import token_states
 from csv_plugin.lm.states import kept_states as module
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.states.kept_states import identity, kept_states
@@ -24,15 +24,15 @@ TEXTS = TextSet(
     tuple(
         Text(f't{i}', f'{i}: ' + 'the dog sat on a mat; ' * (1 + (7 * i) % 4))
         for i in range(7)))
-OTHERS = TextSet(
+CHANGED_TEXTS = TextSet(
     tuple(Text(t.text_id, t.text.replace('dog', 'cat')) for t in TEXTS))
-#: Texts of a part here: parts of 2, 2, 2 and 1.
+#: Texts of a part in these tests: the parts have 2, 2, 2 and 1.
 PART = 2
-MADE = tokenizer()
+TOKENIZER = tokenizer()
 
 
 def scoring_lm(seed=0, dtype=torch.float32):
-    """All of one name, as a model that was trained on is."""
+    """A model; all have the same name, as a model in training does."""
     model = make('llama', seed).to(dtype)
     model.name_or_path = 'tiny'
     return model
@@ -40,16 +40,16 @@ def scoring_lm(seed=0, dtype=torch.float32):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Ids of the texts whose states were computed to be kept, part by part."""
-    seen = []
+    """Ids of the texts whose states were computed, part by part."""
+    parts = []
 
-    def counted(model, made, texts):
-        seen.append([text.text_id for text in texts])
-        return hidden_states(model, made, texts)
+    def recorded(model, tokenizer, texts):
+        parts.append([text.text_id for text in texts])
+        return hidden_states(model, tokenizer, texts)
 
     monkeypatch.setattr(module, 'PART', PART)
-    monkeypatch.setattr(module, 'hidden_states', counted)
-    return seen
+    monkeypatch.setattr(module, 'hidden_states', recorded)
+    return parts
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ ALL = [['t0', 't1'], ['t2', 't3'], ['t4', 't5'], ['t6']]
 
 
 def keep(path, model=None, texts=TEXTS, **kwargs):
-    return kept_states(path, model or scoring_lm(), MADE, texts, **kwargs)
+    return kept_states(path, model or scoring_lm(), TOKENIZER, texts, **kwargs)
 
 
-def assert_states(found, model, texts=TEXTS, rtol=1e-4):
-    expected = token_states(model, MADE, texts)
-    assert found.shape == expected.shape
-    error = torch.linalg.norm(found.float() - expected)
+def assert_states(states, model, texts=TEXTS, rtol=1e-4):
+    expected = token_states(model, TOKENIZER, texts)
+    assert states.shape == expected.shape
+    error = torch.linalg.norm(states.float() - expected)
     assert error <= rtol * torch.linalg.norm(expected)
 
 
@@ -76,7 +76,7 @@ def parts_in(folder):
                   if '.part' in path.name)
 
 
-def test_fresh_and_read_again(path, calls):
+def test_computed_once_and_read_again(path, calls):
     model, seen = scoring_lm(), []
     fresh = keep(path, model, progress=lambda x: seen.extend(x) or x)
     assert_states(fresh, model)
@@ -90,30 +90,30 @@ def test_fresh_and_read_again(path, calls):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_the_whole_is_one_part_of_many_texts_or_many_of_few(path, monkeypatch):
-    whole = keep(path)
+def test_the_size_of_the_parts_does_not_matter(path, monkeypatch):
+    one_part = keep(path)
     monkeypatch.setattr(module, 'PART', 3)
-    other = keep(path.with_name('other.safetensors'))
-    torch.testing.assert_close(whole, other, rtol=1e-4, atol=1e-4)
+    three_parts = keep(path.with_name('parts.safetensors'))
+    torch.testing.assert_close(one_part, three_parts, rtol=1e-4, atol=1e-4)
 
 
-def test_a_model_in_bfloat16_is_kept_as_such(path, calls):
+def test_states_of_a_model_in_bfloat16_are_kept_in_bfloat16(path, calls):
     model = scoring_lm(dtype=torch.bfloat16)
-    found = keep(path, model)
-    assert found.dtype == torch.bfloat16
-    assert_states(found, model, rtol=.05)
-    assert path.stat().st_size < 2 * found.numel() + 1000
-    assert torch.equal(keep(path, model), found)
+    states = keep(path, model)
+    assert states.dtype == torch.bfloat16
+    assert_states(states, model, rtol=.05)
+    assert path.stat().st_size < 2 * states.numel() + 1000
+    assert torch.equal(keep(path, model), states)
     assert calls == ALL
 
 
-def test_half_precision_is_kept_in_float32(path, calls):
-    found = keep(path, scoring_lm(dtype=torch.float16))
-    assert found.dtype == torch.float32
+def test_states_of_a_model_in_float16_are_kept_in_float32(path, calls):
+    states = keep(path, scoring_lm(dtype=torch.float16))
+    assert states.dtype == torch.float32
 
 
-def test_a_file_of_another_model_of_that_name_is_not_used(path, calls):
-    """Such as an earlier state of a model in the same folder."""
+def test_a_file_of_another_model_of_the_same_name_is_not_used(path, calls):
+    """Such as an earlier checkpoint in the same folder."""
     keep(path, scoring_lm(1))
     calls.clear()
     model = scoring_lm(0)
@@ -121,7 +121,7 @@ def test_a_file_of_another_model_of_that_name_is_not_used(path, calls):
     assert calls == ALL
 
 
-def test_states_that_differ_a_little_are_those_of_another_model(path, calls):
+def test_a_model_with_slightly_changed_weights_is_another_model(path, calls):
     model = scoring_lm()
     keep(path, model)
     with torch.no_grad():
@@ -132,8 +132,8 @@ def test_states_that_differ_a_little_are_those_of_another_model(path, calls):
     assert calls == ALL
 
 
-@pytest.mark.parametrize('texts', [OTHERS, TextSet(TEXTS.texts[:-1])])
-def test_a_file_of_other_texts_is_not_used(path, calls, texts):
+@pytest.mark.parametrize('texts', [CHANGED_TEXTS, TextSet(TEXTS.texts[:-1])])
+def test_a_file_of_different_texts_is_not_used(path, calls, texts):
     keep(path, texts=texts)
     calls.clear()
     assert_states(keep(path), scoring_lm())
@@ -141,7 +141,7 @@ def test_a_file_of_other_texts_is_not_used(path, calls, texts):
 
 
 def test_the_name_of_a_model_does_not_count(path, calls):
-    """Only what it is: the same folder may be named in many ways."""
+    """The same folder may be named in many ways."""
     model = scoring_lm()
     keep(path, model)
     model.name_or_path = 'renamed'
@@ -151,23 +151,23 @@ def test_the_name_of_a_model_does_not_count(path, calls):
 
 
 @pytest.mark.parametrize('change', ['ids', 'prefix', 'context'])
-def test_what_else_states_depend_on(path, change):
-    model, made = scoring_lm(), tokenizer()
+def test_the_identity_depends_on_tokens_prefix_and_context(change):
+    model, changed = scoring_lm(), tokenizer()
     ids = [np.array([1, 2]), np.array([3])]
-    before = identity(model, made, ids)
+    before = identity(model, changed, ids)
     if change == 'ids':
         ids = [np.array([1]), np.array([2, 3])]
     elif change == 'prefix':
-        made.bos_token = made.convert_ids_to_tokens(5)
+        changed.bos_token = changed.convert_ids_to_tokens(5)
     else:
         model.config.max_position_embeddings //= 2
-    assert identity(model, made, ids) != before
+    assert identity(model, changed, ids) != before
     assert identity(scoring_lm(), tokenizer(),
                     [np.array([1, 2]), np.array([3])]) == before
 
 
 @pytest.mark.parametrize('size', [0, 7, 100, -1])
-def test_a_file_without_its_end_is_not_used(path, calls, size):
+def test_a_truncated_file_is_not_used(path, calls, size):
     expected = keep(path).clone()
     content = path.read_bytes()
     path.write_bytes(content[:size])
@@ -178,13 +178,13 @@ def test_a_file_without_its_end_is_not_used(path, calls, size):
 
 
 def die_midway(path):
-    """What a child process does: it dies while it writes the third part."""
+    """Run by a child process, which dies while it writes the third part."""
     module.PART = PART
     calls = []
 
-    def deadly(model, made, texts):
+    def deadly(model, tokenizer, texts):
         calls.append(texts)
-        for chunk in hidden_states(model, made, texts):
+        for chunk in hidden_states(model, tokenizer, texts):
             yield chunk
             if len(calls) == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -194,23 +194,23 @@ def die_midway(path):
 
 
 @pytest.mark.slow
-def test_killed_midway_it_goes_on_where_it_was(path, calls):
+def test_a_killed_run_is_continued(path, calls):
     code = ('from tests.lm.states.test_kept_states import die_midway;'
             f'die_midway({str(path)!r})')
     child = subprocess.run([sys.executable, '-c', code],
                            cwd=ROOT,
                            capture_output=True)
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()
-    # Two parts and what was left of the third.
+    # Two parts, and a temporary file of the third.
     finished = [
         name for name in parts_in(path.parent) if not name.startswith('.')
     ]
     assert finished == ['states.part0', 'states.part2']
     assert len(list(path.parent.iterdir())) == 3
     assert not path.exists()
-    found = keep(path)
+    states = keep(path)
     assert calls == ALL[2:]
-    assert_states(found, scoring_lm())
+    assert_states(states, scoring_lm())
     assert list(path.parent.iterdir()) == [path]
     fresh = path.with_name('fresh.safetensors')
     keep(fresh)
@@ -218,7 +218,7 @@ def test_killed_midway_it_goes_on_where_it_was(path, calls):
 
 
 def test_parts_of_another_model_are_not_used(path, calls, monkeypatch):
-    """Nor a truncated one; what is whole and right is."""
+    """Nor a truncated part; complete parts of the same model are used."""
 
     def stopped(files):
         for i, file in enumerate(files):
@@ -243,10 +243,10 @@ def test_parts_of_another_model_are_not_used(path, calls, monkeypatch):
 
 
 def test_states_are_mapped_from_the_file(path):
-    found = keep(path)
-    ids = [tokens.ids for tokens in tokenize_all(MADE, TEXTS.texts)]
-    key = identity(scoring_lm(), MADE, ids)
-    assert torch.equal(found, open_states(path, key, TEXTS.fingerprint))
+    states = keep(path)
+    ids = [tokens.ids for tokens in tokenize_all(TOKENIZER, TEXTS.texts)]
+    key = identity(scoring_lm(), TOKENIZER, ids)
+    assert torch.equal(states, open_states(path, key, TEXTS.fingerprint))
     maps = Path('/proc/self/maps')
     if maps.is_file():
         assert str(path) in maps.read_text()

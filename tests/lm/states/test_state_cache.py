@@ -13,7 +13,7 @@ from csv_plugin.lm.states.state_cache import (FORMAT, open_states,
 
 OFFSETS = np.array([0, 3, 3, 8, 10])
 STATES = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
-#: Longest text first, cut in two, as a scoring LM gives them.
+#: Longest text first, cut in two, as `hidden_states` yields them.
 PARTS = [(2, 2, 3), (2, 0, 2), (0, 0, 3), (3, 0, 2)]
 
 
@@ -23,7 +23,7 @@ def chunks(parts=PARTS):
         yield StateChunk(text, first, STATES[start:start + n])
 
 
-#: Types that are stored, each with its precision.
+#: The types that files store, each with its relative precision.
 DTYPES = {torch.bfloat16: 2**-8, torch.float32: 0.}
 for_dtypes = pytest.mark.parametrize('dtype', DTYPES)
 
@@ -31,7 +31,7 @@ for_dtypes = pytest.mark.parametrize('dtype', DTYPES)
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / 'states.safetensors'
-    write_states(path, chunks(), OFFSETS, 'tiny', 'abc')
+    write_states(path, chunks(), OFFSETS, 'tiny', 'abc', torch.bfloat16)
     return path
 
 
@@ -41,10 +41,6 @@ def test_chunks_in_any_order_land_at_their_tokens(path, dtype):
     states = open_states(path, 'tiny', 'abc')
     assert states.dtype == dtype
     assert torch.equal(states, torch.from_numpy(STATES).to(dtype))
-
-
-def test_half_the_bytes_by_default(path):
-    assert open_states(path, 'tiny', 'abc').dtype == torch.bfloat16
 
 
 @for_dtypes
@@ -67,17 +63,17 @@ def test_data_start_at_a_multiple_of_8(path, dtype):
 @for_dtypes
 def test_chunks_come_back_text_by_text(path, dtype):
     write_states(path, chunks(), OFFSETS, 'tiny', 'abc', dtype)
-    found = list(state_chunks(open_states(path, 'tiny', 'abc'), OFFSETS))
-    assert [(c.text, c.first, len(c.states)) for c in found] == [
+    read = list(state_chunks(open_states(path, 'tiny', 'abc'), OFFSETS))
+    assert [(c.text, c.first, len(c.states)) for c in read] == [
         (0, 0, 3), (1, 0, 0), (2, 0, 5), (3, 0, 2)
     ]  # yapf: disable
-    together = np.concatenate([chunk.states for chunk in found])
+    together = np.concatenate([chunk.states for chunk in read])
     assert together.dtype == np.float32
     np.testing.assert_allclose(together, STATES, rtol=DTYPES[dtype])
 
 
 @for_dtypes
-def test_views_are_written_as_they_read(tmp_path, dtype):
+def test_views_of_arrays_are_written_in_their_own_order(tmp_path, dtype):
     part = StateChunk(0, 0, np.asfortranarray(STATES)[::2])
     write_states(tmp_path / 'f', [part], np.array([0, 5]), 'tiny', 'abc',
                  dtype)
@@ -91,7 +87,8 @@ def test_opening_reads_next_to_nothing(tmp_path):
     wide = np.ones((64, 1 << 16), np.float32)
     parts = (StateChunk(0, 64 * i, wide) for i in range(8))
     path = tmp_path / 'f'
-    write_states(path, parts, np.array([0, 512]), 'tiny', 'abc')
+    write_states(path, parts, np.array([0, 512]), 'tiny', 'abc',
+                 torch.bfloat16)
 
     def resident():
         with open('/proc/self/statm') as file:
@@ -107,7 +104,8 @@ def test_opening_reads_next_to_nothing(tmp_path):
     ('other', 'abc', "expected model 'other', found 'tiny'"),
     ('tiny', 'abd', "expected fingerprint 'abd', found 'abc'"),
 ])
-def test_foreign_states_are_refused(path, model, fingerprint, message):
+def test_states_of_another_model_or_set_are_refused(path, model, fingerprint,
+                                                    message):
     with pytest.raises(InputError, match=message):
         open_states(path, model, fingerprint)
 
@@ -158,7 +156,8 @@ def test_unexpected_content_is_refused(tmp_path, version, name, states,
 ])
 def test_chunks_that_do_not_cover_the_tokens_once(tmp_path, parts, text):
     with pytest.raises(InputError, match=f'hidden states of text {text}'):
-        write_states(tmp_path / 'f', chunks(parts), OFFSETS, 'tiny', 'abc')
+        write_states(tmp_path / 'f', chunks(parts), OFFSETS, 'tiny', 'abc',
+                     torch.bfloat16)
     assert not list(tmp_path.iterdir())
 
 
@@ -170,6 +169,6 @@ def test_failure_keeps_the_old_file(path):
 
     before = path.read_bytes()
     with pytest.raises(RuntimeError, match='out of memory'):
-        write_states(path, failing(), OFFSETS, 'tiny', 'other')
+        write_states(path, failing(), OFFSETS, 'tiny', 'other', torch.bfloat16)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]

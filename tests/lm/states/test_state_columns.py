@@ -36,8 +36,9 @@ def dense_matrix(states, part):
     weighted = SCORED & part
     matrix = np.zeros((T, 1 + H))
     matrix[weighted, 0] = 1
-    some = states.double().numpy()[weighted]
-    matrix[weighted, 1:] = (some - some.mean(axis=0)) / some.std(axis=0)
+    part_states = states.double().numpy()[weighted]
+    matrix[weighted, 1:] = (part_states -
+                            part_states.mean(axis=0)) / part_states.std(axis=0)
     return matrix / N_CHARS
 
 
@@ -48,25 +49,58 @@ def dense_matrix(states, part):
 def test_features_are_losses_times_standardised_states(block, part, dtype):
     states = STATES.to(dtype)
     columns = StateColumns.of(states, TABLE, part)
-    found = columns.features(TABLE)
+    features = columns.features(TABLE)
     matrix = dense_matrix(states, np.ones(T, bool) if part is None else part)
     np.testing.assert_allclose(
-        found.values, np.where(SCORED, LOSSES, 0) @ matrix, atol=1e-12)
-    assert found.models == TABLE.models
-    assert found.units == columns.units == ('loss', 'h0', 'h1', 'h2', 'h3',
-                                            'h4')
-    assert found.uniform.tolist() == columns.uniform.tolist() == [
-        1, 0, 0, 0, 0, 0]  # yapf: disable
-    # All tokens that were scored count, weighted or not.
-    np.testing.assert_array_equal(found.scored, SCORED)
-    np.testing.assert_array_equal(columns.scored, SCORED)
+        features.values, np.where(SCORED, LOSSES, 0) @ matrix, atol=1e-12)
+    assert features.models == TABLE.models
+    for what in (features.columns, columns.columns):
+        assert what.units == ('loss', 'h0', 'h1', 'h2', 'h3', 'h4')
+        assert what.uniform.tolist() == [1, 0, 0, 0, 0, 0]
+        assert what.fingerprint == TABLE.fingerprint
+        # All tokens that were scored count, weighted or not.
+        np.testing.assert_array_equal(what.scored, SCORED)
     assert states.dtype == dtype
 
 
 def test_the_first_column_is_the_loss_per_character():
-    found = StateColumns.of(STATES, TABLE).features(TABLE)
-    np.testing.assert_allclose(found.values @ found.uniform,
+    features = StateColumns.of(STATES, TABLE).features(TABLE)
+    np.testing.assert_allclose(features.mean_loss,
                                LOSSES[:, SCORED].sum(axis=1) / N_CHARS)
+
+
+def test_states_of_any_scale(block):
+    """Phi by its formula, with all states of the scored tokens at once."""
+    scale = np.array([1., 100., 1e-3, 5., 1., 0.])
+    shift = np.array([0., 3000., 0., -7., 1., 4.])
+    states = np.random.default_rng(1).normal(size=(T, 6)) * scale + shift
+    states = states.astype(np.float32)
+    columns = StateColumns.of(torch.from_numpy(states), TABLE)
+    scored = states.astype(np.float64)[SCORED]
+    spread = scored.std(axis=0)
+    spread[spread == 0] = 1
+    standard = (scored - scored.mean(axis=0)) / spread
+    np.testing.assert_allclose(
+        columns.scale.apply(states[SCORED]), standard, atol=1e-7)
+    values = columns.features(TABLE).values
+    np.testing.assert_allclose(
+        values[:, 1:],
+        LOSSES[:, SCORED] @ standard / N_CHARS,
+        rtol=1e-9,
+        atol=1e-9)
+    # A direction that never changes is a column of zeros.
+    assert columns.scale.spread[5] == 1 and abs(values[:, 6]).max() < 1e-12
+
+
+def test_coefficients_are_weights_of_tokens(block):
+    """`values @ c` is Eq. 1 with the weights `c[0] + h_t . c[1:]`."""
+    columns = StateColumns.of(STATES, TABLE)
+    coefficients = np.random.default_rng(1).normal(size=1 + H)
+    weights = coefficients[0] + columns.scale.apply(
+        STATES.numpy()) @ coefficients[1:]
+    score = (LOSSES[:, SCORED] @ weights[SCORED]) / N_CHARS
+    np.testing.assert_allclose(
+        columns.features(TABLE).values @ coefficients, score, rtol=1e-9)
 
 
 COLUMN = st.lists(
@@ -86,15 +120,15 @@ def test_sums_of_columns_are_sums_of_tokens(size, part, chosen):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state_columns, '_BLOCK', size)
         columns = StateColumns.of(STATES, TABLE, part)
-        found = columns.combine(csc_array(coefficients))
+        sums = columns.combine(csc_array(coefficients))
     matrix = dense_matrix(STATES, np.ones(T, bool) if part is None else part)
-    assert isinstance(found, csc_array)
-    assert found.shape == (T, len(chosen))
+    assert isinstance(sums, csc_array)
+    assert sums.shape == (T, len(chosen))
     np.testing.assert_allclose(
-        found.toarray(), matrix @ coefficients, atol=1e-12)
+        sums.toarray(), matrix @ coefficients, atol=1e-12)
     # As a predictor will use it: the same scores from fewer columns.
     np.testing.assert_allclose(
-        np.where(SCORED, LOSSES, 0) @ found.toarray(),
+        np.where(SCORED, LOSSES, 0) @ sums.toarray(),
         columns.features(TABLE).values @ coefficients,
         atol=1e-12)
 
@@ -102,21 +136,27 @@ def test_sums_of_columns_are_sums_of_tokens(size, part, chosen):
 def test_zeros_of_unused_columns_are_not_stored():
     coefficients = np.zeros((1 + H, 3))
     coefficients[0, 1] = 1
-    found = StateColumns.of(STATES, TABLE,
-                            PART).combine(csc_array(coefficients))
-    assert np.diff(found.indptr).tolist() == [0, (PART & SCORED).sum(), 0]
+    sums = StateColumns.of(STATES, TABLE,
+                           PART).combine(csc_array(coefficients))
+    assert np.diff(sums.indptr).tolist() == [0, (PART & SCORED).sum(), 0]
 
 
 def test_models_to_predict_are_counted_on_the_tokens_of_the_training():
     """Whatever else they scored, and with the scale of the training."""
     columns = StateColumns.of(STATES, TABLE)
-    other = replace(TABLE, losses=np.where(np.isnan(LOSSES), 7., LOSSES))
+    fuller = replace(TABLE, losses=np.where(np.isnan(LOSSES), 7., LOSSES))
     np.testing.assert_allclose(
-        columns.features(other).values,
+        columns.features(fuller).values,
         columns.features(TABLE).values)
     fewer = np.where(np.arange(T) == 0, np.nan, LOSSES)
     with pytest.raises(InputError, match='1 of them unscored'):
         columns.features(replace(TABLE, losses=fewer))
+
+
+def test_losses_on_other_texts_are_refused():
+    with pytest.raises(InputError, match='set f, found the validation set g'):
+        StateColumns.of(STATES,
+                        TABLE).features(replace(TABLE, fingerprint='g'))
 
 
 def test_states_may_come_from_a_file_and_are_not_changed():

@@ -1,4 +1,4 @@
-"""Exact byte spans for the tokens of every kind of tokenizer."""
+"""Byte spans of the tokens of every kind of tokenizer."""
 import copy
 import functools
 
@@ -17,11 +17,11 @@ from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import (byte_level_chars, from_bytes,
                                               readings)
 from csv_plugin.lm.tokens.tokenization import (TokenizedText,
-                                               check_unknown_share, tokenize,
+                                               check_unknown_share,
                                                tokenize_all)
 from tests.lm.tokens.tokenizers import (EXACT, LOSSY, SLOW, SPECIAL, Pieces,
-                                        byte_fallback, byte_level, unigram,
-                                        word_piece, wrap)
+                                        byte_fallback, byte_level, tokenize,
+                                        unigram, word_piece, wrap)
 
 TEXTS = {
     'english': 'The quick brown fox, and the cat.',
@@ -58,7 +58,7 @@ TEXTS = {
     'mark first': '\u0301a',
 }
 FAST = {**EXACT, **LOSSY}
-# Its name is another one in transformers 5.
+# The class has another name in transformers 5.
 FAST_CLASS = PreTrainedTokenizerFast.__name__
 
 
@@ -74,11 +74,11 @@ def slow_kind(request, tmp_path):
 
 def pieces(tokenizer, text):
     """Each token's string and its bytes."""
-    found = tokenize(tokenizer, text)
+    tokenized = tokenize(tokenizer, text)
     data = text.encode()
-    tokens = tokenizer.convert_ids_to_tokens(found.ids.tolist())
+    tokens = tokenizer.convert_ids_to_tokens(tokenized.ids.tolist())
     return [(token, data[start:end]) for token, start, end in zip(
-        tokens, found.spans.starts, found.spans.ends)]
+        tokens, tokenized.spans.starts, tokenized.spans.ends)]
 
 
 def words(tokenizer, text):
@@ -87,19 +87,19 @@ def words(tokenizer, text):
 
 
 def check(tokenizer, text):
-    """Any result is a tiling, one span per token."""
-    found = tokenize(tokenizer, text)
-    assert found.ids.dtype == np.int64
-    assert len(found.ids) == len(found.spans)
-    assert found.spans.tiles
-    assert found.spans.n_bytes == len(text.encode())
+    """One span per token, and the spans tile the text."""
+    tokenized = tokenize(tokenizer, text)
+    assert tokenized.ids.dtype == np.int64
+    assert len(tokenized.ids) == len(tokenized.spans)
+    assert tokenized.spans.tiles
+    assert tokenized.spans.n_bytes == len(text.encode())
     expected = tokenizer(text, add_special_tokens=False)['input_ids']
-    assert found.ids.tolist() == expected
-    return found
+    assert tokenized.ids.tolist() == expected
+    return tokenized
 
 
 def expected_bytes(tokenizer, token):
-    """A token's bytes, found another way: by decoding bytes one by one."""
+    """A token's bytes, computed in a second way: decoded byte by byte."""
     if token == SPECIAL or token in tokenizer.all_special_tokens:
         return token.encode()
     if token.startswith('<0x'):
@@ -117,13 +117,12 @@ def expected_bytes(tokenizer, token):
 @pytest.mark.parametrize('kind', EXACT)
 def test_exact_kinds_cover_their_own_bytes(kind, name):
     tokenizer, text = fast(kind), TEXTS[name]
-    found = check(tokenizer, text)
-    assert found.unknown == 0
+    assert check(tokenizer, text).unknown == 0
     previous = None
     for token, piece in pieces(tokenizer, text):
         whole = expected_bytes(tokenizer, token)
         if whole != piece:
-            # The one byte that may be missing is a space put before words.
+            # Only a space that was added before a word may be missing.
             assert b' ' + piece == whole
             assert previous in (None, SPECIAL)
         previous = token
@@ -171,7 +170,7 @@ def tokenizer_sees(tokenizer, text):
 
 def test_losses_move_between_any_two_tokenizers():
     texts = [Text(name, text) for name, text in TEXTS.items() if text.strip()]
-    spans = [[found.spans for found in tokenize_all(fast(kind), texts)]
+    spans = [[tokens.spans for tokens in tokenize_all(fast(kind), texts)]
              for kind in FAST]
     rng = np.random.default_rng(0)
     for source in spans:
@@ -288,8 +287,8 @@ def bytes_only(kind):
 
 
 def test_forms_that_expand_are_shared():
-    found = pieces(unigram(), 'ﬁ')
-    assert found == [('▁', b''), ('f', b'\xef'), ('i', b'\xac\x81')]
+    assert pieces(unigram(), 'ﬁ') == [('▁', b''), ('f', b'\xef'),
+                                      ('i', b'\xac\x81')]
 
 
 def offsets_spans(tokens, offsets, text, unknown=()):
@@ -324,8 +323,8 @@ def offsets_spans(tokens, offsets, text, unknown=()):
     ([], [], ' ', None),
 ])
 def test_offsets_are_repaired_or_refused(tokens, offsets, text, expected):
-    found = offsets_spans(tokens, offsets, text)
-    assert found == (expected and list(zip(expected, expected[1:])))
+    spans = offsets_spans(tokens, offsets, text)
+    assert spans == (expected and list(zip(expected, expected[1:])))
 
 
 def test_an_unknown_token_is_placed_by_its_offsets():
@@ -366,10 +365,10 @@ def test_an_unknown_token_is_placed_by_its_offsets():
 def test_surfaces_are_aligned_or_refused(surfaces, text, expected):
     spans = from_surfaces(surfaces, {SPECIAL, '<▁é>'}, text)
     data = text.encode()
-    found = spans and [
+    covered = spans and [
         data[start:end] for start, end in zip(spans.starts, spans.ends)
     ]
-    assert found == (
+    assert covered == (
         expected and [
             word.encode() if isinstance(word, str) else word
             for word in expected
@@ -384,9 +383,9 @@ def test_entries_of_bytes():
     entries = [b'a', b'\xe4\xbd', b'\xa0', b' ']
     tokenizer = python_pieces(entries,
                               lambda text: [b'\xe4\xbd', b'\xa0', b' ', b'a'])
-    found = tokenize(tokenizer, '你 a')
-    assert found.ids.tolist() == [1, 2, 3, 0]
-    assert found.spans.ends.tolist() == [2, 3, 4, 5]
+    tokenized = tokenize(tokenizer, '你 a')
+    assert tokenized.ids.tolist() == [1, 2, 3, 0]
+    assert tokenized.spans.ends.tolist() == [2, 3, 4, 5]
 
 
 def test_a_python_tokenizer_is_aligned():
@@ -406,8 +405,9 @@ def test_a_python_tokenizer_that_loses_text_is_refused():
     tokenizer = python_pieces(['the'], lambda text: text.split()[:1])
     with pytest.raises(
             InputError,
-            match=r"my text, Pieces '': .* found 1 tokens .*\['the'\] first"):
-        tokenize(tokenizer, 'the cat', where='my text')
+            match=r"^text 'mine', Pieces '': .* found 1 tokens .*"
+            r"\['the'\] first"):
+        tokenize(tokenizer, 'the cat', text_id='mine')
 
 
 @pytest.mark.parametrize('text', ['的ab', 'a的b', 'ab的', 'a的b ', 'a?b! '])
@@ -444,8 +444,8 @@ def test_runs_of_spaces_may_be_listed_as_added():
 
 def test_special_tokens_are_not_added_but_read():
     tokenizer = fast('byte level')
-    found = tokenize(tokenizer, SPECIAL)
-    assert found.ids.tolist() == [tokenizer.eos_token_id]
+    assert tokenize(tokenizer,
+                    SPECIAL).ids.tolist() == [tokenizer.eos_token_id]
     assert len(tokenizer(SPECIAL)['input_ids']) == 3
 
 
@@ -453,12 +453,12 @@ def test_special_tokens_are_not_added_but_read():
 def test_many_texts_are_tokenized_as_one_by_one(kind, monkeypatch):
     monkeypatch.setattr('csv_plugin.lm.tokens.tokenization._BATCH', 7)
     texts = [Text(name, text) for name, text in TEXTS.items() if text.strip()]
-    for text, found in zip(
+    for text, together in zip(
             texts, tokenize_all(fast(kind), texts), strict=True):
         alone = tokenize(fast(kind), text.text)
-        assert np.array_equal(found.ids, alone.ids)
-        assert found.spans == alone.spans
-        assert found.unknown == alone.unknown
+        assert np.array_equal(together.ids, alone.ids)
+        assert together.spans == alone.spans
+        assert together.unknown == alone.unknown
 
 
 def test_no_text_at_all():
@@ -469,11 +469,6 @@ def test_the_text_is_named_by_its_id():
     texts = [Text('fine', 'the'), Text('blank', '  ')]
     with pytest.raises(InputError, match=f"text 'blank', {FAST_CLASS} "):
         tokenize_all(fast('word piece, cased'), texts)
-
-
-def test_a_lone_surrogate_is_refused():
-    with pytest.raises(InputError, match=r'page 3: .*U\+D800 at character 1'):
-        tokenize(fast('byte level'), 'a\ud800', where='page 3')
 
 
 def test_unknown_tokens_are_counted():
@@ -521,13 +516,13 @@ def test_the_tokenizer_stays_as_it_was(kind, side):
 
 
 def state(tokenizer):
-    found = {
+    settings = {
         key: repr(value)
         for key, value in vars(tokenizer).items() if key != '_tokenizer'
     }
     if tokenizer.is_fast:
-        found['backend'] = tokenizer.backend_tokenizer.to_str()
-    return found
+        settings['backend'] = tokenizer.backend_tokenizer.to_str()
+    return settings
 
 
 def test_digits_stand_alone():

@@ -9,7 +9,11 @@ import pytest
 import transformers
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models,
                         normalizers, pre_tokenizers, processors, trainers)
-from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
+from transformers import (PreTrainedTokenizer, PreTrainedTokenizerBase,
+                          PreTrainedTokenizerFast)
+
+from csv_plugin.core.texts import Text
+from csv_plugin.lm.tokens.tokenization import TokenizedText, tokenize_all
 
 CORPUS = [
     'The quick brown fox jumps over the lazy dog. It is 12345 and 2024!',
@@ -20,6 +24,14 @@ CORPUS = [
     '🙂👍🏽👩\u200d👩\u200d👧'
 ]
 SPECIAL = '<|end|>'
+
+
+def tokenize(tokenizer: PreTrainedTokenizerBase,
+             text: str,
+             text_id: str = 'text') -> TokenizedText:
+    """A single text through `tokenize_all`."""
+    tokenized, = tokenize_all(tokenizer, [Text(text_id, text)])
+    return tokenized
 
 
 def wrap(backend: Tokenizer, **tokens: str) -> PreTrainedTokenizerFast:
@@ -146,9 +158,11 @@ def word_piece(lowercase: bool) -> PreTrainedTokenizerFast:
 
 
 class Pieces(PreTrainedTokenizer):
-    """A tokenizer in python, in every transformers: pieces by a function.
+    """A tokenizer in python that every release of transformers can run.
 
-    Entries of the vocabulary are given; what is not in it is unknown.
+    Args:
+        entries (list): The vocabulary; other pieces are unknown.
+        cut (Callable): From a text to its pieces.
     """
 
     def __init__(self, entries: list[str | bytes], cut: Callable[[str], list],
@@ -167,8 +181,9 @@ class Pieces(PreTrainedTokenizer):
         return self.cut(text)
 
     def _convert_token_to_id(self, token: str | bytes) -> int:
-        known = token in self.entries
-        return self.entries.index(token) if known else self.unk_token_id
+        if token in self.entries:
+            return self.entries.index(token)
+        return self.unk_token_id
 
     def _convert_id_to_token(self, index: int) -> str | bytes:
         return self.entries[index]
@@ -179,12 +194,13 @@ def byt5() -> PreTrainedTokenizer:
 
 
 def slow(name: str) -> type:
-    """A tokenizer class in python, where this transformers has it."""
-    found = getattr(transformers, name, None)
-    if found is None or issubclass(found, PreTrainedTokenizerFast):
+    """A tokenizer class in python, if this transformers has it."""
+    tokenizer_class = getattr(transformers, name, None)
+    if tokenizer_class is None or issubclass(tokenizer_class,
+                                             PreTrainedTokenizerFast):
         pytest.skip(f'transformers {transformers.__version__} has no {name} '
                     'in python')
-    return found
+    return tokenizer_class
 
 
 def slow_gpt2(folder) -> PreTrainedTokenizer:

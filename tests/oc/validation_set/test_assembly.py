@@ -17,8 +17,9 @@ from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
                                                    build_validation_set,
                                                    licence,
                                                    write_validation_set)
-from csv_plugin.oc.validation_set.text_recipes import KNOWN, PAPER, TextSource
-from csv_plugin.oc.validation_set.text_sampling import TWICE
+from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE, SOURCES,
+                                                       TextSource)
+from csv_plugin.oc.validation_set.text_sampling import REPEATED
 from tests.oc.validation_set import invented
 
 CONFIGS = 'opencompass.configs.datasets'
@@ -51,12 +52,13 @@ def test_texts_and_manifest(data):
     sources = [text.source for text in built.texts]
     assert Counter(sources) == dict(sums=3, bbh=30, chains=60)
     assert sources == sorted(sources, key=['sums', 'bbh', 'chains'].index)
-    found = built.manifest
-    assert found['fingerprint'] == built.texts.fingerprint
-    assert (found['n_texts'], found['seed'], found['skipped']) == (93, 3, {})
-    assert found['versions']['opencompass']
-    assert [TextSource(**s) for s in found['recipe']] == list(RECIPE)
-    sums, bbh, chains = found['sources']
+    manifest = built.manifest
+    assert manifest['fingerprint'] == built.texts.fingerprint
+    assert (manifest['n_texts'], manifest['seed'],
+            manifest['skipped']) == (93, 3, {})
+    assert manifest['versions']['opencompass']
+    assert [TextSource(**s) for s in manifest['recipe']] == list(RECIPE)
+    sums, bbh, chains = manifest['sources']
     assert sums['split'] == bbh['split'] == 'test' != chains['split']
     assert sums['licence'] == 'MIT' and sums['subtasks'] == {'gsm8k': 3}
     assert bbh['dataset'] == 'bbh_gen_98fba6'
@@ -74,7 +76,7 @@ def test_a_source_does_not_disturb_the_others(data):
 
 
 def test_all_missing_data_is_named(data):
-    recipe = (*RECIPE, KNOWN['mmlu'], KNOWN['hellaswag'])
+    recipe = (*RECIPE, SOURCES['mmlu'], SOURCES['hellaswag'])
     with pytest.raises(
             InputError,
             match='2 that cannot: mmlu .*: missing: .*; hellaswag .*--skip'):
@@ -86,7 +88,7 @@ def test_all_missing_data_is_named(data):
     assert len(built.manifest['recipe']) == 5
     for skip in (True, False):
         with pytest.raises(InputError, match='1 that cannot: ') as raised:
-            build_validation_set((KNOWN['mmlu'], ), skip_missing=skip)
+            build_validation_set((SOURCES['mmlu'], ), skip_missing=skip)
         assert '--skip' not in str(raised.value)
 
 
@@ -155,7 +157,7 @@ def test_files_are_whole_and_belong_together(data, tmp_path, monkeypatch):
     assert read_texts(out / TEXTS) == first.texts
     assert json.loads((out / MANIFEST).read_text('utf-8')) == first.manifest
     before = [(out / name).read_bytes() for name in (TEXTS, MANIFEST)]
-    other = build_validation_set(RECIPE[:1], 1)
+    second = build_validation_set(RECIPE[:1], 1)
     replace = os.replace
 
     def killed(source, target):
@@ -165,9 +167,9 @@ def test_files_are_whole_and_belong_together(data, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr('os.replace', killed)
-        write_validation_set(out, other)
+        write_validation_set(out, second)
     assert [path.name for path in out.iterdir()] == [TEXTS]
-    assert read_texts(out / TEXTS) == other.texts
+    assert read_texts(out / TEXTS) == second.texts
     write_validation_set(out, build_validation_set(RECIPE[:1]))
     assert before == [(out / name).read_bytes() for name in (TEXTS, MANIFEST)]
 
@@ -183,7 +185,7 @@ def test_licences():
     reason='the benchmark data is not at ../shared/data')
 def test_the_recipe_of_the_paper(monkeypatch):
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(SHARED))
-    built = build_validation_set(PAPER, skip_missing=True)
+    built = build_validation_set(PAPER_RECIPE, skip_missing=True)
     texts = built.texts
     n_texts = dict(mmlu=100, bbh=100, gsm8k=100, cmmlu=100, bbh_cot=50)
     if 'hellaswag' not in built.manifest['skipped']:
@@ -195,7 +197,7 @@ def test_the_recipe_of_the_paper(monkeypatch):
             mmlu=57, bbh=27, cmmlu=67, bbh_cot=27).get(source['name'], 1)
         assert max(counts) - min(counts) <= (1 if source['name'] != 'bbh_cot'
                                              else 2)
-        assert set(source['passed_over']) <= {TWICE}
+        assert set(source['passed_over']) <= {REPEATED}
     assert len({text.text for text in texts}) == len(texts)
     for text in texts:
         check(text)

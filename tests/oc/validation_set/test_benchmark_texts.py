@@ -119,19 +119,19 @@ def test_items_without_an_answer_are_counted(data):
 
 def test_worked_examples_need_no_data():
     """BBH's prompts have three for each of 27 tasks."""
-    found = []
+    texts = []
     for name, config in read_config('bbh_gen_98fba6').items():
         task = load_worked_examples(name, config)
         assert list(task.items) == [0, 1, 2]
-        found += [task.render(place) for place in task.items]
-    for text in found:
+        texts += [task.render(place) for place in task.items]
+    for text in texts:
         prompt, chain, rest = parts(text)
         assert re.match(r'Q: \S', prompt) and not rest
         assert prompt.count('Q: ') == 1
         assert prompt.rstrip().endswith("A: Let's think step by step.")
         assert re.search(r'the answer is .*\.?\Z', chain), chain
         assert '\n\n' not in chain and "Let's" not in chain.split('.')[0]
-    assert len(found) == 81
+    assert len(texts) == 81
 
 
 def test_white_space_around_values_goes():
@@ -218,7 +218,7 @@ def test_references_that_are_answers(answer, text):
     ([1, 2], 'a list without texts'),
     (b'1', 'a bytes'),
 ])
-def test_references_that_are_none(answer, kind):
+def test_references_that_are_no_answers(answer, kind):
     task = subtask([dict(x='1', a=answer)], 'Q {x}')
     with pytest.raises(
             InputError, match=f'list of texts, found {kind}. Choose'):
@@ -379,7 +379,7 @@ def loaded_by(load):
     (PermissionError('rows.csv'), LoaderError),
     (ImportError('no parser'), LoaderError),
 ])
-def test_what_is_missing_and_what_fails(error, kind):
+def test_missing_data_and_failing_loaders_are_told_apart(error, kind):
 
     def load():
         raise error

@@ -40,7 +40,7 @@ def test_a_config_of_this_project():
     ('os.path', 'found none'),
     ('sys.path', 'found none'),
 ])  # yapf: disable
-def test_names_that_are_none(dataset, message):
+def test_names_without_a_config(dataset, message):
     with pytest.raises(InputError, match=message):
         find_config(dataset)
 
@@ -60,7 +60,7 @@ def test_names_that_are_none(dataset, message):
     ('1 / 0', 'ZeroDivisionError'),
     ('def', 'SyntaxError'),
 ])
-def test_files_that_are_none(source, message, tmp_path):
+def test_files_without_a_config(source, message, tmp_path):
     (tmp_path / 'mine.py').write_text(source)
     with pytest.raises(InputError, match=message):
         read_config(str(tmp_path / 'mine.py'))

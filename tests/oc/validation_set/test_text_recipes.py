@@ -6,7 +6,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.validation_set.dataset_configs import (benchmark_name,
                                                           find_config)
-from csv_plugin.oc.validation_set.text_recipes import (KNOWN, PAPER,
+from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE, SOURCES,
                                                        TextSource, read_recipe,
                                                        recipe_of_samples)
 
@@ -20,14 +20,14 @@ RECIPE = """
 
 
 def test_the_default_is_that_of_the_paper():
-    counts = Counter({source.name: source.count for source in PAPER})
+    counts = Counter({source.name: source.count for source in PAPER_RECIPE})
     assert counts.total() == 550
     assert counts.pop('bbh_cot') == 50 and set(counts.values()) == {100}
     assert 'ceval' not in counts and len(counts) == 5
-    assert [s.name for s in PAPER if s.chain_of_thought] == ['bbh_cot']
+    assert [s.name for s in PAPER_RECIPE if s.chain_of_thought] == ['bbh_cot']
 
 
-@pytest.mark.parametrize('source', KNOWN.values())
+@pytest.mark.parametrize('source', SOURCES.values())
 def test_known_configs_are_there_and_pinned(source):
     assert find_config(source.dataset).stem == source.dataset
     assert benchmark_name(source.dataset) == source.name.removesuffix('_cot')

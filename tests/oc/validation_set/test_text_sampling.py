@@ -9,7 +9,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.oc.validation_set.benchmark_texts import Subtask
 from csv_plugin.oc.validation_set.text_recipes import TextSource
-from csv_plugin.oc.validation_set.text_sampling import (SHOWN, TWICE,
+from csv_plugin.oc.validation_set.text_sampling import (REPEATED,
+                                                        SHOWN_AS_EXAMPLE,
                                                         sample_texts)
 
 
@@ -64,7 +65,7 @@ def test_more_texts_include_the_fewer(seed, count):
                    seed)) < set(ids(subtasks, count + 1, seed))
 
 
-def test_the_draw_is_known():
+def test_the_draw_is_pinned():
     """The same digests are computed on every machine."""
     assert ids([subtask('x', 1000), subtask('y', 1000)],
                5) == ['s/x/137', 's/x/788', 's/x/881', 's/y/236', 's/y/689']
@@ -74,14 +75,14 @@ def test_seed_and_source_change_the_draw():
     subtasks = [subtask('x', 1000), subtask('y', 1000)]
     drawn = [set(ids(subtasks, 5, seed)) for seed in range(3)]
     assert not drawn[0] & drawn[1] and not drawn[1] & drawn[2]
-    other = {
+    other_source = {
         't.' + text.text_id[2:]
         for text in draw(subtasks, 5, name='t').texts
     }
-    assert not other & {'t.' + text_id[2:] for text_id in drawn[0]}
+    assert not other_source & {'t.' + text_id[2:] for text_id in drawn[0]}
 
 
-def test_who_gets_one_more_is_drawn():
+def test_the_subtask_with_one_more_text_is_drawn():
     subtasks = [subtask(name, 9) for name in 'abc']
     first = {
         max(per_subtask(draw(subtasks, 4, seed)).items(),
@@ -115,8 +116,9 @@ def test_texts_are_drawn_once():
                 f'x {i}? yes'
                 for i in range(9)
             }
-    assert set(sample.passed_over) == {TWICE}
-    with pytest.raises(InputError, match=f'1 items, found 0 .*18 .*{TWICE}'):
+    assert set(sample.passed_over) == {REPEATED}
+    with pytest.raises(
+            InputError, match=f'1 items, found 0 .*18 .*{REPEATED}'):
         draw(subtasks, 1, seen=seen)
 
 
@@ -143,7 +145,7 @@ def test_without_a_question_the_whole_text_is_looked_up():
         draw([task], 2)
 
 
-def test_what_there_is_too_few_of():
+def test_too_few_items():
     with pytest.raises(InputError, match='3 items, found 2. Ask for fewer'):
         draw([subtask('x', 2)], 3)
     task = Subtask('x', (), None, n_unanswered=4)
@@ -155,7 +157,7 @@ def test_what_there_is_too_few_of():
 def test_questions_shown_as_examples_are_left_out():
     sample = draw([subtask('x', 4, examples='So: x 2? yes x 3? no')], 2)
     assert [t.text_id for t in sample.texts] == ['s/x/0', 's/x/1']
-    assert set(sample.passed_over) <= {SHOWN}
+    assert set(sample.passed_over) <= {SHOWN_AS_EXAMPLE}
     with pytest.raises(InputError, match='3 items, found 2 .*2 .*example'):
         draw([subtask('x', 4, examples='So: x 2? yes x 3? no')], 3)
 

@@ -4,51 +4,43 @@ import math
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from csv_plugin.core.predictions import Prediction
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.predictions import Missing
 from csv_plugin.core.texts import Text
 from csv_plugin.report.heat_maps import HeatMap, Piece
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.outliers import Outlier
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import Page
-from csv_plugin.report.page.sections import HeatMaps
-from csv_plugin.report.page.summaries import summary_of
-from csv_plugin.report.run_predictions import RunPredictions
+from csv_plugin.report.page.sections import HeatSection, PredictorFile
+from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import train
 
 #: Ends attributes and elements if it is not escaped.
 EVIL = '\'"></td></script><script>alert(1)</script><b onclick="alert(2)">&lt;'
-NONE = 'no dump'
 
 
-def predict(value: float = 0.4,
-            half: float = 0.1,
-            **marks: bool) -> Prediction:
-    flags = dict(extrapolated=False, in_sample=False) | marks
-    return Prediction(value, value - half, value + half, 0.9, **flags)
-
-
-def make_board(
+def page_cells(
         models=('m0', 'm1', 'm2'),
         benchmarks=('b0', 'b1'),
-        labels=('predicted', 'all-token')) -> Leaderboard:
-    """Real scores of 50, 51, ... by model, predictions of 40."""
-    real = {
-        (model, benchmark): 50.0 + m
-        for m, model in enumerate(models)
-        for benchmark in benchmarks
-    }
-    predicted = {(label, *place): predict()
-                 for label in labels
-                 for place in real}  # yapf: disable
-    folders = {model: model for model in models}
-    return Leaderboard(models, benchmarks, labels, real, predicted, folders)
+        labels=('predicted', 'all-token')) -> Cells:
+    """Real accuracies of 0.5, 0.51, ... by model, predictions of 0.4."""
+    real = [0.5 + m / 100 for m in range(len(models))]
+    return make_cells(models, benchmarks, labels, real)
+
+
+def make_board(*names) -> Leaderboard:
+    """The leaderboard of `page_cells`."""
+    return page_cells(*names).board()
 
 
 def make_page(board: Leaderboard, **parts) -> Page:
     empty = dict(
-        title='run', outliers=(), predictors=(), heat_maps='none', families={})
-    return Page(summary=summary_of(board), **{**empty, **parts})
+        title='run',
+        outliers=(),
+        predictors=(),
+        heat_maps=Missing('none'),
+        families={})
+    return Page(board=board, **{**empty, **parts})
 
 
 class Reader(HTMLParser):
@@ -80,21 +72,22 @@ class Reader(HTMLParser):
 
 
 def awkward_board() -> Leaderboard:
-    board = make_board()
-    board.real['m0', 'b0'] = NONE
-    board.predicted['predicted', 'm1', 'b0'] = 'unknown'
-    board.predicted['predicted', 'm2', 'b0'] = predict(
-        0.55, 0.05, in_sample=True)
-    board.predicted['predicted', 'm2', 'b1'] = predict(
-        0.6, 0.2, extrapolated=True)
-    return board
+    """A leaderboard with marks and missing values."""
+    cells = page_cells()
+    cells.real['m0', 'b0'] = NO_DUMP
+    cells.predicted['predicted', 'm1', 'b0'] = Missing('unknown')
+    cells.predicted['predicted', 'm2', 'b0'] = predict(
+        0.55, 0.05, 0.05, in_sample=True)
+    cells.predicted['predicted', 'm2', 'b1'] = predict(
+        0.6, 0.2, 0.2, extrapolated=True)
+    return cells.board()
 
 
 def hostile_page() -> Page:
-    """Something hostile wherever a text comes from outside."""
-    board = make_board((EVIL, 'm'), (EVIL, 'b'), (EVIL, 'p'))
-    board.real[EVIL, 'b'] = EVIL
-    board.predicted[EVIL, EVIL, 'b'] = EVIL
+    """Something hostile in every place for a text from other people."""
+    cells = page_cells((EVIL, 'm'), (EVIL, 'b'), (EVIL, 'p'))
+    cells.real[EVIL, 'b'] = Missing(EVIL)
+    cells.predicted[EVIL, EVIL, 'b'] = Missing(EVIL)
     predictor = train((EVIL, 'b'))
     predictor = replace(
         predictor,
@@ -104,11 +97,11 @@ def hostile_page() -> Page:
         versions={EVIL: EVIL})
     heat = HeatMap(Text(EVIL, EVIL, EVIL), [Piece(EVIL, 1.0), Piece('', -1)])
     return make_page(
-        board,
+        cells.board(),
         title=EVIL,
         outliers=[Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, math.inf)],
-        predictors=[RunPredictions(EVIL, EVIL, predictor, {})],
-        heat_maps=[HeatMaps(EVIL, 1.0, True, [heat])],
+        predictors=[PredictorFile(EVIL, EVIL, predictor)],
+        heat_maps=[HeatSection(EVIL, 1.0, True, [heat])],
         families={EVIL: EVIL},
         pictures=[
             Picture(

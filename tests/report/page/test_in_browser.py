@@ -1,14 +1,15 @@
 """The page in a headless browser."""
+from csv_plugin.cli.render_report import run_page
 from csv_plugin.core.texts import Text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.heat_maps import HeatMap, Piece
 from csv_plugin.report.page.rendering import render
-from csv_plugin.report.page.run_pages import read_run
-from csv_plugin.report.page.sections import HeatMaps
+from csv_plugin.report.page.sections import HeatSection
 from tests.report.browser import needs_browser, visit
-from tests.report.page.pages import (EVIL, NONE, hostile_page, make_board,
-                                     make_page, predict)
+from tests.report.boards import NO_DUMP, predict
+from tests.report.page.pages import (EVIL, hostile_page, make_board, make_page,
+                                     page_cells)
 from tests.runs import train, write_run
 
 SORT = """
@@ -31,14 +32,15 @@ return headers.flatMap(header => [0, 1].map(() => {
 
 @needs_browser
 def test_sorting(tmp_path):
-    board = make_board(('m10', 'm9', 'a', 'z'), ('b', ), ('p', ))
-    for model, real, value in (('m10', 9.0, 0.2), ('m9', 100.0, 0.1),
-                               ('a', NONE, 0.3), ('z', 10.0, NONE)):
-        board.real[model, 'b'] = real
-        board.predicted['p', model,
-                        'b'] = predict(value) if value != NONE else NONE
-    found = visit(render(make_page(board)), tmp_path, SORT)
-    assert found.problems == [] and found.loaded == []
+    cells = page_cells(('m10', 'm9', 'a', 'z'), ('b', ), ('p', ))
+    for model, real, prediction in (('m10', 0.09, predict(0.2)),
+                                    ('m9', 1.0, predict(0.1)), ('a', NO_DUMP,
+                                                                predict(0.3)),
+                                    ('z', 0.1, NO_DUMP)):
+        cells.real[model, 'b'] = real
+        cells.predicted['p', model, 'b'] = prediction
+    visited = visit(render(make_page(cells.board())), tmp_path, SORT)
+    assert visited.problems == [] and visited.loaded == []
     names = ['a', 'm9', 'm10', 'z']
     expected = [
         ('model', 'ascending', names),
@@ -51,8 +53,8 @@ def test_sorting(tmp_path):
         ('diff', 'descending', ['m10', 'm9', 'a', 'z']),
         ('diff', 'ascending', ['m9', 'm10', 'a', 'z']),
     ]
-    assert found.result == [[header, 1, order, rows, 1]
-                            for header, order, rows in expected]
+    assert visited.result == [[header, 1, order, rows, 1]
+                              for header, order, rows in expected]
 
 
 @needs_browser
@@ -64,10 +66,10 @@ def test_hostile_texts_do_nothing(tmp_path):
                 document.querySelector('tbody th[scope=row]').textContent,
                 document.querySelector('.text').textContent,
                 document.scripts.length];"""
-    found = visit(render(hostile_page()), tmp_path, action)
+    visited = visit(render(hostile_page()), tmp_path, action)
     # The page's own script and the two of the visit.
-    assert found.result == [EVIL, EVIL, EVIL, 3]
-    assert found.problems == [] and found.loaded == []
+    assert visited.result == [EVIL, EVIL, EVIL, 3]
+    assert visited.problems == [] and visited.loaded == []
 
 
 @needs_browser
@@ -78,17 +80,17 @@ def test_hostile_names_of_a_run(tmp_path):
     save_predictor(train(), tmp_path / 'p')
     write_csv(tmp_path / 's.csv', ('model', 'easy', 'hard'),
               [(name, 0.5, 0.5), ('new', 0.2, 0.1)])
-    page = read_run(tmp_path, [(name, str(tmp_path / 'p'))],
+    page = run_page(tmp_path, [(name, str(tmp_path / 'p'))],
                     tmp_path / 's.csv')
     action = """
         const images = [...document.images];
         return [images.map(image => image.complete && image.naturalWidth > 99),
                 document.querySelector('.sortable tbody th').textContent];"""
-    found = visit(render(page), tmp_path, action)
-    assert found.result == [[True] * len(page.pictures), name]
+    visited = visit(render(page), tmp_path, action)
+    assert visited.result == [[True] * len(page.pictures), name]
     # The hostile name is also one that lies far off, and drawn as such.
     assert len(page.pictures) == 4
-    assert found.problems == [] and found.loaded == []
+    assert visited.problems == [] and visited.loaded == []
 
 
 TEXT = ('  two  blanks\n\ttab\r\nمرحبا 我们 👩\u200d👩\u200d👧 e\u0301\n'
@@ -101,7 +103,8 @@ def test_texts_are_shown_as_they_are(tmp_path):
     pieces = [Piece(char, i - 20.0) for i, char in enumerate(TEXT)]
     heat = HeatMap(Text('t', TEXT), pieces)
     page = make_page(
-        make_board(('m' * 300, )), heat_maps=[HeatMaps('b', 9, False, [heat])])
+        make_board(('m' * 300, )),
+        heat_maps=[HeatSection('b', 9, False, [heat])])
     action = """
         const text = document.querySelector('.text');
         const style = span => getComputedStyle(span).backgroundColor;
@@ -111,9 +114,9 @@ def test_texts_are_shown_as_they_are(tmp_path):
           titles: spans.slice(19, 22).map(span => span.title),
           colours: [0, 20, 40].map(i => style(spans[i])),
           wide: document.documentElement.scrollWidth > innerWidth};"""
-    found = visit(render(page), tmp_path, action, width=500)
-    assert found.problems == []
-    result = found.result
+    visited = visit(render(page), tmp_path, action, width=500)
+    assert visited.problems == []
+    result = visited.result
     assert result['text'] == TEXT.replace('\r',
                                           '␍').replace('\x1b', '␛').replace(
                                               '\u202e', '⟨U+202E⟩')
@@ -132,6 +135,6 @@ def test_the_browser_would_notice(tmp_path):
     html = render(make_page(make_board())).replace(
         '<h1>', '<h1 style="color: red"><img src="http://127.0.0.1:9/x">'
         '<script>alert(1)</script>')
-    found = visit(html, tmp_path)
-    assert len(found.problems) >= 3
-    assert 'http://127.0.0.1:9/x' in ' '.join(found.problems)
+    visited = visit(html, tmp_path)
+    assert len(visited.problems) >= 3
+    assert 'http://127.0.0.1:9/x' in ' '.join(visited.problems)

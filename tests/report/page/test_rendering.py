@@ -8,15 +8,13 @@ from dataclasses import replace
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import Prediction
-from csv_plugin.report.page.characters import visible
+from csv_plugin.report.escaping import visible
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render, write_page
-from csv_plugin.report.page.sections import N_LEVELS
-from csv_plugin.report.page.summaries import summary_of
-from csv_plugin.report.run_predictions import RunPredictions
-from tests.report.page.pages import (EVIL, NONE, Reader, awkward_board,
-                                     hostile_page, make_board, make_page)
+from csv_plugin.report.page.sections import N_LEVELS, PredictorFile
+from tests.report.boards import NO_DUMP, predict
+from tests.report.page.pages import (EVIL, Reader, awkward_board, hostile_page,
+                                     make_board, make_page, page_cells)
 from tests.runs import train
 
 
@@ -32,9 +30,11 @@ def test_numbers_and_marks():
     assert words[3] == 'm0 – 40.0 ±10.0 – 50.0 40.0 ±10.0 −10.0'
     assert reader.cells('52.0')
     missing = reader.cells('')
-    assert {NONE, 'unknown'} <= {cell.get('title') for cell in missing}
+    assert {NO_DUMP.reason,
+            'unknown'} <= {cell.get('title')
+                           for cell in missing}
     assert html.count('class="ring"') == 1 + 4
-    for note in summary_of(awkward_board()).notes:
+    for note in awkward_board().notes:
         assert note in reader.words
     means = re.findall(r'<tfoot>.*?</tfoot>', html, re.S)
     assert '9.7' in means[0] and '11.5' in means[1]
@@ -42,24 +42,25 @@ def test_numbers_and_marks():
 
 
 def test_strips_stand_where_the_numbers_are():
-    board = make_board(('m', ), ('b', ), ('p', ))
-    board.predicted['p', 'm', 'b'] = Prediction(0.25, 0.2, 0.45, 0.9, False,
-                                                False)
-    html = render(make_page(board))
+    cells = page_cells(('m', ), ('b', ), ('p', ))
+    cells.predicted['p', 'm', 'b'] = predict(0.25, 0.05, 0.2)
+    html = render(make_page(cells.board()))
     assert 'd="M20.0 4H45.0"' in html and 'd="M25.0 0v8"' in html
     assert '<circle class="ring" cx="50.0"' in html
+    # Half of an uneven interval.
+    assert '±12.5' in html
 
 
 @pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),
                                       (15, [5, 5, 5]), (16, [4, 4, 4, 4])])
 def test_many_benchmarks_take_several_tables(n, sizes):
-    board = make_board(
-        benchmarks=tuple(f'b{i:02}' for i in range(n)), labels=('p', ))
-    html = render(make_page(board))
+    benchmarks = tuple(f'b{i:02}' for i in range(n))
+    cells = page_cells(benchmarks=benchmarks, labels=('p', ))
+    html = render(make_page(cells.board()))
     tables = re.findall(r'<table class="sortable".*?</table>', html, re.S)
     names = [re.findall(r'colgroup".*?<bdi>(b\d+)', table) for table in tables]
-    assert [len(some) for some in names] == sizes
-    assert sum(names, []) == list(board.benchmarks)
+    assert [len(block) for block in names] == sizes
+    assert sum(names, []) == list(benchmarks)
 
 
 def test_every_text_is_escaped():
@@ -101,10 +102,10 @@ def test_every_level_has_a_colour():
     style = Reader(render(make_page(make_board()))).code['style']
     for sign, name in (('p', 'plus'), ('n', 'minus')):
         colour = rf'rgb\(var\(--{name}\) / (.*)\)'
-        found = re.findall(rf'^\.{sign}(\d) {{ background: {colour}; }}$',
+        rules = re.findall(rf'^\.{sign}(\d) {{ background: {colour}; }}$',
                            style, re.M)
-        assert [int(level) for level, _ in found] == [*range(1, N_LEVELS + 1)]
-        opacity = [float(alpha) for _, alpha in found]
+        assert [int(level) for level, _ in rules] == [*range(1, N_LEVELS + 1)]
+        opacity = [float(alpha) for _, alpha in rules]
         assert opacity == sorted(opacity) and opacity[-1] < 1
 
 
@@ -177,7 +178,7 @@ def test_names_of_any_direction_leave_the_rest():
 def test_lists_of_names_are_separated():
     page = make_page(
         make_board(),
-        predictors=[RunPredictions('p', 'f', train(('b0', 'b1')), {})],
+        predictors=[PredictorFile('p', 'f', train(('b0', 'b1')))],
         families={'fit-0': 'F', 'fit-1': 'F'})  # yapf: disable
     words = ' '.join(Reader(render(page)).words.split())
     assert '16 models, for b0, b1 F (2): fit-0, fit-1 fit-2, fit-3,' in words

@@ -1,4 +1,4 @@
-"""Tables made from names, whatever the names are."""
+"""Names in tables, whatever the names are."""
 import re
 from dataclasses import replace
 
@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.study import split_study
+from csv_plugin.report.escaping import table_cell
 from csv_plugin.report.leaderboards import as_markdown
-from csv_plugin.report.markdown import table_cell
-from csv_plugin.report.outliers import Outlier
-from csv_plugin.report.outliers import as_markdown as outliers_markdown
 from csv_plugin.report.study_tables import error_table, leaderboard
 from tests.report.page.pages import make_board
 from tests.tables import small_tables
@@ -49,16 +47,13 @@ def test_leaderboard():
 def test_study():
     tables = small_tables(n_models=18)
     study = split_study(tables.features, tables.accuracies, tables.families,
-                        tables.models[:10], Uniform(), 'texts')
-    names = (EVIL, *study.observed.benchmarks[1:])
-    models = (EVIL, *study.observed.models[1:])
+                        tables.models[:10], Uniform())
+    names = (EVIL, *study.predictions.benchmarks[1:])
+    models = (EVIL, *study.predictions.models[1:])
     renamed = replace(
         study,
-        predictions={
-            method: replace(table, benchmarks=names, models=models)
-            for method, table in study.predictions.items()
-        },
-        observed=replace(study.observed, benchmarks=names, models=models))
+        predictions=replace(
+            study.predictions, benchmarks=names, models=models))
     shown = leaderboard(renamed, (EVIL, ))
     assert widths(shown) == {2 + 2 * len(names)}
     assert cells(shown.splitlines()[0])[2] == SHOWN
@@ -66,10 +61,3 @@ def test_study():
     errors = error_table(renamed, (EVIL, ))
     assert len(widths(errors)) == 1
     assert cells(errors.splitlines()[2])[1] == SHOWN
-
-
-def test_outliers():
-    found = [Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, 8.0)]
-    table = outliers_markdown(found, 0.9).partition('\n\n')[0]
-    assert widths(table) == {8}
-    assert cells(table.splitlines()[2])[1:3] == [SHOWN, SHOWN]

@@ -1,25 +1,24 @@
 """From the folder of a run to its page."""
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from csv_plugin.cli import render_report
+from csv_plugin.cli.render_report import run_page
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs import run_dumps
+from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.report import run_predictions
-from csv_plugin.report.leaderboard_files import write_leaderboard
-from csv_plugin.report.page import drawings, run_pages
-from csv_plugin.report.page.rendering import render
-from csv_plugin.report.page.run_pages import read_run
+from csv_plugin.report.leaderboards import write_leaderboard
+from csv_plugin.report.page import drawings
+from csv_plugin.report.page.rendering import Page, render
 from csv_plugin.report.pictures import capability_picture
-from csv_plugin.report.run_predictions import predict_run
-from tests.report.page.pages import make_board
+from tests.report.page.pages import page_cells
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, train, true_accuracy,
                         write_run)
 
@@ -37,11 +36,11 @@ def run(tmp_path, predictor) -> Path:
     write_run(tmp_path, MODELS)
     save_predictor(predictor, tmp_path / 'p')
     (tmp_path / 'summary').mkdir()
-    board = make_board(tuple(MODELS), ('easy', 'hard'), ('predicted', ))
+    cells = page_cells(tuple(MODELS), ('easy', 'hard'), ('predicted', ))
     for model, skill in MODELS.items():
-        for b, benchmark in enumerate(board.benchmarks):
-            board.real[model, benchmark] = 100 * true_accuracy(skill - b)
-    write_leaderboard(tmp_path / 'summary/leaderboard_2', board)
+        for b, benchmark in enumerate(cells.benchmarks):
+            cells.real[model, benchmark] = true_accuracy(skill - b)
+    write_leaderboard(tmp_path / 'summary/leaderboard_2', cells.board())
     return tmp_path
 
 
@@ -49,31 +48,43 @@ def predictors(run: Path, label: str = 'predicted') -> list[tuple[str, str]]:
     return [(label, str(run / 'p'))]
 
 
+def rows_of(page: Page) -> dict[tuple[str, str, str], dict]:
+    """Rows of the leaderboard by label, model and benchmark; percent."""
+    return {(row['predictor'], row['model'], row['benchmark']): row
+            for row in page.board.rows()}  # yapf: disable
+
+
 def test_without_predictors_the_leaderboard_counts(run):
-    page = read_run(run)
+    page = run_page(run)
     assert page.title == run.name
-    assert page.summary.cells['predicted', 'new', 'easy'].predicted == 40
+    assert rows_of(page)['predicted', 'new', 'easy']['predicted'] == 40
     assert list(page.predictors) == [] and list(page.pictures) == []
-    assert '--predictor' in page.heat_maps
-    # 30..50 is far below what these models score.
-    assert {one.benchmark for one in page.outliers} == {'easy', 'hard'}
+    assert '--predictor' in page.heat_maps.reason
+    # 0.3..0.5 is far below the accuracies of these models.
+    assert {far.benchmark for far in page.outliers} == {'easy', 'hard'}
     assert page.outliers[0].model == 'far'
 
 
-def test_predicted_anew(run):
-    page = read_run(run, predictors(run, 'mine'))
-    [found] = predict_run(run, list(MODELS), predictors(run))
-    assert page.summary.labels == ('mine', )
-    for (_, model, benchmark), cell in page.summary.cells.items():
-        wanted = found.at(model, benchmark)
-        assert cell.predicted == pytest.approx(100 * wanted.value)
-        assert (cell.extrapolated, cell.in_sample) == (wanted.extrapolated,
-                                                       wanted.in_sample)
-        b = page.summary.benchmarks.index(benchmark)
-        assert cell.real == pytest.approx(100 *
-                                          true_accuracy(MODELS[model] - b))
-    assert page.summary.models == tuple(MODELS)
-    assert 'give the validation set' in page.heat_maps
+def test_predicted_anew(run, predictor):
+    page = run_page(run, predictors(run, 'mine'))
+    expected = predictor.predict({
+        model:
+        read_run_dump(run, model, TEXTS.fingerprint)
+        for model in MODELS
+    })
+    table = page.board.predictions
+    assert table.methods == ('mine', )
+    assert table.models == tuple(MODELS)
+    for model, skill in MODELS.items():
+        for b, benchmark in enumerate(table.benchmarks):
+            cell = table.at(model, benchmark)
+            wanted = expected.at(model, benchmark)
+            assert cell.value == pytest.approx(wanted.value)
+            assert (cell.extrapolated, cell.in_sample) == (wanted.extrapolated,
+                                                           wanted.in_sample)
+            assert table.real_at(model, benchmark) == pytest.approx(
+                true_accuracy(skill - b))
+    assert 'give the validation set' in page.heat_maps.reason
     titles = [p.title for p in page.pictures]
     assert titles[:3] == [
         'Accuracy against capability score', 'Predicted against real',
@@ -87,13 +98,13 @@ def test_everything_of_a_run(run):
     write_texts(run / 'texts.jsonl', TEXTS)
     write_csv(run / 'models.csv', ('model', 'family', 'split'),
               [('fit-0', 'F', 'train'), ('new', 'Zed', 'test')])
-    page = read_run(
+    page = run_page(
         run,
         predictors(run),
         models=run / 'models.csv',
         texts=run / 'texts.jsonl')
-    assert [(one.benchmark, len(one.maps))
-            for one in page.heat_maps] == [('easy', 3), ('hard', 3)]
+    assert [(section.benchmark, len(section.maps))
+            for section in page.heat_maps] == [('easy', 3), ('hard', 3)]
     assert page.families == {'fit-0': 'F', 'new': 'Zed'}
     drawing = page.pictures[0].svg
     assert '<!-- Zed -->' in drawing and '<!-- far -->' in drawing
@@ -107,13 +118,14 @@ def test_scores_in_place_of_those_of_the_run(run):
     write_csv(run / 's.csv', ('model', 'easy', 'other'),
               [('far', 0.25, 0.5), ('new', math.nan, 0.5),
                ('elsewhere', 0.5, 0.5)])  # yapf: disable
-    summary = read_run(run, predictors(run), run / 's.csv').summary
+    page = run_page(run, predictors(run), run / 's.csv')
     # Folders of the run, sorted; nothing of models that are elsewhere.
-    assert summary.models == ('far', 'fit-4', 'new')
-    assert summary.cells['predicted', 'far', 'easy'].real == 25
+    assert page.board.predictions.models == ('far', 'fit-4', 'new')
+    rows = rows_of(page)
+    assert rows['predicted', 'far', 'easy']['real'] == 25
     for place in (('new', 'easy'), ('fit-4', 'easy'), ('far', 'hard')):
-        cell = summary.cells[('predicted', *place)]
-        assert cell.real is None and cell.missing == 'no score in s.csv'
+        row = rows[('predicted', *place)]
+        assert row['real'] is None and row['missing'] == 'no score in s.csv'
 
 
 def test_score_that_the_leaderboard_lacks(run):
@@ -121,37 +133,36 @@ def test_score_that_the_leaderboard_lacks(run):
     content = json.loads(path.read_text('utf-8'))
     content['rows'][0].update(real=None, missing='why')
     path.write_text(json.dumps(content), 'utf-8')
-    summary = read_run(run, predictors(run)).summary
-    known = [place for place, cell in summary.cells.items()
-             if cell.real is None]  # yapf: disable
-    assert known == [('predicted', 'new', 'easy')]
-    assert summary.cells[known[0]].missing == 'no score in leaderboard_2.json'
+    rows = rows_of(run_page(run, predictors(run)))
+    lacking = [place for place, row in rows.items() if row['real'] is None]
+    assert lacking == [('predicted', 'new', 'easy')]
+    assert rows[lacking[0]]['missing'] == 'no score in leaderboard_2.json'
 
 
 def test_run_whose_summary_made_no_predictions(run):
     for path in (run / 'summary').iterdir():
         path.unlink()
     with pytest.raises(InputError, match='leaderboard_.*none'):
-        read_run(run)
+        run_page(run)
     (run / 'summary/summary_1.csv').write_text(
         'dataset,version,metric,mode,gone,far\n'
         'easy,1a,accuracy,gen,-,62.50\n', 'utf-8')
-    summary = read_run(run, predictors(run)).summary
-    assert summary.models == ('gone', 'far', 'fit-4', 'new')
-    cells = summary.cells
-    assert cells['predicted', 'far', 'easy'].real == 62.5
-    assert cells['predicted', 'new',
-                 'easy'].missing == 'no score in summary_1.csv'
-    missing = cells['predicted', 'gone', 'easy'].missing
+    page = run_page(run, predictors(run))
+    assert page.board.predictions.models == ('gone', 'far', 'fit-4', 'new')
+    rows = rows_of(page)
+    assert rows['predicted', 'far', 'easy']['real'] == 62.5
+    assert rows['predicted', 'new',
+                'easy']['missing'] == 'no score in summary_1.csv'
+    missing = rows['predicted', 'gone', 'easy']['missing']
     assert 'no score' in missing and 'a dump of' in missing
 
 
 def test_model_without_a_usable_dump(run):
     for path in (run / 'predictions/new').iterdir():
         path.write_bytes(b'PAR1')
-    page = read_run(run, predictors(run))
-    assert page.summary.cells['predicted', 'new', 'easy'].predicted is None
-    assert any('new' in note for note in page.summary.notes)
+    page = run_page(run, predictors(run))
+    assert rows_of(page)['predicted', 'new', 'easy']['predicted'] is None
+    assert any('new' in note for note in page.board.notes)
     assert len(page.pictures) == 3 + bool(page.outliers)
 
 
@@ -166,13 +177,13 @@ def test_coverage_needs_models_not_fitted_on(tmp_path, predictor, models,
     save_predictor(predictor, tmp_path / 'p')
     write_csv(tmp_path / 's.csv', ('model', 'easy'),
               [(model, 0.5) for model in models])
-    page = read_run(tmp_path, predictors(tmp_path), tmp_path / 's.csv')
+    page = run_page(tmp_path, predictors(tmp_path), tmp_path / 's.csv')
     assert len(page.pictures) == n_pictures + bool(page.outliers)
 
 
 def test_run_without_any_score(run):
     write_csv(run / 's.csv', ('model', 'easy'), [('elsewhere', 0.5)])
-    page = read_run(run, predictors(run), run / 's.csv')
+    page = run_page(run, predictors(run), run / 's.csv')
     assert page.pictures == [] and page.outliers == []
     assert '0 of 0' in render(page)
 
@@ -185,37 +196,38 @@ def test_run_without_any_score(run):
 def test_predictor_that_was_named_is_not_left_out(run, second, says):
     label, path = second
     with pytest.raises(InputError, match=says):
-        read_run(run, [*predictors(run), (label, str(run / path))])
+        run_page(run, [*predictors(run), (label, str(run / path))])
 
 
 def test_folder_of_no_run(run, tmp_path):
     (tmp_path / 'empty').mkdir()
     write_csv(tmp_path / 's.csv', ('model', 'easy'), [('new', 0.5)])
     with pytest.raises(InputError, match='run with a summary'):
-        read_run(tmp_path / 'empty', predictors(run))
+        run_page(tmp_path / 'empty', predictors(run))
     with pytest.raises(InputError, match='predictions/<model>'):
-        read_run(tmp_path / 'empty', predictors(run), tmp_path / 's.csv')
+        run_page(tmp_path / 'empty', predictors(run), tmp_path / 's.csv')
 
 
 def test_names_of_models_that_are_not_those_of_their_folders(run):
     """One row each, and fitted models are known by their folders."""
     shown = {'Fit': 'fit-4', 'Far away': 'far', 'new': 'new'}
-    board = make_board(tuple(shown), ('easy', 'hard'), ('predicted', ))
-    write_leaderboard(run / 'summary/leaderboard_3',
-                      replace(board, folders=shown))
-    assert read_run(run).summary.folders == shown
-    page = read_run(run, predictors(run))
-    assert page.summary.models == tuple(shown)
-    cells = page.summary.cells
-    assert cells['predicted', 'Fit', 'easy'].in_sample
-    assert cells['predicted', 'Far away', 'easy'].extrapolated
-    assert [cells['predicted', model, 'easy'].real
-            for model in shown] == [50, 51, 52]
+    cells = page_cells(tuple(shown), ('easy', 'hard'), ('predicted', ))
+    cells.folders = shown
+    write_leaderboard(run / 'summary/leaderboard_3', cells.board())
+    assert run_page(run).board.folders == shown
+    page = run_page(run, predictors(run))
+    table = page.board.predictions
+    assert table.models == tuple(shown)
+    assert table.at('Fit', 'easy').in_sample
+    assert table.at('Far away', 'easy').extrapolated
+    assert [table.real_at(model, 'easy')
+            for model in shown] == pytest.approx([0.50, 0.51, 0.52])
     drawing = page.pictures[0].svg
     assert '<!-- Far away -->' in drawing and '<!-- fitted on -->' in drawing
     # A model that was not there when the leaderboard was made.
     write_run(run, {'late': 0.5})
-    assert read_run(run, predictors(run)).summary.models == (*shown, 'late')
+    page = run_page(run, predictors(run))
+    assert page.board.predictions.models == (*shown, 'late')
 
 
 def test_leaderboard_without_folders(run):
@@ -223,9 +235,9 @@ def test_leaderboard_without_folders(run):
     content = json.loads(path.read_text('utf-8'))
     del content['folders']
     path.write_text(json.dumps(content), 'utf-8')
-    page = read_run(run, predictors(run))
-    assert page.summary.models == tuple(MODELS)
-    assert page.summary.folders == {model: model for model in MODELS}
+    page = run_page(run, predictors(run))
+    assert page.board.predictions.models == tuple(MODELS)
+    assert page.board.folders == {model: model for model in MODELS}
 
 
 HOST = ('dataset,version,metric,mode,new,far\neasy,1a,accuracy,gen,1.50,-\n'
@@ -235,22 +247,22 @@ HOST = ('dataset,version,metric,mode,new,far\neasy,1a,accuracy,gen,1.50,-\n'
 @pytest.mark.parametrize('time, easy', [('1', 10), ('2', 10), ('3', 1.5)])
 def test_leaderboard_and_summary(run, time, easy):
     """The summary fills in benchmarks, and counts if it is newer."""
-    board = make_board(('new', 'far'), ('easy', ), ('predicted', ))
-    board.real['new', 'easy'], board.real['far', 'easy'] = 10.0, 20.0
-    write_leaderboard(run / 'summary/leaderboard_2', board)
+    cells = page_cells(('new', 'far'), ('easy', ), ('predicted', ))
+    cells.real['new', 'easy'], cells.real['far', 'easy'] = 0.1, 0.2
+    write_leaderboard(run / 'summary/leaderboard_2', cells.board())
     (run / f'summary/summary_{time}.csv').write_text(HOST, 'utf-8')
-    summary = read_run(run, predictors(run)).summary
-    found = {
-        place[1:]: cell.real
-        for place, cell in summary.cells.items() if cell.real is not None
+    rows = rows_of(run_page(run, predictors(run)))
+    real = {
+        place[1:]: row['real']
+        for place, row in rows.items() if row['real'] is not None
     }
-    assert found == pytest.approx({
+    assert real == pytest.approx({
         ('new', 'easy'): easy,
         ('far', 'easy'): 20,
         ('new', 'hard'): 2.5,
         ('far', 'hard'): 3.5
     })
-    assert summary.cells['predicted', 'fit-4', 'easy'].missing == (
+    assert rows['predicted', 'fit-4', 'easy']['missing'] == (
         f'no score in leaderboard_2.json or summary_{time}.csv')
 
 
@@ -258,14 +270,15 @@ def test_summary_is_not_read_for_what_the_leaderboard_knows(run):
     """Not even where a score is missing for a reason, or not in percent."""
     (run / 'summary/summary_2.csv').write_text(
         HOST.replace('1.50', '1500'), 'utf-8')
-    assert read_run(run, predictors(run)).summary.models == tuple(MODELS)
+    page = run_page(run, predictors(run))
+    assert page.board.predictions.models == tuple(MODELS)
 
 
 def test_pictures_show_what_the_main_predictor_knows(run):
     save_predictor(train(('easy', )), run / 'main')
     pairs = [('main', str(run / 'main')), *predictors(run)]
-    page = read_run(run, pairs)
-    assert page.summary.benchmarks == ('easy', 'hard')
+    page = run_page(run, pairs)
+    assert page.board.predictions.benchmarks == ('easy', 'hard')
     assert len(page.pictures) >= 3
     for picture in page.pictures[:3]:
         assert '<!-- easy -->' in picture.svg
@@ -282,18 +295,17 @@ def test_files_are_read_once(run, monkeypatch):
                             lambda path: read.append(path) or real(path))
 
     count(run_dumps, 'read_dump')
-    for module in (run_pages, run_predictions):
-        count(module, 'load_predictor')
-    page = read_run(run, predictors(run))
+    count(render_report, 'load_predictor')
+    page = run_page(run, predictors(run))
     assert len(page.pictures) >= 3
     assert len(read) == len(set(read)) == 1 + len(MODELS)
 
 
 def test_texts_are_checked_before_the_dumps(run, monkeypatch):
-    monkeypatch.setattr(run_pages, 'predict_run', None)
+    monkeypatch.setattr(render_report, 'collect_features', None)
     write_texts(run / 'other.jsonl', OTHER_TEXTS)
     with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
-        read_run(run, predictors(run), texts=run / 'other.jsonl')
+        run_page(run, predictors(run), texts=run / 'other.jsonl')
 
 
 def test_full_line_over_all_models_fitted_on(run, monkeypatch):
@@ -302,8 +314,8 @@ def test_full_line_over_all_models_fitted_on(run, monkeypatch):
     monkeypatch.setattr(
         drawings, 'capability_picture',
         lambda points: drawn.extend(points) or capability_picture(points))
-    page = read_run(run, predictors(run))
-    known = train().benchmarks[0].intervals
+    page = run_page(run, predictors(run))
+    intervals = train().benchmarks[0].intervals
     assert drawn[0].fitted_range == pytest.approx(
-        (known.score_low, known.score_high))
+        (intervals.score_low, intervals.score_high))
     assert '<!-- scaling law -->' in page.pictures[0].svg

@@ -1,0 +1,204 @@
+"""Token losses of models on a validation set, and how they were made."""
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import TextSet, utf8_bytes
+
+#: Fields of `TokenLosses` that are recorded for all texts or for none.
+OPTIONAL_FIELDS = ('token_ids', 'entropy', 'rank')
+
+#: Types of the fields of `DumpInfo` that are not texts.
+_COUNT = 'a whole number, 0 or more'
+_TYPES = {'context': _COUNT, 'stride': _COUNT, 'versions': 'texts by name'}
+
+
+@dataclass(frozen=True)
+class DumpInfo:
+    """How the losses of a dump were made.
+
+    Args:
+        fingerprint (str): Of the whole validation set, whichever part of it
+            the dump holds; see `texts.fingerprint`.
+        model (str): Name of the model.
+        tokenizer (str): Name of its tokenizer.
+        prefix (str): Token in front of every text, such as 'bos 1' or
+            'eos 2' with its vocabulary index; 'none' without one.
+        dtype (str): Number format of the model's body, such as 'bfloat16'.
+        context (int): Longest window in tokens, 0 if unlimited.
+        stride (int): Tokens that each window after the first of a text
+            scores, with the context before them read again; 0 if unlimited.
+        versions (Mapping[str, str]): Version of each package that took
+            part, by its name.
+
+    Raises:
+        InputError: A field has another type, or a number is negative.
+    """
+    fingerprint: str
+    model: str
+    tokenizer: str
+    prefix: str
+    dtype: str
+    context: int
+    stride: int
+    versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        valid = {
+            name: isinstance(value, str)
+            for name, value in vars(self).items()
+        }
+        for name in ('context', 'stride'):
+            number = getattr(self, name)
+            valid[name] = type(number) is int and number >= 0
+        valid['versions'] = isinstance(self.versions, Mapping) and all(
+            isinstance(text, str) for item in self.versions.items()
+            for text in item)
+        for name in (name for name in valid if not valid[name]):
+            raise InputError(f'DumpInfo.{name}', _TYPES.get(name, 'a text'),
+                             repr(getattr(self, name))[:80],
+                             'Record how the texts were scored.')
+        object.__setattr__(self, 'versions', dict(self.versions))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLossDump:
+    """Losses of one model on all texts of a validation set, or on a part.
+
+    Args:
+        info (DumpInfo): How they were made.
+        texts (tuple[TokenLosses, ...]): Of different texts, each with its
+            `sha256`. Each of the `OPTIONAL_FIELDS` is recorded for all
+            texts or for none.
+
+    Raises:
+        InputError: A text occurs twice or lacks its hash, UTF-8 cannot
+            encode its id, or an optional field is recorded for only a part
+            of the texts.
+    """
+    info: DumpInfo
+    texts: tuple[TokenLosses, ...]
+
+    def __post_init__(self) -> None:
+        texts = tuple(self.texts)
+        object.__setattr__(self, 'texts', texts)
+        where = f'dump of {self.info.model!r}'
+        for text in texts:
+            utf8_bytes(text.text_id, f'{where}, text id {text.text_id!r}')
+        check_unique(f'{where}, text ids', [text.text_id for text in texts])
+        for text in texts:
+            _check_fields(where, texts[0], text)
+
+    def __repr__(self) -> str:
+        return (f'TokenLossDump({self.info.model!r}, {len(self.texts)} texts '
+                f'of {self.info.fingerprint[:12]})')
+
+
+@dataclass(frozen=True, eq=False)
+class ModelLosses(Mapping[str, TokenLossDump]):
+    """Dumps of M models on all texts of one validation set, by model.
+
+    Args:
+        texts (TextSet): The S texts.
+        dumps (Mapping[str, TokenLossDump]): By the name to call the model,
+            each with all texts in the order of the set.
+
+    Raises:
+        InputError: A dump is of another validation set, or its texts are
+            not these.
+    """
+    texts: TextSet
+    dumps: Mapping[str, TokenLossDump]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'dumps', dict(self.dumps))
+        hashes = [(text.text_id, text.sha256) for text in self.texts]
+        for model, dump in self.dumps.items():
+            if dump.info.fingerprint != self.texts.fingerprint or hashes != [
+                (text.text_id, text.sha256) for text in dump.texts
+            ]:
+                raise InputError(
+                    f'losses of {model!r}', f'the {len(self.texts)} texts '
+                    f'{self.texts.fingerprint[:12]} in their order',
+                    f'{len(dump.texts)} of {dump.info.fingerprint[:12]}',
+                    'Score the texts of this validation set.')
+
+    def __getitem__(self, model: str) -> TokenLossDump:
+        return self.dumps[model]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.dumps)
+
+    def __len__(self) -> int:
+        return len(self.dumps)
+
+    def __repr__(self) -> str:
+        return (f'ModelLosses({len(self)} models on {len(self.texts)} texts '
+                f'{self.texts.fingerprint[:12]})')
+
+    def __or__(self, losses: 'ModelLosses') -> 'ModelLosses':
+        """The models of both; of a model in both, the second losses."""
+        return ModelLosses(self.texts, {**self.dumps, **losses.dumps})
+
+    def select(self, models: Sequence[str]) -> 'ModelLosses':
+        """The given models, in the given order.
+
+        Raises:
+            InputError: There are no losses of a model.
+        """
+        for model in models:
+            if model not in self.dumps:
+                raise InputError('losses', 'losses of every model',
+                                 f'none of {model!r}',
+                                 'Collect its losses or leave it out.')
+        return ModelLosses(self.texts,
+                           {model: self.dumps[model]
+                            for model in models})
+
+    def select_texts(self, texts: TextSet) -> 'ModelLosses':
+        """The losses on some of the texts, as a validation set of its own.
+
+        Args:
+            texts (TextSet): Some of the texts, in their order.
+
+        Raises:
+            InputError: There is a text that is not among them.
+        """
+        chosen = set(texts.ids)
+        return ModelLosses(
+            texts, {
+                model:
+                TokenLossDump(
+                    replace(dump.info, fingerprint=texts.fingerprint),
+                    tuple(text
+                          for text in dump.texts if text.text_id in chosen))
+                for model, dump in self.dumps.items()
+            })
+
+    def tokens_of(self, model: str) -> TargetTokens:
+        """The tokens of a model's own tokenizer, to map all losses onto.
+
+        Raises:
+            InputError: There are no losses of the model.
+        """
+        dump = self.select([model])[model]
+        return TargetTokens.of(self.texts, [text.spans for text in dump.texts])
+
+
+def _check_fields(where: str, first: TokenLosses, text: TokenLosses) -> None:
+    """Refuse a text without its hash, or with other fields than the first."""
+    where = f'{where}, text {text.text_id!r}'
+    if not text.sha256:
+        raise InputError(where, 'the sha256 of the text', 'none',
+                         'Take it from the text that was scored.')
+    for name in OPTIONAL_FIELDS:
+        recorded, expected = (
+            getattr(losses, name) is not None for losses in (text, first))
+        if recorded != expected:
+            raise InputError(
+                where, f'{name} to be {"recorded" if expected else "absent"} '
+                f'as for text {first.text_id!r}',
+                'values' if recorded else 'none',
+                'Score all texts with the same settings.')

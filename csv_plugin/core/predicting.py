@@ -1,0 +1,130 @@
+"""Several predictors, asked about the same models."""
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Optional, Union
+
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
+from csv_plugin.core.predictor import Predictor
+
+#: Reads the losses of a model on the texts with a fingerprint.
+ReadDump = Callable[[str, str], TokenLossDump]
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns or, if its input is bad, a `Missing`.
+
+    >>> attempt(len, [1, 2])
+    2
+    """
+    try:
+        return function(*arguments)
+    except InputError as error:
+        return Missing(' '.join(str(error).split()))
+
+
+def predictable_benchmarks(
+        predictors: Mapping[str, Union[Predictor,
+                                       Missing]]) -> tuple[str, ...]:
+    """Benchmarks that at least one of the predictors knows, each once.
+
+    Args:
+        predictors (Mapping): As in `collect_features`.
+    """
+    return tuple(
+        dict.fromkeys(name for predictor in predictors.values()
+                      if isinstance(predictor, Predictor)
+                      for name in predictor.names))
+
+
+def collect_features(
+    predictors: Mapping[str, Union[Predictor, Missing]],
+    models: Sequence[str],
+    read: ReadDump,
+    progress: Progress = iter
+) -> dict[str, dict[str, Union[FeatureTable, Missing]]]:
+    """The columns of each model for each predictor, or why there are none.
+
+    Bad input of one model or predictor leaves the others as they are. A
+    dump is read once for all predictors of one validation set, and mapped
+    once for all that share their tokens.
+
+    Args:
+        predictors (Mapping): By label, a predictor or why it is unusable.
+        models (Sequence[str]): M names.
+        read (ReadDump): Gives the dump of a model.
+        progress (Progress): Wraps the models.
+
+    Returns:
+        dict: By label and model.
+    """
+    columns: dict[str, dict[str, Union[FeatureTable, Missing]]] = {
+        label: {}
+        for label in predictors
+    }
+    for model in progress(models):
+        tables = _Tables(model, read)
+        for label, predictor in predictors.items():
+            columns[label][model] = predictor if isinstance(
+                predictor, Missing) else attempt(tables.features, predictor)
+    return columns
+
+
+class _Tables:
+    """Losses of one model, mapped once onto each tokenization."""
+
+    def __init__(self, model: str, read: ReadDump) -> None:
+        self.model, self.read = model, lru_cache(maxsize=None)(read)
+        self.tables: dict[Any, LossTable] = {}
+
+    def features(self, predictor: Predictor) -> FeatureTable:
+        """The columns of the model, `(1, K)`."""
+        fingerprint = predictor.columns.fingerprint
+        dump = self.read(self.model, fingerprint)
+        tokens = predictor.targets and predictor.targets.spans
+        if (fingerprint, tokens) not in self.tables:
+            self.tables[fingerprint,
+                        tokens] = predictor.loss_table({self.model: dump})
+        return predictor.features(self.tables[fingerprint, tokens])
+
+
+def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
+                   columns: Mapping[str, Mapping[str, Union[FeatureTable,
+                                                            Missing]]],
+                   benchmarks: Sequence[str]) -> Predictions:
+    """Predictions of all models by all predictors, or why there are none.
+
+    Args:
+        predictors (Mapping): As in `collect_features`.
+        columns (Mapping): What it returned.
+        benchmarks (Sequence[str]): Benchmarks to predict.
+
+    Returns:
+        Predictions: Methods are the labels; real accuracies are not known.
+    """
+    by_label: dict[str, Optional[Predictions]] = {}
+    missing = {}
+    for label, predictor in predictors.items():
+        by_label[label] = None
+        names: Sequence[str] = benchmarks
+        if isinstance(predictor, Predictor):
+            names = predictor.names
+            tables = [
+                table for table in columns[label].values()
+                if isinstance(table, FeatureTable)
+            ]
+            if tables:
+                by_label[label] = predictor.predict(
+                    FeatureTable.concatenate(tables))
+        for model, table in columns[label].items():
+            if isinstance(table, Missing):
+                missing.update({
+                    (model, name, label):
+                    table if name in names else UNKNOWN_BENCHMARK
+                    for name in benchmarks
+                })
+    models = tuple(next(iter(columns.values())))
+    return Predictions.side_by_side(by_label, models, benchmarks, missing)

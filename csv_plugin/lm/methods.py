@@ -1,0 +1,190 @@
+"""The methods that learn a predictor, by name, and `fit`, which calls them.
+
+torch is loaded only where a scoring LM takes part.
+"""
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.salience import SOLVERS, SalienceFit, Task
+from csv_plugin.core.training import Training
+from csv_plugin.core.training_curve import TrainingCurve, path_curve
+from csv_plugin.lm.feature_blocks import feature_blocks
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from csv_plugin.lm.head.algorithm2 import HeadSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A predictor, and its errors in the course of the training.
+
+    Args:
+        predictor (Predictor): What was learned.
+        curve (Optional[TrainingCurve]): Errors by step of the training;
+            None if nothing was chosen by them.
+    """
+    predictor: Predictor
+    curve: Optional[TrainingCurve]
+
+
+def train_auto(training: Training,
+               states: Optional['Tensor'] = None,
+               validation: Sequence[str] = (),
+               settings: Optional['HeadSettings'] = None,
+               progress: Progress = iter) -> Trained:
+    """Choose feature columns and solver by cross-validation, and converge.
+
+    Args:
+        training (Training): Models to fit to.
+        states (Optional[Tensor]): Hidden states of a scoring LM at the
+            target tokens, `(T, H)`; without them, columns are made of the
+            losses alone.
+        validation (Sequence[str]): Not used: models are held out by
+            cross-validation.
+        settings (Optional[HeadSettings]): None; there is nothing to set.
+        progress (Progress): Wraps the benchmarks.
+
+    Raises:
+        InputError: As in `Training.fit`.
+    """
+    fits: dict[str, tuple[Task, SalienceFit]] = {}
+    blocks = feature_blocks(training.losses, training.texts, training.targets,
+                            states)
+    predictor = training.fit(blocks, progress,
+                             lambda name, *fit: fits.update({name: fit}))
+    return Trained(predictor, path_curve(fits))
+
+
+def train_paper(training: Training,
+                states: Optional['Tensor'] = None,
+                validation: Sequence[str] = (),
+                settings: Optional['HeadSettings'] = None,
+                progress: Progress = iter) -> Trained:
+    """Algorithm 2 as printed: gradient steps, stopped by validation models.
+
+    Args:
+        training (Training): Train and validation models.
+        states (Optional[Tensor]): Hidden states of a scoring LM at the
+            target tokens, `(T, H)`; they are needed.
+        validation (Sequence[str]): Models that choose the step; the others
+            are fitted to.
+        settings (Optional[HeadSettings]): How to train; by default as the
+            paper does.
+        progress (Progress): Wraps the gradient steps.
+
+    Raises:
+        InputError: There are no states, the models are not of both kinds,
+            or as in `train_paper_head`.
+    """
+    from csv_plugin.lm.head.algorithm2 import HeadSettings
+    from csv_plugin.lm.head.paper_head import train_paper_head
+    if states is None:
+        raise InputError("the paper's head", 'hidden states of a scoring LM',
+                         'none', 'Give a scoring LM.')
+    check_validation(validation, training.losses.models)
+    head = train_paper_head(training, states, validation, settings
+                            or HeadSettings(), progress)
+    heads = head.heads
+    curve = TrainingCurve(heads.benchmarks, np.arange(len(heads.train_mse)),
+                          'gradient step', heads.train_mse,
+                          heads.validation_mse, heads.best_step)
+    return Trained(head.predictor, curve)
+
+
+#: What trains a predictor on token losses, by the name of the method.
+METHODS: dict[str, Callable[..., Trained]] = {
+    'auto': train_auto,
+    'paper': train_paper,
+}
+
+
+def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
+    """Refuse models that are not of both kinds, train and validation.
+
+    Args:
+        validation (Sequence[str]): Models that choose the step.
+        models (Sequence[str]): All models, those included.
+
+    Raises:
+        InputError: All or none of the models are for validation.
+    """
+    if not 0 < len(validation) < len(models):
+        raise InputError("the paper's head", 'train and validation models',
+                         f'{len(validation)} of {len(models)} for validation',
+                         'Fit to train and validation models.')
+
+
+def fit(losses: Union[ModelLosses, FeatureTable],
+        accuracies: AccuracyTable,
+        families: Mapping[str, str],
+        method: str = 'auto',
+        scoring_lm: Optional[tuple[Any, Any]] = None,
+        validation: Sequence[str] = (),
+        seed: int = 0,
+        progress: Progress = iter) -> Predictor:
+    """Learn from models whose losses and accuracies are known.
+
+    Args:
+        losses (Union[ModelLosses, FeatureTable]): Of the models to fit to,
+            and perhaps of others: token losses, such as `read_dumps` gives,
+            or a table with one loss per unit, such as a group of texts.
+        accuracies (AccuracyTable): Of the models to fit to, fractions.
+        families (Mapping[str, str]): Family of each of them; models of one
+            family are never separated by cross-validation.
+        method (str): Of token losses, a key of `METHODS`; of a table, a key
+            of `salience.SOLVERS`.
+        scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
+            tokenizer, whose tokens get the weights; without one, the tokens
+            of the first model do.
+        validation (Sequence[str]): Models that choose the step, for the
+            method 'paper'.
+        seed (int): Of the cross-validation folds; same seed, same result.
+        progress (Progress): Wraps the benchmarks or the steps.
+
+    Returns:
+        Predictor: Predicts models from the same kind of losses.
+
+    Raises:
+        InputError: The method is unknown, a model lacks losses or a family,
+            or as in `fit_predictor`, `train_auto` and `train_paper`.
+    """
+    models = accuracies.models
+    for model in models:
+        if model not in families:
+            raise InputError('families', 'the family of every model',
+                             f'none of {model!r}', 'Name its family.')
+    if isinstance(losses, FeatureTable):
+        solver = _named('solver', method, SOLVERS)
+        return fit_predictor(losses, accuracies,
+                             [families[model] for model in models], solver,
+                             seed, progress)
+    train = _named('method', method, METHODS)
+    fitted = losses.select(models)
+    if scoring_lm is None:
+        targets, states = fitted.tokens_of(models[0]), None
+    else:
+        from csv_plugin.lm.scoring_lm import target_tokens, token_states
+        targets = target_tokens(scoring_lm[1], losses.texts)
+        states = token_states(*scoring_lm, losses.texts)
+    table = targets.table({model: fitted[model].texts for model in fitted})
+    training = Training(table, losses.texts, accuracies, families, targets,
+                        seed)
+    return train(training, states, validation, progress=progress).predictor
+
+
+def _named(kind: str, name: str, choices: Mapping[str, Any]) -> Any:
+    if name not in choices:
+        raise InputError(kind, f'one of {", ".join(sorted(choices))}',
+                         repr(name), 'Choose one of these.')
+    return choices[name]

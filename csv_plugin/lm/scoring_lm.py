@@ -1,0 +1,76 @@
+"""The scoring LM: the causal LM whose tokens and states carry the weights."""
+import os
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
+                          PreTrainedTokenizerBase)
+
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.texts import TextSet
+from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.tokens.tokenization import tokenize_all
+
+
+def load_scoring_lm(
+    path: str | os.PathLike[str],
+    tokenizer: Optional[str | os.PathLike[str]] = None,
+    trust_remote_code: bool = False
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
+
+    Args:
+        path (str | os.PathLike[str]): Folder, or name on the hub.
+        tokenizer (Optional[str | os.PathLike[str]]): Folder or name of the
+            tokenizer, if it is not that of the model.
+        trust_remote_code (bool): Run code that comes with the model.
+
+    Raises:
+        InputError: If there is no such model, or it cannot be loaded.
+    """
+    try:
+        loaded_tokenizer = AutoTokenizer.from_pretrained(
+            tokenizer or path, trust_remote_code=trust_remote_code)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            path, trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, ImportError, SafetensorError) as error:
+        raise InputError(f'scoring LM {os.fspath(path)!r}',
+                         'a causal LM and its tokenizer',
+                         ' '.join(str(error).split())[:200],
+                         'Name its folder, or a model of the hub.') from error
+    if torch.cuda.is_available():
+        return model.to('cuda', torch.bfloat16), loaded_tokenizer
+    return model.float(), loaded_tokenizer
+
+
+def target_tokens(tokenizer: PreTrainedTokenizerBase,
+                  texts: TextSet) -> TargetTokens:
+    """A validation set in the tokens of a scoring LM.
+
+    Raises:
+        InputError: If a text cannot be reproduced from its tokens.
+    """
+    return TargetTokens.of(
+        texts,
+        [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
+
+
+def token_states(model: PreTrainedModel,
+                 tokenizer: PreTrainedTokenizerBase,
+                 texts: TextSet,
+                 progress: Progress = iter) -> Tensor:
+    """Final hidden states of a scoring LM at all tokens, in memory.
+
+    Args and errors as in `hidden_states`.
+
+    Returns:
+        Tensor: float32, shape `(T, H)`, tokens of all texts in order.
+    """
+    chunks = list(
+        hidden_states(model, tokenizer, texts.texts, progress=progress))
+    chunks.sort(key=lambda chunk: (chunk.text, chunk.first))
+    return torch.from_numpy(np.concatenate([chunk.states for chunk in chunks]))

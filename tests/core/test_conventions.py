@@ -1,0 +1,136 @@
+"""Names that occur twice, and what records look like in a notebook."""
+import dataclasses
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import csv_plugin.core
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.blocks import Block, JoinedColumns
+from csv_plugin.core.capability_points import capability_points
+from csv_plugin.core.conventions import InputError, check_unique, short_repr
+from csv_plugin.core.coverage import coverage_by_level
+from csv_plugin.core.features import text_columns
+from csv_plugin.core.mapping import LossMap
+from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.predictions import Missing
+from csv_plugin.core.salience import Auto, NonNegative, Ridge, Task, fold_masks
+from csv_plugin.core.salience.linear import Basis
+from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.scaling_law import Regressions
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.study import Study
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.training import Training
+from csv_plugin.core.training_curve import path_curve
+from tests.runs import FITTED, dump, model_losses, train
+
+#: Many texts and benchmarks, with the long names that real ones have.
+TEXTS = TextSet(
+    tuple(Text(f'a-validation-text-{i}', 'abcdef') for i in range(40)))
+BENCHMARKS = tuple(f'benchmark-of-knowledge-{i}-5shot' for i in range(30))
+
+
+def test_names_once():
+    check_unique('models', ['a', 'b'])
+    with pytest.raises(InputError, match="models: .*, found 'b' twice"):
+        check_unique('models', ['a', 'b', 'c', 'b'])
+
+
+@dataclasses.dataclass
+class Record:
+    array: np.ndarray
+    name: str
+    number: np.ndarray
+
+    __repr__ = short_repr
+
+
+def test_a_short_repr_has_the_shapes_of_arrays():
+    record = Record(np.zeros((3, 4)), 'x' * 100, np.array(0.5))
+    assert repr(record) == ('Record(array=array of shape (3, 4), '
+                            'name=..., number=array(0.5))')
+
+
+@pytest.fixture(scope='module')
+def records():
+    """A record of each dataclass of core that may be large."""
+    predictor = train(BENCHMARKS, texts=TEXTS)
+    dumps = {
+        model: dump(model, model_losses(skill, TEXTS), TEXTS)
+        for model, skill in {
+            **FITTED, 'new': 0.4
+        }.items()
+    }
+    losses = ModelLosses(TEXTS, dumps)
+    table = predictor.loss_table(losses)
+    features = predictor.features(table)
+    observed = AccuracyTable(features.models, BENCHMARKS,
+                             np.tile(np.linspace(.2, .8, 17)[:, None], 30),
+                             np.zeros(30), np.zeros(30, int))
+    families = {model: f'family-{i % 4}' for i, model in enumerate(dumps)}
+    groups = np.array(list(families.values()))
+    task = Task(features.values, features.columns.uniform,
+                observed.values[:, 0], 0.0, groups)
+    masks = fold_masks(groups, 0)
+    fit = Ridge().fit(task, masks)
+    columns = text_columns(table)
+    block = Block('texts', columns, (Ridge(), NonNegative()))
+    on_columns = OnColumns('texts ridge', Ridge(), np.arange(40),
+                           columns.columns.uniform)
+    halves = TokenSpans([0, 3], [3, 6], 6)
+    loss_map = LossMap.for_texts([TokenSpans(range(6), range(1, 7), 6)],
+                                 [halves])
+    study = Study.of({'ridge': predictor}, losses, observed)
+    return [
+        predictor, predictor.benchmarks[0], predictor.benchmarks[0].intervals,
+        predictor.targets, losses, dumps['new'], dumps['new'].texts[0], halves,
+        TEXTS, table, features, features.columns, columns, block,
+        JoinedColumns((block, block)), observed, task, fit, fit.model,
+        fit.model.curve, fit.folds.curve, fit.path, study, study.predictions,
+        coverage_by_level(predictor, losses, observed),
+        *capability_points(predictor, losses, observed, families)[:1],
+        Training(table, TEXTS, observed, families, predictor.targets),
+        path_curve({name: (task, fit) for name in BENCHMARKS}), loss_map,
+        loss_map(np.ones((3, 6))), on_columns, Auto((on_columns, ) * 20),
+        Ridge(), NonNegative(), Basis.of(task.values, task.uniform),
+        Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),
+                    np.zeros(9), 2)
+    ]  # yapf: disable
+
+
+#: Dataclasses without arrays, whose fields one wants to read in full.
+SMALL = {'BenchmarkErrors', 'Constant', 'DumpInfo', 'Missing', 'Outlier',
+         'Prediction', 'Text', 'Uniform'}  # yapf: disable
+
+
+def test_every_large_dataclass_has_a_record(records):
+    names = set()
+    for module in pkgutil.walk_packages(csv_plugin.core.__path__,
+                                        'csv_plugin.core.'):
+        names |= {
+            name
+            for name, cls in vars(importlib.import_module(
+                module.name)).items()
+            if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+        }
+    assert names - SMALL == {type(record).__name__ for record in records}
+
+
+def test_no_repr_is_long(records):
+    for record in records:
+        assert 10 < len(repr(record)) <= 300, type(record)
+
+
+def test_the_repr_of_a_predictor_fits_in_three_lines(records):
+    lines = repr(records[0]).splitlines()
+    assert len(lines) == 3 and max(map(len, lines)) <= 79
+    assert lines[0] == (
+        'Predictor(30 benchmarks: benchmark-of-knowledge-0-5shot, ...;')
+    assert '16 models' in lines[1]
+
+
+def test_the_repr_of_missing_is_its_reason():
+    assert repr(Missing('no losses')) == "Missing(reason='no losses')"

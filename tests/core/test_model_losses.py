@@ -1,0 +1,126 @@
+"""Dumps in memory: what they keep, and what they refuse."""
+import dataclasses
+
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.texts import Text, TextSet
+from tests.core.loss_dumps import (INFO, SPANS, TEXTS, assert_same, bare, dump,
+                                   row, whole)
+
+#: Two of the three texts, as a validation set of its own.
+PART = TextSet((TEXTS.texts[0], TEXTS.texts[2]))
+
+
+def test_versions_are_kept_as_they_were():
+    versions = {'torch': '2.1'}
+    info = dataclasses.replace(INFO, versions=versions)
+    versions['torch'] = '3'
+    assert info.versions == {'torch': '2.1'}
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(model=None), 'DumpInfo.model: expected a text, found None'),
+    (dict(fingerprint=b'f'), "DumpInfo.fingerprint: .* found b'f'"),
+    (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),
+    (dict(stride=-1), 'DumpInfo.stride: .* 0 or more, found -1'),
+    (dict(context=1.0), 'DumpInfo.context: .* found 1.0'),
+    (dict(context=True), 'DumpInfo.context: .* found True'),
+    (dict(versions='2.1'), "DumpInfo.versions: expected texts by name, .*'2"),
+    (dict(versions={'torch': 2}), r"DumpInfo.versions: .* found {'torch': 2}"),
+    (dict(versions={2: 'torch'}), r"DumpInfo.versions: .* found {2: 'torch'}"),
+])
+def test_bad_infos_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(INFO, **changes)
+
+
+@pytest.mark.parametrize('texts, message', [
+    ([row('zh'), row('en'), row('zh')], "every name once, found 'zh' twice"),
+    ([row('zh'), row('en', sha256='')], "text 'en': expected the sha256"),
+    ([row('zh', text_id='\ud800')], 'text id .*U.D800'),
+    ([row('zh'), row('en', rank=None)],
+     "text 'en': expected rank to be recorded as for text 'zh', found none"),
+    ([row('zh', entropy=None), row('en')],
+     "text 'en': expected entropy to be absent as for text 'zh', found values"
+     ),
+    ([bare('zh'), bare('en', token_ids=[0, 1])], "text 'en': .* token_ids"),
+])
+def test_bad_dumps_are_refused(texts, message):
+    with pytest.raises(InputError, match=f"dump of 'org/模型'.*{message}"):
+        dump(*texts)
+
+
+def losses(*models):
+    return ModelLosses(TEXTS, {model: whole(model=model) for model in models})
+
+
+def test_model_losses_are_a_mapping_in_their_order():
+    both = losses('b', 'a')
+    assert list(both) == ['b', 'a'] and len(both) == 2 and 'a' in both
+    assert_same(both['a'], whole(model='a'))
+
+
+def test_model_losses_are_kept_as_they_were():
+    dumps = {'a': whole()}
+    kept = ModelLosses(TEXTS, dumps)
+    dumps['b'] = whole()
+    assert list(kept) == ['a']
+
+
+OTHER_TEXTS = TextSet((*TEXTS, Text('more', 'x')))
+
+
+@pytest.mark.parametrize('bad', [
+    whole(fingerprint=OTHER_TEXTS.fingerprint),
+    dump(row('zh'), row('en')),
+    dump(row('en'), row('zh'), row('empty')),
+    dump(row('zh'), row('en', sha256=TEXTS.texts[0].sha256), row('empty')),
+])
+def test_dumps_of_other_texts_are_refused(bad):
+    with pytest.raises(InputError, match=r"^losses of 'b': .* the 3 texts"):
+        ModelLosses(TEXTS, {'a': whole(), 'b': bad})
+
+
+def test_select_keeps_the_order_that_is_asked_for():
+    chosen = losses('a', 'b', 'c').select(['c', 'a'])
+    assert list(chosen) == ['c', 'a']
+    assert chosen['c'].info.model == 'c'
+    with pytest.raises(InputError, match="found none of 'd'"):
+        losses('a').select(['a', 'd'])
+
+
+def test_texts_that_are_selected_are_a_validation_set_of_their_own():
+    part = losses('a', 'b').select_texts(PART)
+    assert part.texts is PART
+    for model in ('a', 'b'):
+        assert part[model].info.fingerprint == PART.fingerprint
+        assert part[model].info.model == model
+        assert [text.text_id for text in part[model].texts] == ['zh', 'empty']
+
+
+def test_texts_that_are_not_there_cannot_be_selected():
+    with pytest.raises(InputError, match="losses of 'a': .* the 4 texts"):
+        losses('a').select_texts(OTHER_TEXTS)
+
+
+def test_the_second_losses_of_a_model_count():
+    first = losses('a', 'b')
+    second = ModelLosses(TEXTS, {m: whole(tokenizer='t') for m in ('b', 'c')})
+    both = first | second
+    assert list(both) == ['a', 'b', 'c']
+    assert [both[model].info.tokenizer
+            for model in both] == [INFO.tokenizer, 't', 't']
+    assert list(first) == ['a', 'b']
+    with pytest.raises(InputError, match='Score the texts'):
+        first | first.select_texts(PART)
+
+
+def test_tokens_of_a_model_are_those_of_its_dump():
+    tokens = losses('a').tokens_of('a')
+    assert tokens.spans == tuple(SPANS)
+    assert tokens.text_ids == TEXTS.ids
+    assert tokens.fingerprint == TEXTS.fingerprint
+    with pytest.raises(InputError, match="none of 'b'"):
+        losses('a').tokens_of('b')

@@ -1,0 +1,174 @@
+"""Several predictors on the dumps of models: predictions, or reasons."""
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predicting import (attempt, collect_features,
+                                        predict_models, predictable_benchmarks)
+from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.salience import Uniform
+from csv_plugin.core.targets import TargetTokens
+from csv_plugin.io.predictors import load_predictor, save_predictor
+from csv_plugin.io.runs import run_dumps
+from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
+from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
+                        write_losses, write_run)
+
+MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 9.0}
+
+
+@pytest.fixture(scope='module')
+def predictor() -> Predictor:
+    return train()
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    write_run(tmp_path, MODELS)
+    return tmp_path
+
+
+def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
+    """What predictors say about the models of a run."""
+    columns = collect_features(predictors, list(models),
+                               partial(read_run_dump, run), progress)
+    return predict_models(predictors, columns,
+                          predictable_benchmarks(predictors) or ('easy', ))
+
+
+def test_predictions_are_those_of_the_dumps(run, predictor):
+    table = predicted(run, {'p': predictor})
+    assert table.methods == ('p', )
+    assert table.models == tuple(MODELS)
+    assert table.benchmarks == ('easy', 'hard')
+    expected = predictor.predict(
+        {model: dump(model, model_losses(skill))
+         for model, skill in MODELS.items()})  # yapf: disable
+    for model in MODELS:
+        for benchmark in table.benchmarks:
+            cell = table.at(model, benchmark)
+            wanted = expected.at(model, benchmark)
+            # Dumps are in 32 bits.
+            assert cell.value == pytest.approx(wanted.value, abs=1e-5)
+            assert cell.in_sample == (model == 'fit-4')
+            assert cell.extrapolated == (model == 'far')
+
+
+def test_benchmarks_of_all_usable_predictors(predictor):
+    assert predictable_benchmarks({
+        'bad': Missing('broken'),
+        'hard': train(('hard', )),
+        'both': predictor
+    }) == ('hard', 'easy')
+    assert predictable_benchmarks({'bad': Missing('broken')}) == ()
+
+
+def test_one_bad_dump_leaves_the_others(run, predictor):
+    name = f'{dataset_abbr(TEXTS.fingerprint)}.parquet'
+    path = run / 'predictions' / 'new' / name
+    path.write_bytes(b'PAR1')
+    table = predicted(run, {'p': predictor}, [*MODELS, 'none'])
+    reason = table.at('new', 'easy')
+    assert reason == table.at('new', 'hard')
+    assert str(path) in reason.reason
+    assert 'found none' in table.at('none', 'easy').reason
+    assert table.at('far', 'easy').value > 0
+
+
+def test_incomplete_dump(run, predictor):
+    write_losses(run, 'new', model_losses(1)[:3])
+    reason = predicted(run, {'p': predictor}).at('new', 'easy').reason
+    assert "losses on text 't3', found none" in reason
+
+
+def test_dump_with_the_name_of_another(run, predictor):
+    """The whole fingerprint counts, not just the file's name."""
+    folder = run / 'predictions' / 'new'
+    write_losses(run, 'new', model_losses(1, OTHER_TEXTS), OTHER_TEXTS)
+    other = folder / f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.parquet'
+    other.replace(folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet')
+    reason = predicted(run, {'p': predictor}).at('new', 'easy').reason
+    assert TEXTS.fingerprint in reason and OTHER_TEXTS.fingerprint in reason
+
+
+def test_reasons_are_one_line():
+
+    def fail(*arguments):
+        raise InputError('a', 'b\n  c', 'd', 'e')
+
+    assert attempt(fail, 1) == Missing('a: expected b c, found d. e')
+    with pytest.raises(ZeroDivisionError):
+        attempt(lambda: 1 / 0)
+
+
+@pytest.mark.parametrize('content', [None, b'', b'\0' * 40, b'half'])
+def test_unusable_predictor(run, predictor, content):
+    path = run / 'bad'
+    if content == b'half':
+        save_predictor(predictor, path)
+        path.write_bytes(path.read_bytes()[:path.stat().st_size // 2])
+    elif content is not None:
+        path.write_bytes(content)
+    bad = attempt(load_predictor, path)
+    table = predicted(run, {'p': predictor, 'bad': bad})
+    assert str(path) in bad.reason
+    for model in MODELS:
+        for benchmark in table.benchmarks:
+            assert table.at(model, benchmark, 'bad') == bad
+    assert table.at('new', 'easy').value > 0
+    # Alone, there is nothing but reasons.
+    assert predicted(run, {'bad': bad}).at('far', 'easy') == bad
+
+
+def test_predictor_without_tokens(run, predictor):
+    of_tables = replace(predictor, targets=None, matrix=None)
+    reason = predicted(run, {'old': of_tables}).at('new', 'easy').reason
+    assert 'made from tokens' in reason
+
+
+def test_predictors_of_two_validation_sets(run, predictor):
+    predictors = {'p': predictor, 'other': train(texts=OTHER_TEXTS)}
+    table = predicted(run, predictors)
+    assert table.at('new', 'easy', 'p').value > 0
+    reason = table.at('new', 'easy', 'other').reason
+    assert dataset_abbr(TEXTS.fingerprint) in reason
+    assert dataset_abbr(OTHER_TEXTS.fingerprint) in reason
+    write_losses(run, 'new', model_losses(1.1, OTHER_TEXTS), OTHER_TEXTS)
+    table = predicted(run, predictors)
+    assert table.at('new', 'easy', 'other').value > 0
+
+
+def test_benchmarks_that_only_one_predictor_knows(run, predictor):
+    """A reason of its own, before those of the dumps."""
+    predictors = {'p': predictor, 'u': train(('easy', ), Uniform())}
+    table = predicted(run, predictors, [*MODELS, 'none'])
+    for model in (*MODELS, 'none'):
+        assert table.at(model, 'hard', 'u') == UNKNOWN_BENCHMARK
+    assert table.at('new', 'easy', 'u').value > 0
+    assert 'found none' in table.at('none', 'easy', 'u').reason
+    assert UNKNOWN_BENCHMARK.reason == (
+        'the predictor does not know the benchmark')
+
+
+def test_a_dump_is_read_and_mapped_once(run, predictor, monkeypatch):
+    """Though predictors that were loaded have tokens of their own."""
+    save_predictor(predictor, run / 'p')
+    predictors = {f'p{i}': load_predictor(run / 'p') for i in range(3)}
+    read, mapped = [], []
+    read_dump, table = run_dumps.read_dump, TargetTokens.table
+    monkeypatch.setattr(run_dumps, 'read_dump',
+                        lambda path: read.append(path) or read_dump(path))
+    monkeypatch.setattr(
+        TargetTokens, 'table',
+        lambda targets, losses: mapped.append(0) or table(targets, losses))
+    seen = []
+    predicted(
+        run,
+        predictors,
+        progress=lambda models: map(lambda m: seen.append(m) or m, models))
+    assert seen == list(MODELS)
+    assert len(read) == len(mapped) == len(MODELS)

@@ -1,0 +1,329 @@
+"""The cube of predictions: cells, reasons, selections and errors."""
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictions import (PREDICTED, REAL, UNKNOWN_BENCHMARK,
+                                         Missing, Prediction, Predictions)
+
+NAN = float('nan')
+MODELS = ('a', 'b', 'c')
+BENCHMARKS = ('easy', 'hard')
+METHODS = ('ridge', 'uniform')
+CUBES = ('values', 'low', 'high', 'extrapolated', 'in_sample')
+REASON = Missing('the dump is damaged')
+NOT_RUN = Missing('the benchmark was not run')
+
+
+def cube(**changes):
+    """3 models, 2 benchmarks, 2 methods; one cell of each kind is missing."""
+    rng = np.random.default_rng(0)
+    values = rng.uniform(0.3, 0.7, (3, 2, 2))
+    values[1, 0, 1] = values[2, 1, :] = NAN
+    real = rng.uniform(0.2, 0.8, (3, 2))
+    real[0, 1] = NAN
+    parts = dict(
+        models=MODELS,
+        benchmarks=BENCHMARKS,
+        methods=METHODS,
+        values=values,
+        low=values - 0.1,
+        high=values + 0.2,
+        extrapolated=rng.random((3, 2, 2)) < 0.5,
+        in_sample=np.array([[[False, True]] * 2, [[False, False]] * 2,
+                            [[True, True]] * 2]),
+        real=real,
+        level=0.9,
+        missing={
+            ('b', 'easy', 'uniform'): REASON,
+            ('a', 'hard', REAL): NOT_RUN
+        })
+    return Predictions(**(parts | changes))
+
+
+def method_of(cube, method):
+    """What the method alone would say, as `Predictor.predict` returns it."""
+    p = cube.methods.index(method)
+    columns = {part: getattr(cube, part)[:, :, p] for part in CUBES}
+    return Predictions.of_method(cube.models, cube.benchmarks, columns,
+                                 cube.level)
+
+
+def assert_same(left, right):
+    assert (left.models, left.benchmarks,
+            left.methods) == (right.models, right.benchmarks, right.methods)
+    for part in (*CUBES, 'real', 'level'):
+        np.testing.assert_array_equal(
+            getattr(left, part), getattr(right, part))
+    assert left.missing == right.missing
+
+
+@pytest.mark.parametrize('part', (*CUBES, REAL))
+def test_every_array_has_the_shape_of_the_names(part):
+    array = getattr(cube(), part)
+    for wrong in (array[:2], array[:, :1], array[None]):
+        with pytest.raises(InputError, match=rf'^Predictions.{part}: '):
+            cube(**{part: wrong})
+
+
+@pytest.mark.parametrize('changes, message', [
+    (dict(models=('a', 'b', 'a')), "models of predictions: .*'a' twice"),
+    (dict(benchmarks=('easy', 'easy')), "benchmarks .*'easy' twice"),
+    (dict(methods=('ridge', 'ridge')), "predictors: .*'ridge' twice"),
+    (dict(methods=('ridge', REAL)), "predictors: .*'real' twice"),
+])
+def test_names_are_unique_and_none_is_that_of_the_real_one(changes, message):
+    with pytest.raises(InputError, match=message):
+        cube(**changes)
+
+
+def test_a_cell_is_a_prediction():
+    table = cube()
+    cell = table.at('b', 'hard', 'uniform')
+    assert cell == Prediction(table.values[1, 1, 1], table.low[1, 1, 1],
+                              table.high[1, 1, 1], 0.9,
+                              table.extrapolated[1, 1, 1], False)
+    assert {type(value) for value in vars(cell).values()} == {float, bool}
+    # The first method is meant unless another is named.
+    assert table.at('b', 'hard').value == table.values[1, 1, 0]
+
+
+def test_a_cell_without_a_prediction_is_a_reason():
+    table = cube()
+    assert table.at('b', 'easy', 'uniform') == REASON
+    assert table.at('c', 'hard') == Missing('no prediction')
+
+
+def test_a_real_accuracy_is_a_fraction_or_a_reason():
+    table = cube()
+    assert table.real_at('c', 'easy') == table.real[2, 0]
+    assert type(table.real_at('c', 'easy')) is float
+    assert table.real_at('a', 'hard') == NOT_RUN
+    unknown = replace(table, missing={})
+    assert unknown.real_at('a', 'hard') == Missing('no real accuracy')
+
+
+@pytest.mark.parametrize('look', [
+    lambda table: table.at('no', 'easy'),
+    lambda table: table.at('a', 'no'),
+    lambda table: table.at('a', 'easy', 'no'),
+    lambda table: table.real_at('no', 'easy'),
+    lambda table: table.real_at('a', 'no'),
+    lambda table: table.select(['a', 'no']),
+    lambda table: table.select(benchmarks=['no']),
+    lambda table: table.select(methods=['no']),
+    lambda table: table.difference('no'),
+    lambda table: table.covered('no'),
+])
+def test_unknown_names_are_refused(look):
+    with pytest.raises(InputError, match="one of the .*, found 'no'"):
+        look(cube())
+
+
+def test_select_keeps_the_order_that_is_asked_for():
+    table = cube()
+    part = table.select(['c', 'a'], ['hard'], ['uniform', 'ridge'])
+    assert (part.models, part.benchmarks,
+            part.methods) == (('c', 'a'), ('hard', ), ('uniform', 'ridge'))
+    for name in CUBES:
+        np.testing.assert_array_equal(
+            getattr(part, name),
+            getattr(table, name)[[2, 0], 1:, ::-1])
+    np.testing.assert_array_equal(part.real, table.real[[2, 0], 1:])
+    assert part.missing == {('a', 'hard', REAL): NOT_RUN}
+    assert_same(table.select(), table)
+
+
+def test_select_keeps_the_reasons_of_what_is_kept():
+    table = cube()
+    assert table.select(methods=['ridge']).missing == {
+        ('a', 'hard', REAL): NOT_RUN
+    }
+    assert table.select(['b']).missing == {('b', 'easy', 'uniform'): REASON}
+
+
+def test_parts_are_concatenated_to_the_whole():
+    table = cube()
+    parts = [table.select(['b', 'c']), table.select(['a'])]
+    joined = Predictions.concatenate(parts)
+    assert joined.models == ('b', 'c', 'a')
+    assert_same(joined.select(MODELS), table)
+    with pytest.raises(InputError, match="'b' twice"):
+        Predictions.concatenate(parts * 2)
+
+
+def test_methods_side_by_side():
+    table = cube(missing={('b', 'easy', 'uniform'): REASON})
+    again = Predictions.side_by_side(
+        {method: method_of(table, method)
+         for method in METHODS}, MODELS, BENCHMARKS, table.missing)
+    assert_same(again, replace(table, real=np.full((3, 2), NAN)))
+
+
+def test_models_and_benchmarks_that_a_method_lacks():
+    halves = np.full((3, 2, 2), 0.5)
+    table = cube(values=halves, low=halves, high=halves, missing={})
+    wide = Predictions.side_by_side(
+        {
+            'ridge': method_of(table, 'ridge'),
+            'other': method_of(table, 'uniform').select(['c', 'a'], ['hard']),
+            'broken': None
+        }, ('d', *MODELS), ('hard', 'more', 'easy'),
+        {('a', 'hard', 'broken'): REASON})
+    assert wide.methods == ('ridge', 'other', 'broken')
+    assert wide.level == 0.9
+    assert wide.at('c', 'hard', 'other') == table.at('c', 'hard', 'uniform')
+    assert wide.at('a', 'easy') == table.at('a', 'easy')
+    # Not predicted, for reasons that are known or not.
+    assert wide.at('a', 'easy', 'other') == UNKNOWN_BENCHMARK
+    assert wide.at('d', 'more') == UNKNOWN_BENCHMARK
+    assert wide.at('d', 'hard') == Missing('no prediction')
+    assert wide.at('b', 'hard', 'other') == Missing('no prediction')
+    assert wide.at('a', 'hard', 'broken') == REASON
+    assert not wide.in_sample[0].any() and not wide.extrapolated[0].any()
+
+
+def test_a_reason_that_is_given_goes_before_an_unknown_benchmark():
+    table = method_of(cube(), 'ridge')
+    wide = Predictions.side_by_side({'ridge': table}, MODELS, ['more'],
+                                    {('a', 'more', 'ridge'): REASON})
+    assert wide.at('a', 'more') == REASON
+    assert wide.at('b', 'more') == UNKNOWN_BENCHMARK
+
+
+def test_methods_that_say_nothing_have_no_level():
+    nothing = Predictions.side_by_side({'broken': None}, MODELS, BENCHMARKS)
+    assert np.isnan(nothing.level) and np.isnan(nothing.values).all()
+    assert nothing.to_dict()['level'] is None
+
+
+def test_real_accuracies_are_matched_by_name():
+    table = cube()
+    accuracies = AccuracyTable(('c', 'x', 'b', 'a'), ('hard', 'easy'),
+                               np.array([[.1, .2], [.9, .9], [.3, .4],
+                                         [NAN, .6]]), np.zeros(2),
+                               np.zeros(2, int))
+    beside = table.with_real(accuracies)
+    np.testing.assert_array_equal(beside.real, [[.6, NAN], [.4, .3], [.2, .1]])
+    np.testing.assert_array_equal(beside.values, table.values)
+    with pytest.raises(InputError, match="found 'b'"):
+        table.with_real(accuracies.select(['c', 'a']))
+    with pytest.raises(InputError, match="found 'hard'"):
+        table.with_real(accuracies.select(benchmarks=['easy']))
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_differences_and_intervals_cell_by_cell(method):
+    table = cube()
+    held_out, covered, sizes = set(), set(), {name: [] for name in BENCHMARKS}
+    for model in MODELS:
+        for benchmark in BENCHMARKS:
+            cell = table.at(model, benchmark, method)
+            real = table.real_at(model, benchmark)
+            m, b = MODELS.index(model), BENCHMARKS.index(benchmark)
+            difference = table.difference(method)[m, b]
+            if isinstance(cell, Missing) or isinstance(real, Missing):
+                assert np.isnan(difference)
+                continue
+            assert difference == cell.value - real
+            if not cell.in_sample:
+                held_out.add((m, b))
+                sizes[benchmark].append(abs(cell.value - real))
+                if cell.low <= real <= cell.high:
+                    covered.add((m, b))
+    for cells, expected in ((table.held_out(method), held_out),
+                            (table.covered(method), covered)):
+        assert cells.shape == (3, 2) and cells.dtype == bool
+        assert set(map(tuple, np.argwhere(cells))) == expected
+    assert held_out
+    np.testing.assert_allclose(
+        table.mean_difference(method),
+        [np.mean(sizes[name]) if sizes[name] else NAN for name in BENCHMARKS])
+
+
+def test_intervals_cover_their_ends():
+    table = cube()
+    at_the_end = replace(table, real=table.low[:, :, 0])
+    assert at_the_end.covered('ridge').sum() == 4
+    beyond = replace(table, real=table.high[:, :, 0] + 1e-9)
+    assert not beyond.covered('ridge').any()
+
+
+def test_no_model_held_out_has_no_mean_difference():
+    table = cube(in_sample=np.ones((3, 2, 2), bool))
+    assert np.isnan(table.mean_difference('ridge')).all()
+
+
+def test_records_are_the_cells_in_their_order():
+    table = cube()
+    records = list(table.records())
+    assert [(row['model'], row['benchmark'], row['method'])
+            for row in records] == [(model, benchmark, method)
+                                    for model in MODELS
+                                    for benchmark in BENCHMARKS
+                                    for method in METHODS]
+    cell = table.at('b', 'hard', 'uniform')
+    assert records[7] == {
+        'model': 'b',
+        'benchmark': 'hard',
+        'method': 'uniform',
+        'real': table.real[1, 1],
+        'predicted': cell.value,
+        'low': cell.low,
+        'high': cell.high,
+        'extrapolated': cell.extrapolated,
+        'in_sample': False,
+        'missing': ''
+    }
+    missing = records[5]
+    assert missing['missing'] == REASON.reason
+    assert missing['real'] == table.real[1, 0]
+    assert {
+        missing[name]
+        for name in ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
+    } == {None}
+    assert records[2]['real'] is None
+    assert records[2]['missing'] == NOT_RUN.reason
+
+
+def test_both_reasons_are_told():
+    table = cube(missing={
+        ('c', 'hard', REAL): NOT_RUN,
+        ('c', 'hard', 'ridge'): REASON
+    })
+    reasons = list(table.records())[10]['missing']
+    assert reasons == f'{NOT_RUN.reason}; {REASON.reason}'
+
+
+def test_a_plain_table_survives_json():
+    plain = cube().to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain['level'] == 0.9
+    assert len(plain['predictions']) == 12
+
+
+def test_a_frame_has_a_row_per_cell():
+    pandas = pytest.importorskip('pandas')
+    frame = cube().to_frame()
+    assert frame.shape == (12, 10)
+    rows = frame[frame.missing == REASON.reason]
+    assert rows.model.tolist() == ['b'] and pandas.isna(rows.predicted).all()
+
+
+def test_a_repr_says_how_much_there_is():
+    assert repr(
+        cube()) == ('Predictions(3 models x 2 benchmarks by ridge, uniform; '
+                    '90% intervals)')
+    assert repr(cube(level=NAN)) == (
+        'Predictions(3 models x 2 benchmarks by ridge, uniform)')
+
+
+def test_a_single_method_is_called_predicted():
+    table = method_of(cube(), 'ridge')
+    assert table.methods == (PREDICTED, )
+    assert table.values.shape == (3, 2, 1) and table.real.shape == (3, 2)
+    assert np.isnan(table.real).all()

@@ -1,0 +1,338 @@
+"""The methods that learn a predictor, and `fit`."""
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array
+
+import csv_plugin
+from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.condensing import condensed
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import answer_mask
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import SOLVERS, Auto
+from csv_plugin.core.scaling_law import Curve
+from csv_plugin.io.predictors import load_predictor, save_predictor
+from csv_plugin.lm.feature_blocks import feature_blocks
+from csv_plugin.lm.head.algorithm2 import HeadSettings, TrainedHeads
+from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
+from csv_plugin.lm.head.scoring_head import ScoringHead
+from csv_plugin.lm.methods import (METHODS, check_validation, fit, train_auto,
+                                   train_paper)
+from csv_plugin.lm.scoring_lm import target_tokens, token_states
+from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
+                                        OTHERS, TEXTS, make_training,
+                                        make_training_world, table_of)
+from tests.lm.models import make, tokenizer
+from tests.tables import small_tables
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = target_tokens(tokenizer(), TEXTS)
+WORLD = DUMPS, ACCURACIES = make_training_world(TARGETS)
+TRAINING = make_training(TARGETS, WORLD)
+TO_FIT = ACCURACIES.select(FITTED)
+VALIDATION = FITTED[8:]
+FEW_STEPS = HeadSettings(n_steps=3)
+
+
+@pytest.fixture(scope='module')
+def states():
+    return token_states(make('llama'), tokenizer(), TEXTS)
+
+
+@pytest.fixture(scope='module')
+def trained(states):
+    return train_auto(TRAINING, states)
+
+
+def predicted(predictor, models=OTHERS):
+    return predictor.predict(DUMPS.select(models)).values[:, 0, 0]
+
+
+def assert_same_predictions(predictor, expected, losses=DUMPS):
+    found, wanted = predictor.predict(losses), expected.predict(losses)
+    for part in ('values', 'low', 'high', 'extrapolated', 'in_sample'):
+        np.testing.assert_array_equal(
+            getattr(found, part), getattr(wanted, part))
+
+
+def on_features(states, pick):
+    """A predictor of features by a solver that `pick` makes."""
+    source, solvers = join_blocks(
+        feature_blocks(TRAINING.losses, TEXTS, TARGETS, states))
+    predictor = fit_predictor(
+        source.features(TRAINING.losses), TO_FIT,
+        [FAMILIES[model] for model in FITTED], pick(solvers))
+    return predictor, source
+
+
+def assert_condensed(predictor, expected, source):
+    """The same predictions from fewer columns."""
+    assert len(predictor.columns.units) < len(expected.columns.units)
+    predictions = predictor.predict(DUMPS)
+    reference = expected.predict(
+        source.features(table_of(TARGETS, DUMPS, MODELS)))
+    for part in ('values', 'low', 'high'):
+        np.testing.assert_allclose(
+            getattr(predictions, part), getattr(reference, part), atol=1e-9)
+    for part in ('extrapolated', 'in_sample'):
+        np.testing.assert_array_equal(
+            getattr(predictions, part), getattr(reference, part))
+
+
+def test_auto_chooses_among_all_blocks(states, trained):
+    expected, source = on_features(states, Auto)
+    benchmark, = trained.predictor.benchmarks
+    assert benchmark.solver == expected.benchmarks[0].solver != 'uniform'
+    assert benchmark.fit_models == FITTED
+    assert_condensed(trained.predictor, expected, source)
+    in_sample = trained.predictor.predict(DUMPS).in_sample[:, 0, 0]
+    assert in_sample.tolist() == [model in FITTED for model in MODELS]
+
+
+@pytest.mark.parametrize('name', ['states', 'answer states'])
+def test_scores_of_states_travel_as_columns(states, name):
+    """One column a score in place of one a direction."""
+    expected, source = on_features(
+        states, lambda solvers: next(solver for solver in solvers
+                                     if solver.name == f'{name} ridge'))
+    benchmark, = expected.benchmarks
+    assert benchmark.penalty < np.inf
+    narrow = condensed(expected, TARGETS, source)
+    n_scores = 1 + len(benchmark.intervals.folds.coefficients)
+    assert narrow.columns.units[-n_scores:] == tuple(f'sums: score {i}'
+                                                     for i in range(n_scores))
+    assert_condensed(narrow, expected, source)
+    # The weights, token by token: the share of the loss and h_t . c.
+    weights = narrow.token_weights('sums')
+    per_nat = source.combine(
+        csc_array(
+            np.stack([benchmark.model.coefficients, expected.columns.uniform],
+                     axis=1)))
+    top, bottom = per_nat.toarray().T
+    np.testing.assert_allclose(weights, top / bottom, atol=1e-9)
+    part = answer_mask(TEXTS, TARGETS.spans)
+    if name == 'states':
+        part[:] = True
+    np.testing.assert_array_equal(np.abs(weights) > 1e-12, part)
+
+
+def test_auto_finds_the_tokens_that_matter(trained):
+    real = ACCURACIES.select(OTHERS).values[:, 0]
+    errors = [
+        np.abs(predicted(predictor) - real).mean()
+        for predictor in (trained.predictor, TRAINING.all_token_loss())
+    ]
+    assert errors[0] < .5 * errors[1]
+
+
+def test_the_curve_of_auto_is_that_of_its_path(trained):
+    benchmark, = trained.predictor.benchmarks
+    curve = trained.curve
+    assert curve.benchmarks == ('sums', )
+    assert curve.validation[curve.best[0], 0] == benchmark.cv_mse
+    fitted = predicted(trained.predictor, FITTED)
+    error = np.mean((fitted - TO_FIT.values[:, 0])**2)
+    assert curve.train[curve.best[0], 0] == pytest.approx(error)
+
+
+def test_auto_has_no_curve_where_nothing_was_learned():
+    flat = replace(ACCURACIES, values=np.full_like(ACCURACIES.values, .5))
+    constant = train_auto(replace(TRAINING, accuracies=flat))
+    assert constant.curve is None
+    np.testing.assert_allclose(predicted(constant.predictor), .5)
+
+
+def test_auto_without_a_scoring_lm(tmp_path):
+    """And its file is all that a prediction needs."""
+    seen = []
+    predictor = train_auto(
+        TRAINING, progress=lambda names: seen.extend(names) or names).predictor
+    assert seen == ['sums']
+    weights = predictor.token_weights('sums')
+    assert np.abs(weights).argmax() in np.flatnonzero(
+        TARGETS.spans[0].starts >= 15)
+    save_predictor(predictor, tmp_path / 'p')
+    assert_same_predictions(load_predictor(tmp_path / 'p'), predictor)
+
+
+def test_paper_is_algorithm_2(states):
+    seen = []
+    trained = train_paper(TRAINING, states, VALIDATION, FEW_STEPS,
+                          lambda steps: seen.append(len(steps)) or steps)
+    head = train_paper_head(TRAINING, states, VALIDATION, FEW_STEPS)
+    assert_same_predictions(trained.predictor, head.predictor)
+    # All models, the back-test, and three families left out in turn.
+    assert seen == [4] * 5
+
+
+def test_the_curve_of_paper_is_by_gradient_step(states, monkeypatch):
+    """Numbers from which no two parts can be taken for each other."""
+    train = np.arange(6.).reshape(3, 2)
+    heads = TrainedHeads(('a', 'b'), ScoringHead.uniform(1, 2),
+                         Curve.constant(np.zeros(2)), np.array([2, 0]), train,
+                         10 + train)  # yapf: disable
+    predictor = TRAINING.constant()
+    monkeypatch.setattr('csv_plugin.lm.head.paper_head.train_paper_head',
+                        lambda *_: PaperHead(predictor, heads))
+    trained = train_paper(TRAINING, states, VALIDATION)
+    assert trained.predictor is predictor
+    curve = trained.curve
+    assert curve.benchmarks == ('a', 'b')
+    assert curve.x.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(curve.train, train)
+    np.testing.assert_array_equal(curve.validation, 10 + train)
+    assert curve.best.tolist() == [2, 0]
+    assert curve.x_label == 'gradient step'
+
+
+def test_paper_needs_states():
+    with pytest.raises(InputError, match='states of a scoring LM, found none'):
+        train_paper(TRAINING, None, VALIDATION)
+
+
+@pytest.mark.parametrize('validation', [(), FITTED])
+def test_paper_needs_train_and_validation_models(states, validation):
+    message = f'train and validation models, found {len(validation)} of 12'
+    with pytest.raises(InputError, match=message):
+        train_paper(TRAINING, states, validation)
+    with pytest.raises(InputError, match=message):
+        check_validation(validation, FITTED)
+
+
+def test_models_of_both_kinds_pass():
+    for n_validation in range(1, len(FITTED)):
+        check_validation(FITTED[:n_validation], FITTED)
+
+
+def test_methods_by_name():
+    assert METHODS == {'auto': train_auto, 'paper': train_paper}
+
+
+def test_fit_is_the_front_door():
+    assert csv_plugin.fit is fit
+
+
+def test_fit_without_a_scoring_lm():
+    """On the tokens of the first model."""
+    predictor = fit(DUMPS, TO_FIT, FAMILIES)
+    assert_same_predictions(predictor, train_auto(TRAINING).predictor)
+
+
+def test_fit_without_a_scoring_lm_loads_no_torch():
+    script = '''
+import sys
+import csv_plugin
+from tests.core.training_worlds import *
+
+dumps, accuracies = make_training_world(CHARACTERS)
+predictor = csv_plugin.fit(dumps, accuracies.select(FITTED), FAMILIES)
+assert predictor.predict(dumps).values.shape == (15, 1, 1)
+assert not {'torch', 'transformers', 'opencompass'} & sys.modules.keys()
+print(predictor.benchmarks[0].fit_models)
+'''
+    process = subprocess.run([sys.executable, '-c', script],
+                             cwd=ROOT,
+                             capture_output=True,
+                             text=True)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.strip() == str(FITTED)
+
+
+def test_fit_with_a_scoring_lm(states):
+    """On its tokens, whichever tokens the models have."""
+    dumps, accuracies = make_training_world(CHARACTERS)
+    seen = []
+    predictor = fit(
+        dumps,
+        accuracies.select(FITTED),
+        FAMILIES,
+        scoring_lm=(make('llama'), tokenizer()),
+        progress=lambda names: seen.extend(names) or names)
+    assert seen == ['sums']
+    assert predictor.targets.spans == TARGETS.spans
+    training = make_training(TARGETS, (dumps, accuracies))
+    expected = train_auto(training, states).predictor
+    assert_same_predictions(predictor, expected, dumps)
+
+
+def test_fit_by_the_method_of_the_paper(states):
+    predictor = fit(
+        DUMPS,
+        TO_FIT,
+        FAMILIES,
+        'paper',
+        scoring_lm=(make('llama'), tokenizer()),
+        validation=VALIDATION)
+    assert predictor.benchmarks[0].solver == 'paper'
+    expected = train_paper(TRAINING, states, VALIDATION).predictor
+    assert_same_predictions(predictor, expected)
+
+
+def test_fit_sees_no_losses_of_other_models():
+    garbled = DUMPS | replace(
+        DUMPS.select(OTHERS), dumps={model: DUMPS['m0']
+                                     for model in OTHERS})
+    assert_same_predictions(
+        fit(garbled, TO_FIT, FAMILIES), fit(DUMPS, TO_FIT, FAMILIES))
+
+
+@pytest.mark.parametrize('solver', ['auto', 'ridge'])
+def test_fit_to_a_table(solver):
+    tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
+    to_fit = tables.accuracies.select(tables.models[:7])
+    seen = []
+    predictor = fit(
+        tables.features,
+        to_fit,
+        tables.families,
+        solver,
+        seed=3,
+        progress=lambda names: seen.extend(names) or names)
+    expected = fit_predictor(tables.features, to_fit, tables.groups[:7],
+                             SOLVERS[solver], 3)
+    assert_same_predictions(predictor, expected, tables.features)
+    assert seen == ['easy']
+    assert predictor.targets is None
+
+
+def test_fit_deals_families_by_the_seed(monkeypatch):
+    seen = []
+
+    def watched(training, *arguments, **options):
+        seen.append(training)
+        return train_auto(TRAINING)
+
+    monkeypatch.setitem(METHODS, 'auto', watched)
+    fit(DUMPS, TO_FIT, FAMILIES, seed=5)
+    training, = seen
+    assert training.seed == 5
+
+
+TABLES = small_tables()
+
+
+@pytest.mark.parametrize('losses, accuracies, families, method, message', [
+    (DUMPS, TO_FIT, FAMILIES, 'ridge',
+     "method: expected one of auto, paper, found 'ridge'"),
+    (TABLES.features, TABLES.accuracies, TABLES.families, 'paper',
+     "solver: expected one of auto, .*ridge, uniform, found 'paper'"),
+    (DUMPS, TO_FIT, {'m0': 'f'}, 'auto',
+     "the family of every model, found none of 'm1'"),
+    (TABLES.features, TABLES.accuracies, {}, 'auto',
+     "the family of every model, found none of 'org/model-0'"),
+    (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, 'auto',
+     "losses of every model, found none of 'm11'"),
+    (TABLES.features.select(TABLES.models[1:]), TABLES.accuracies,
+     TABLES.families, 'auto',
+     "features of every model, found none of 'org/model-0'"),
+    (DUMPS, TO_FIT, FAMILIES, 'paper',
+     'states of a scoring LM, found none. Give a scoring LM'),
+])  # yapf: disable
+def test_what_fit_refuses(losses, accuracies, families, method, message):
+    with pytest.raises(InputError, match=message):
+        fit(losses, accuracies, families, method, validation=VALIDATION)

@@ -1,0 +1,48 @@
+"""The scoring LM: how it is loaded, its tokens and their states."""
+import numpy as np
+import pytest
+import torch
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
+                                      token_states)
+from csv_plugin.lm.states.hidden_states import hidden_states
+from tests.lm.models import make, tokenizer
+
+
+def test_states_of_all_tokens_in_order():
+    """Shortest text first, though the scoring LM reads the longest first."""
+    texts = TextSet((Text('c', 'No answer.'), Text('b', 'Where? In 石桥.'),
+                     Text('a', 'How many pears? 7, or so.')))  # yapf: disable
+    model = make('llama')
+    states = token_states(model, tokenizer(), texts)
+    targets = target_tokens(tokenizer(), texts)
+    assert states.dtype == torch.float32
+    counts = [len(spans) for spans in targets.spans]
+    assert len(states) == targets.n_tokens and counts[0] < counts[-1]
+    starts = np.append(0, np.cumsum(counts))
+    for chunk in hidden_states(model, tokenizer(), texts.texts):
+        first = starts[chunk.text] + chunk.first
+        np.testing.assert_array_equal(states[first:first + len(chunk.states)],
+                                      chunk.states)
+
+
+@pytest.mark.parametrize('apart', [False, True])
+def test_a_scoring_lm_is_loaded_from_its_folder(tmp_path, apart):
+    """With its tokenizer, or with one that lies elsewhere."""
+    make('llama').half().save_pretrained(tmp_path / 'model')
+    folder = tmp_path / ('tokenizer' if apart else 'model')
+    tokenizer().save_pretrained(folder)
+    model, loaded = load_scoring_lm(tmp_path / 'model',
+                                    folder if apart else None)
+    assert model.dtype == (
+        torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    assert loaded('a dog')['input_ids'] == tokenizer()('a dog')['input_ids']
+
+
+def test_a_folder_without_a_scoring_lm_is_one_line(tmp_path):
+    with pytest.raises(InputError, match='a causal LM and its token') as error:
+        load_scoring_lm(tmp_path)
+    assert str(tmp_path) in str(error.value)
+    assert '\n' not in str(error.value)

@@ -1,0 +1,66 @@
+"""Tables of a triage, on the screen and in Markdown."""
+import pytest
+
+from csv_plugin.report.triage_tables import as_markdown, as_text
+from csv_plugin.triage.judging import OVERALL, forecast
+from tests.runs import dump, model_losses, train
+from tests.triage.pretraining import EARLIER, NEW, run_dumps
+
+
+@pytest.fixture(scope='module')
+def early():
+    return forecast(train(), run_dumps(NEW, 3), run_dumps(EARLIER))
+
+
+def test_tables(early):
+    text = as_text(early)
+    assert 'Predicted at 6 checkpoints of 2 runs' in text
+    expected, overall = early.expected['good'], early.rankings[OVERALL]
+    hard = [f'{100 * end[1]:.0f}' for end in (expected.low, expected.high)]
+    assert f'{100 * expected.values[1]:.1f} ({"-".join(hard)})' in text
+    [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
+    assert line.split()[1] == '35%'
+    assert f' {overall.above[0, 1]:.0%} ' in line
+    assert text.index('\ngood  ') < text.index('\nbad  ')
+    forecasts, now = (f'{100 * errors.mean():.1f}'
+                      for errors in early.error_to_expect('good'))
+    first, second = [ln for ln in text.splitlines() if ln.startswith('35% ')]
+    assert first.split()[:4] == ['35%', '4', 'forecast', forecasts]
+    assert second.split()[4] == now
+    assert '| good@35' in as_markdown(early)
+    assert '## Error to expect' in as_markdown(early)
+
+
+def test_unknown_errors_and_forecasts():
+    predictor = train()
+    unknown_error = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
+    assert '(?)' in as_text(unknown_error)
+    too_early = forecast(predictor, run_dumps(NEW, 2), budget=100.0)
+    assert ' - ' in as_text(too_early)
+
+
+def test_a_broken_save_is_named():
+    broken = {'good@50': dump('good@50', model_losses(0.01))}
+    triage = forecast(train(), run_dumps(NEW) | broken, run_dumps(EARLIER))
+    assert 'OFF TRAJECTORY good@50: mean loss +' in as_text(triage)
+
+
+def test_names_in_markdown():
+    triage = forecast(
+        train(('a|b', 'c')), run_dumps(NEW, 2), run_dumps(EARLIER))
+    assert ' a|b' in as_text(triage)
+    tables = [ln for ln in as_markdown(triage).splitlines() if ln[:1] == '|']
+    assert sum(r' a\|b ' in line for line in tables) == 3
+    assert not any(' a|b' in line for line in tables)
+
+
+def test_many_benchmarks_stand_below_each_other():
+    names = tuple(f'bench-{i}' for i in range(8))
+    triage = forecast(train(names), run_dumps(NEW, 2), run_dumps(EARLIER))
+    text = as_text(triage)
+    assert max(map(len, text.splitlines()[:-2])) < 300
+    blocks = text.split('\n\n')
+    heads = [block.split() for block in blocks if 'bench-7' in block]
+    assert [head[0] for head in heads] == ['checkpoint', 'run', 'from']
+    assert all(head[1:3] == ['bench-6', 'bench-7'] for head in heads)
+    assert text.count('bench-0') == 3
