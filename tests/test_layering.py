@@ -34,6 +34,8 @@ ROOMS = {'', 'cli', *ALLOWED}
 ALLOWED |= {'': ROOMS, 'cli': ROOMS}
 
 HEAVY = ('torch', 'transformers', 'opencompass', 'mmengine', 'datasets')
+#: What light rooms do not load when they are imported.
+LOADED_LATE = HEAVY + ('pandas', )
 #: Packages that an installation without extras lacks.
 OPTIONAL = HEAVY + ('accelerate', 'jinja2', 'matplotlib', 'tensorboardX')
 #: Rooms that load nothing heavy. They also import nothing heavy inside of
@@ -129,12 +131,13 @@ def import_each(modules: Collection[str],
 
     Returns:
         dict[str, tuple[str, list[str]]]: By module, its traceback, or '', and
-            the heavy packages that are loaded afterwards.
+            what is loaded afterwards of LOADED_LATE.
     """
     path = os.pathsep.join([str(folder), os.environ.get('PYTHONPATH', '')])
     process = subprocess.run([
         sys.executable, '-c', FORKS,
-        *(json.dumps(list(names)) for names in (HEAVY, preloaded, modules))
+        *(json.dumps(list(names))
+          for names in (LOADED_LATE, preloaded, modules))
     ],
                              cwd=folder,
                              env={
@@ -172,7 +175,7 @@ LIGHT = [name for name in SOURCES if room_of(name) in LIGHT_ROOMS]
 def light_imports() -> Mapping[str, tuple[str, list[str]]]:
     """Modules of light rooms, where nothing heavy is loaded beforehand."""
     names = third_party(LIGHT)
-    light = [name for name in names if name.split('.')[0] not in HEAVY]
+    light = [n for n in names if n.split('.')[0] not in LOADED_LATE]
     return import_each(LIGHT, light)
 
 

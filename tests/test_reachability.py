@@ -231,9 +231,17 @@ class Search:
                 uses.add(node, door.package)
         words = {word for text in uses.strings
                  for word in re.findall(r'\w+', text)}  # yapf: disable
-        for module in list(self.modules.values()):
-            for name in words & set(module.definitions):
-                self._publish(module.name, name)
+        # Where it also names modules, only those are meant.
+        paths = {path for text in uses.strings
+                 for path in re.findall(r'[\w.]+', text)}  # yapf: disable
+        homes = [
+            module for module in self.modules.values()
+            if {module.name, module.name.partition('.')[2]} & paths
+        ]
+        for module in homes or list(self.modules.values()):
+            for name in words:
+                for target in self._meanings(module, name):
+                    self._publish(*target)
         for target in door.imports.values():
             for name in self._resolve(target):
                 self._publish(*name)
@@ -557,6 +565,7 @@ class Dead: pass
     '__all__ = ["fit"]\ndef __getattr__(name): return load(name)',
     '_HOMES = {"core.api": ("fit",)}\n__all__ = sorted(_HOMES)',
     '_HOMES = {"make": "csv_plugin.core.api:fit"}\n__all__ = list(_HOMES)',
+    '_HOMES = {"make": ("core", "fit")}\n__all__ = list(_HOMES)',
     'if TYPE_CHECKING:\n    from csv_plugin.core.api import fit',
 ])
 def test_public_interface(door):
@@ -564,6 +573,8 @@ def test_public_interface(door):
     sources = {
         '__init__.py':
         door,
+        'core/__init__.py':
+        'from csv_plugin.core.api import fit',
         'core/api.py':
         """
 from csv_plugin.core import results

@@ -21,9 +21,12 @@ FILES = [
     for name in ('losses', 'scores', 'models', 'benchmarks')
 ]
 
-pytestmark = pytest.mark.skipif(
-    not all(path.is_file() for path in FILES),
-    reason='the real models\' tables are not at ../shared/real')
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(path.is_file() for path in FILES),
+        reason='the real models\' tables are not at ../shared/real')
+]
 
 
 @pytest.fixture(scope='module')

@@ -40,6 +40,7 @@ def without_times(folder):
     return manifest
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(tmp_path, monkeypatch, capsys):
 
     class Killed(BaseException):
@@ -71,6 +72,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, capsys):
     assert without_times(broken) == without_times(whole)
 
 
+@pytest.mark.slow
 def test_two_jobs_give_the_files_of_one_job(tmp_path):
     """As a command, from another folder, with a space in the path."""
     zoos = [tmp_path / 'one', tmp_path / 'two jobs']

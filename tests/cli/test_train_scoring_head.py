@@ -280,6 +280,7 @@ def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
     assert seen == [('a/b', None, False), ('a/b', None, True)]
 
 
+@pytest.mark.slow
 def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
                                       heads):
     """Losses of other models under their names: no table is needed."""

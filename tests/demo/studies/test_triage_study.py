@@ -52,12 +52,14 @@ def test_held_out_runs():
     assert HELD_OUT == ('a-l', 'b-l', 'c-l', 'd-xs', 'd-s', 'd-m', 'd-l')
 
 
+@pytest.mark.slow
 def test_no_checkpoint_of_a_held_out_run_is_fitted(forecasts):
     fitted = {model.partition('@')[0] for model in Quick.fitted[0]}
     assert len(Quick.fitted[0]) == 63
     assert fitted == {f'{a}-{b}' for a in 'abc' for b in ('xs', 's', 'm')}
 
 
+@pytest.mark.slow
 def test_accuracies_of_held_out_runs_change_no_forecast(zoo, forecasts):
     """They change the baselines that observe them, and the errors."""
     accuracies = zoo.collection.accuracies
@@ -76,6 +78,7 @@ def test_accuracies_of_held_out_runs_change_no_forecast(zoo, forecasts):
         assert same != ('observed' in method), method
 
 
+@pytest.mark.slow
 def test_later_checkpoints_change_no_forecast(zoo, forecasts):
     losses = zoo.collection.losses
     other = {name: losses['c-xs@10'] for name in ('a-l@20', 'a-l@100')}
@@ -92,6 +95,7 @@ def test_later_checkpoints_change_no_forecast(zoo, forecasts):
     assert (alone[1] != together[1]).any()
 
 
+@pytest.mark.slow
 def test_baselines(zoo, forecasts):
     accuracies = zoo.collection.accuracies
     observed = forecasts.values['last observed accuracy']
@@ -107,6 +111,7 @@ def test_baselines(zoo, forecasts):
             & (forecasts.values[FORECAST] <= forecasts.high)).all()
 
 
+@pytest.mark.slow
 def test_forecasts_beat_standing_still(forecasts):
     """Even with one group of tokens per exam."""
     for cut in range(len(CUTS)):

@@ -179,6 +179,7 @@ def test_licences():
     assert licence('somewhere') == licence('') == 'unknown'
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (SHARED / 'data').is_dir(),
     reason='the benchmark data is not at ../shared/data')
