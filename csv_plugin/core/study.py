@@ -23,7 +23,8 @@ class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
     Args:
-        n_models (int): Models with an accuracy that was not fitted on.
+        n_models (int): Models with a prediction and an accuracy that was
+            not fitted on.
         mse (float): Mean squared error.
         mae (float): Mean absolute error.
         spearman (float): Rank correlation.
