@@ -262,7 +262,7 @@ def test_fit_with_a_scoring_lm(states):
 
 
 def test_fit_by_the_method_of_the_paper(states, monkeypatch):
-    """With the settings of the paper, in place of which few steps do here."""
+    """With default settings; a few steps are enough for the test."""
     seen = []
 
     def watched(training, states, validation, settings=None, progress=iter):
