@@ -360,3 +360,21 @@ TABLES = small_tables()
 def test_what_fit_refuses(losses, accuracies, families, method, message):
     with pytest.raises(InputError, match=message):
         fit(losses, accuracies, families, method, validation=VALIDATION)
+
+
+def test_fit_needs_a_model():
+    with pytest.raises(InputError, match='accuracies: .* found none'):
+        fit(DUMPS, TO_FIT.select([]), FAMILIES)
+
+
+def test_fit_takes_losses_that_know_their_texts():
+    with pytest.raises(InputError, match='found a dict. Read dumps by'):
+        fit(dict(DUMPS), TO_FIT, FAMILIES)
+
+
+def test_validation_models_are_checked_before_the_texts_are_read():
+    reader = object(), object()
+    with pytest.raises(InputError, match="models to fit to, found 'nobody'"):
+        fit(DUMPS, TO_FIT, FAMILIES, 'paper', reader, validation=['nobody'])
+    with pytest.raises(InputError, match='found 0 of 12 for validation'):
+        fit(DUMPS, TO_FIT, FAMILIES, 'paper', reader)
