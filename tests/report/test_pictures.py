@@ -24,13 +24,10 @@ from csv_plugin.core.salience import SOLVERS, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.study import Study, split_study
 from csv_plugin.core.training_curve import TrainingCurve
-from csv_plugin.report.pictures import (Forecast, TextsStudyRow, Trajectory,
-                                        capability_picture,
-                                        convergence_picture, coverage_picture,
-                                        methods_picture, outliers_picture,
-                                        save, texts_picture,
-                                        training_curve_picture,
-                                        trajectory_picture)
+from csv_plugin.report.pictures import (
+    Forecast, TextsStudyRow, Trajectory, capability_picture,
+    convergence_picture, coverage_picture, methods_picture, outliers_picture,
+    save, texts_picture, training_curve_picture, trajectory_picture)
 from csv_plugin.report.pictures.style import (COLOURS, GREY, LINES, MARKERS,
                                               MOST_NAMES, OTHERS, look, looks,
                                               plain)
@@ -152,7 +149,8 @@ PICTURES = {
 }  # yapf: disable
 
 
-@pytest.mark.parametrize('n_benchmarks', [1, 6, 15])
+@pytest.mark.parametrize('n_benchmarks',
+                         [1, 6, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', PICTURES)
 def test_readable(name, n_benchmarks):
     assert_readable(PICTURES[name](n_benchmarks))
