@@ -42,7 +42,7 @@ def split(tables):
     """Fits a solver on the smaller models and predicts the larger ones."""
 
     def run(solver: str) -> Study:
-        fit_models = tables.models_in(('train', 'validation'))
+        fit_models = tables.models_in('train', 'validation')
         return split_study(tables.features, tables.accuracies, tables.families,
                            fit_models, SOLVERS[solver])
 
@@ -72,7 +72,7 @@ def cell_coverage(study: Study) -> float:
 
 
 def test_every_main_benchmark_counts(tables, ridge, left_out):
-    n_test = len(tables.models_in(('test', )))
+    n_test = len(tables.models_in('test'))
     for study, n_models in ((ridge, n_test), (left_out,
                                               len(tables.features.models))):
         for method in study.predictions.methods:

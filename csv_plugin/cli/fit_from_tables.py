@@ -84,8 +84,8 @@ def run(args: argparse.Namespace, command: str) -> None:
                          'Take it out of one, or use --leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    fit = tables.models_in(tuple(args.fit))
-    predict = tables.models_in(tuple(args.predict))
+    fit = tables.models_in(*args.fit)
+    predict = tables.models_in(*args.predict)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
     if args.leave_family_out:

@@ -11,6 +11,7 @@ import argparse
 import multiprocessing
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
@@ -36,7 +37,10 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         choices=MODELS,
         default=MODELS,
         metavar='MODEL',
-        help=f'which of {" ".join(MODELS)} (default all)')
+        help=textwrap.fill(
+            f'which of {" ".join(MODELS)} (default all)',
+            width=55,
+            break_on_hyphens=False))
     parser.add_argument(
         '--tokens',
         type=partial(whole_number, least=1),

@@ -69,8 +69,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         type=positive,
         default=float('nan'),
         metavar='TOKENS',
-        help='tokens at the end of the runs (default: those of the earlier\n'
-        'runs)')
+        help='tokens at the end of the runs (default: those of the\n'
+        'earlier runs)')
     parser.add_argument(
         '--watch',
         metavar='DIR',

@@ -64,19 +64,19 @@ class Columns:
             return self.scored is columns.scored
         return np.array_equal(self.scored, columns.scored)
 
-    def check_texts(self, fingerprint: str) -> None:
+    def check_texts(self, fingerprint: str, where: str = 'predictor') -> None:
         """Refuse losses that are on other texts.
 
         Args:
             fingerprint (str): Of the texts that the losses are on.
+            where (str): Name of the losses in the error.
 
         Raises:
             InputError: It is not that of the columns.
         """
         if fingerprint != self.fingerprint:
             raise InputError(
-                'predictor',
-                f'losses on the validation set {self.fingerprint}',
+                where, f'losses on the validation set {self.fingerprint}',
                 f'the validation set {fingerprint}',
                 'Collect losses on the texts of the training, or train anew.')
 

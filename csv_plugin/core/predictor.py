@@ -200,8 +200,9 @@ class Predictor:
         if self.targets is None:
             raise InputError('predictor', 'the tokens of the training', 'none',
                              'Give it tokens by with_tokens().')
-        for dump in dumps.values():
-            self.columns.check_texts(dump.info.fingerprint)
+        for model, dump in dumps.items():
+            self.columns.check_texts(dump.info.fingerprint,
+                                     f'losses of {model!r}')
         return self.targets.table({
             model: dump.texts
             for model, dump in dumps.items()

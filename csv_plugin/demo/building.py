@@ -12,7 +12,7 @@ from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, SERIES, recipe_of
 from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
 from csv_plugin.io import collection
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import write_text
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
@@ -125,8 +125,7 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
             }
             for percent in CHECKPOINTS
         }
-    with atomic_path(folder / 'manifest.json') as path:
-        path.write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
+    write_text(folder / 'manifest.json', json.dumps(manifest, indent=1) + '\n')
 
 
 def _copy(source: Path, target: Path) -> None:

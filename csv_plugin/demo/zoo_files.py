@@ -12,7 +12,7 @@ from typing import Any
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.recipes import (CHECKPOINTS, SERIES, SIZES,
                                      TrainingRecipe, recipe_of)
-from csv_plugin.io.files import atomic_path, read_bytes
+from csv_plugin.io.files import read_bytes, write_text
 
 
 def tokenizer_folder(zoo: Path, series: str) -> Path:
@@ -125,8 +125,7 @@ class Manifest:
         records = {**self._read().get('models', {}), model: record}
         ordered = {name: records[name] for name in sorted(records)}
         text = json.dumps({**self._head, 'models': ordered}, indent=1)
-        with atomic_path(self._path) as path:
-            path.write_text(text + '\n', encoding='utf-8')
+        write_text(self._path, text + '\n')
 
     def _read(self) -> dict[str, Any]:
         if not self._path.exists():

@@ -6,16 +6,15 @@ in one run.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import write_collection
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.dumps import files_by_model, read_dump
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.paper import paper_accuracies
@@ -128,21 +127,19 @@ def dumps_of_files(paths: Sequence[FilePath],
         dict[str, TokenLossDump]: By model, in the given order.
 
     Raises:
-        InputError: Two files have the same name, or a model has no file, or
-            the file of a model is not a dump on these texts.
+        InputError: Two files have one name, or a model has no file, or the
+            file of a model is not a dump on these texts.
     """
-    check_unique('names of dumps', [Path(path).stem for path in paths])
-    by_name = {Path(path).stem: path for path in paths}
+    files = files_by_model(paths)
 
     def read(model: str) -> TokenLossDump:
-        if model not in by_name:
+        if model not in files:
             raise InputError(f'losses of {model!r}', f'a file {model}.parquet',
                              'none', 'Score the texts with the model.')
-        dump = read_dump(by_name[model])
+        dump = read_dump(files[model])
         if dump.info.fingerprint != fingerprint:
             raise InputError(
-                os.fspath(by_name[model]),
-                f'losses on the texts {fingerprint[:12]}',
+                str(files[model]), f'losses on the texts {fingerprint[:12]}',
                 f'losses on the texts {dump.info.fingerprint[:12]}',
                 'Score the texts of this validation set.')
         return dump
@@ -152,6 +149,7 @@ def dumps_of_files(paths: Sequence[FilePath],
 
 def _read_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
               progress: Progress) -> dict[str, TokenLossDump]:
+    """Read the dump of every model; one error names all that have none."""
     dumps, errors = {}, {}
     for model in progress(list(models)):
         try:

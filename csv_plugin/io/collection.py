@@ -1,4 +1,4 @@
-"""What a predictor is trained on: dumps, scores and texts in one place."""
+"""What a predictor is trained on: dumps, accuracies and texts, joined."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +10,12 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
+from csv_plugin.io import model_splits
 from csv_plugin.io.dumps import read_dumps, write_dump
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_accuracies,
-                                  read_benchmarks, read_models, write_csv)
+from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
+                                  read_accuracies, read_benchmarks,
+                                  read_models, with_all_models, write_csv)
 from csv_plugin.io.text_sets import read_texts, write_texts
 
 #: Files of a collection beside the dumps.
@@ -47,16 +49,19 @@ class Collection:
     @property
     def families(self) -> dict[str, str]:
         """Family of each model."""
-        return {model: self.info[model].family for model in self.losses}
+        return model_splits.families(self.info)
 
     def coverage(self, fitted: Sequence[str]) -> list[str]:
-        """Who has a score: one line on the losses, then one per benchmark.
+        """Models with losses, then for each benchmark those with accuracies.
 
         Args:
             fitted (Sequence[str]): Models that are to be fitted to.
 
+        Returns:
+            list[str]: One line on the losses, and one per benchmark.
+
         Raises:
-            InputError: If a benchmark has no score of these.
+            InputError: A benchmark has no accuracy of a model to fit to.
         """
         models, to_fit = self.accuracies.models, set(fitted)
         lines = [
@@ -64,44 +69,38 @@ class Collection:
             f'{len(self.texts)} texts'
         ]
         for name in self.accuracies.benchmarks:
-            scored = [
+            evaluated = [
                 model
                 for model, value in zip(models, self.accuracies.column(name))
                 if not np.isnan(value)
             ]
-            n_fitted = len(to_fit.intersection(scored))
+            n_fitted = len(to_fit.intersection(evaluated))
             if not n_fitted:
-                raise InputError(f'scores on {name!r}',
-                                 'one of a model to fit to',
-                                 f'{len(scored)} of others',
-                                 'Run it, or leave it out.')
-            missing = [model for model in models if model not in scored]
-            lacking = f', none of {", ".join(missing)}' if missing else ''
-            lines.append(f'{name}: {len(scored)} scores, {n_fitted} of them '
-                         f'to fit to{lacking}')
+                raise InputError(
+                    f'accuracies on {name!r}', 'that of a model to fit to',
+                    f'those of {len(evaluated)} models, none to fit to',
+                    'Run the benchmark on them, or leave it out.')
+            missing = [model for model in models if model not in evaluated]
+            lacking = f'; none of {", ".join(missing)}' if missing else ''
+            lines.append(f'{name}: accuracies of {len(evaluated)} of '
+                         f'{len(models)} models, {n_fitted} of them to fit to'
+                         f'{lacking}')
         return lines
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
         """Models of some splits, in the order of the losses.
 
         Raises:
-            InputError: If a split has no model.
+            InputError: A split has no model.
         """
-        present = {self.info[model].split for model in self.losses}
-        for split in splits:
-            if split not in present:
-                raise InputError(
-                    'models', f'models in split {split!r}',
-                    f'only {sorted(present)}' if any(present) else 'no split',
-                    'Name a split that has models, or split them.')
-        return tuple(model for model in self.losses
-                     if self.info[model].split in splits)
+        return model_splits.models_in(splits, self.accuracies.models,
+                                      self.info)
 
     def models_to_fit(self, splits: Sequence[str] = ()) -> tuple[str, ...]:
         """Models of some splits, by default of all but the test split.
 
         Raises:
-            InputError: If a split has no model, or no model has a split.
+            InputError: A split has no model, or no model has a split.
         """
         present = {self.info[model].split for model in self.losses}
         return self.models_in(
@@ -117,36 +116,27 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
 
     Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
     `benchmarks.csv`; docs/formats.md describes them. Models without a row
-    of scores were run on no benchmark.
+    in `scores.csv` were run on no benchmark.
 
     Args:
-        folder (FilePath): Where they are.
+        folder (FilePath): Where these files are.
         progress (Progress): Wraps the dumps.
 
     Raises:
-        InputError: If a file is missing or cannot be used, or a model with
-            scores is not among the models.
+        InputError: A file is missing or cannot be used, or `models.csv`
+            lacks a model of `scores.csv`.
     """
     root = Path(folder)
     texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
-    scored = read_accuracies(root / SCORES, root / BENCHMARKS)
-    row = {model: index for index, model in enumerate(info)}
-    values = np.full((len(info), len(scored.benchmarks)), np.nan)
-    for model, accuracies in zip(scored.models, scored.values):
-        if model not in row:
-            raise InputError(
-                str(root / SCORES), f'models of {root / MODELS}', repr(model),
-                'Add it there or remove it here.')
-        values[row[model]] = accuracies
+    accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
+    check_models_in(root / SCORES, accuracies.models, root / MODELS, info)
+    accuracies = with_all_models(accuracies, tuple(info))
     losses = read_dumps({model: root / f'{model}.parquet'
                          for model in info}, texts, progress)
-    known = read_benchmarks(root / BENCHMARKS)
-    side = tuple(name for name in scored.benchmarks if not known[name].main)
-    return Collection(
-        losses,
-        AccuracyTable(
-            tuple(info), scored.benchmarks, values, scored.chance,
-            scored.n_items), info, side)
+    benchmarks = read_benchmarks(root / BENCHMARKS)
+    side = tuple(name for name in accuracies.benchmarks
+                 if not benchmarks[name].main)
+    return Collection(losses, accuracies, info, side)
 
 
 def write_collection(folder: FilePath, texts: TextSet,
@@ -158,13 +148,13 @@ def write_collection(folder: FilePath, texts: TextSet,
     """Write what `read_collection` reads.
 
     Args:
-        folder (FilePath): To create; files of the same name
-            are replaced.
+        folder (FilePath): Is made if it does not exist; files of the same
+            name are replaced.
         texts (TextSet): The validation set.
         dumps (Mapping[str, TokenLossDump]): By model.
         info (Mapping[str, ModelInfo]): Of the same models.
-        scores (Mapping): Fractions by model and benchmark; what was not
-            run is missing.
+        scores (Mapping): Accuracies, fractions, by model and benchmark,
+            without those that were not run.
         benchmarks (Mapping[str, BenchmarkInfo]): By benchmark.
     """
     root = Path(folder)
@@ -173,11 +163,11 @@ def write_collection(folder: FilePath, texts: TextSet,
         write_dump(root / f'{model}.parquet', dump)
     write_texts(root / TEXTS, texts)
     write_csv(root / MODELS, ('model', 'family', 'params_b', 'split'),
-              ((model, known.family, known.params_b, known.split)
-               for model, known in info.items()))
+              ((model, details.family, details.params_b, details.split)
+               for model, details in info.items()))
     write_csv(root / SCORES, ('model', *benchmarks),
               ((model, *(scores.get(model, {}).get(name, math.nan)
                          for name in benchmarks)) for model in info))
     write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
-              ((name, known.chance, known.n_items, int(known.main))
-               for name, known in benchmarks.items()))
+              ((name, details.chance, details.n_items, int(details.main))
+               for name, details in benchmarks.items()))

@@ -101,6 +101,20 @@ def read_dump(path: FilePath) -> TokenLossDump:
         return TokenLossDump(info, texts)
 
 
+def files_by_model(paths: Iterable[FilePath]) -> dict[str, Path]:
+    """Dumps that are named after their models, by model.
+
+    >>> files_by_model(['losses/my-model.parquet'])
+    {'my-model': PosixPath('losses/my-model.parquet')}
+
+    Raises:
+        InputError: Two files have one name.
+    """
+    files = [Path(path) for path in paths]
+    check_unique('names of dumps', [file.stem for file in files])
+    return {file.stem: file for file in files}
+
+
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
                texts: TextSet,
                progress: Progress = iter) -> ModelLosses:
@@ -117,13 +131,11 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
         the validation set, losses in nats.
 
     Raises:
-        InputError: Two files have one name, a dump cannot be read, or it
-            does not belong to these texts.
+        InputError: Two files have one name, a dump cannot be read, or its
+            texts are not these.
     """
     if not isinstance(paths, Mapping):
-        files = [Path(path) for path in paths]
-        check_unique('names of dumps', [file.stem for file in files])
-        paths = {file.stem: file for file in files}
+        paths = files_by_model(paths)
     dumps = {
         model: merge_dumps([read_dump(paths[model])], texts)
         for model in progress(list(paths))

@@ -63,6 +63,20 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_text(path: FilePath, text: str) -> None:
+    """Write a text file in UTF-8; it appears whole or not at all.
+
+    Args:
+        path (FilePath): The file to create or replace.
+        text (str): Its content; line ends are written as they are.
+
+    Raises:
+        InputError: As in `check_target`.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(text.encode('utf-8'))
+
+
 def read_bytes(path: FilePath) -> bytes:
     """The content of a file.
 

@@ -1,5 +1,5 @@
 """Splits of models: which to train on, and which to predict."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from typing import Optional
@@ -44,6 +44,33 @@ def named_models(table: Optional[FilePath],
     else:
         info = read_models(table)
     return split_models(info, split)
+
+
+def families(info: Mapping[str, ModelInfo]) -> dict[str, str]:
+    """Family of each model."""
+    return {model: details.family for model, details in info.items()}
+
+
+def models_in(splits: Sequence[str], models: Sequence[str],
+              info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+    """Those of the models that are in one of the splits, in their order.
+
+    Args:
+        splits (Sequence[str]): Such as 'train' and 'validation'.
+        models (Sequence[str]): Models to choose from.
+        info (Mapping[str, ModelInfo]): Of these models, and perhaps more.
+
+    Raises:
+        InputError: A split has no model.
+    """
+    present = {info[model].split for model in models}
+    for split in splits:
+        if split not in present:
+            raise InputError(
+                'models', f'models in split {split!r}',
+                f'only {sorted(present)}' if any(present) else 'no split',
+                'Name a split that has models, or split them.')
+    return tuple(model for model in models if info[model].split in splits)
 
 
 def split_models(info: Mapping[str, ModelInfo],

@@ -1,7 +1,7 @@
-"""Predictors as one safetensors file: arrays, and the rest as JSON.
+"""Predictors as safetensors files: arrays, and the rest as JSON.
 
-Nothing in it is executed on loading, and neither torch nor the scoring LM
-is needed. docs/formats.md describes the layout.
+Loading a file executes nothing in it, and needs neither torch nor the scoring
+LM. docs/formats.md describes the layout.
 """
 import json
 import math
@@ -49,7 +49,8 @@ _BENCHMARK_FIELDS = {
     'score_high': 'a number or null',
     'notes': 'a list of texts',
 }
-#: Axes of a benchmark's arrays: units, folds, errors, back-test errors.
+#: Axes of a benchmark's arrays: K units, F folds, N errors, b errors of the
+#: back-test.
 _SHAPES = {
     'coefficients': 'K',
     'curve': '3',
@@ -60,7 +61,8 @@ _SHAPES = {
     'error_variance': '2',
     'backtest': 'b',
 }
-#: Axes of the arrays of tokens: texts, tokens, units, entries of the matrix.
+#: Axes of the arrays about tokens: S texts, T tokens, K units, E entries of
+#: the matrix.
 _TOKEN_SHAPES = {
     'tokens.per_text': 'S',
     'tokens.n_bytes': 'S',
@@ -82,7 +84,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         path (FilePath): The file to create or replace.
 
     Raises:
-        InputError: If the folder does not exist.
+        InputError: The folder does not exist.
     """
     columns = predictor.columns
     arrays: dict[str, NDArray] = {'uniform': columns.uniform}
@@ -104,7 +106,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         'versions': dict(predictor.versions),
         'benchmarks': [_scalars(part) for part in predictor.benchmarks],
     }
-    # safetensors writes strided arrays wrongly without a word.
+    # safetensors writes arrays with strides wrongly, and raises no error.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     text = json.dumps(header, allow_nan=False, ensure_ascii=False)
     with atomic_path(path) as temporary:
@@ -116,9 +118,9 @@ def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
 
     Raises:
-        InputError: If the file is missing, truncated, not a predictor, of
-            a later format, lacks a field or an array, or holds a field of
-            another type or an array that is misshapen or not finite.
+        InputError: The file is missing, truncated, not a predictor or of a
+            later format; or a field or an array in it is missing, of another
+            type or shape, or not finite.
     """
     where = os.fspath(path)
     header, arrays = _read(where)
@@ -157,7 +159,7 @@ def _tokens(
         return _unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
     except (InputError, ValueError) as error:
         raise InputError(where, 'tokens that lie in their texts',
-                         f'other tokens ({error})', _REMEDY) from error
+                         f'tokens that do not ({error})', _REMEDY) from error
 
 
 def _pack_tokens(targets: TargetTokens,
@@ -178,7 +180,7 @@ def _pack_tokens(targets: TargetTokens,
 def _unpack_tokens(part: Mapping[str, NDArray], texts: Sequence[Sequence[str]],
                    fingerprint: str,
                    n_columns: int) -> tuple[TargetTokens, csc_array]:
-    """What `_pack_tokens` packed.
+    """The inverse of `_pack_tokens`.
 
     Args:
         part (Mapping): The arrays by name, in the shapes of `_TOKEN_SHAPES`.
@@ -187,8 +189,8 @@ def _unpack_tokens(part: Mapping[str, NDArray], texts: Sequence[Sequence[str]],
         n_columns (int): K.
 
     Raises:
-        InputError: If the tokens do not lie in their texts.
-        ValueError: If the parts do not fit each other.
+        InputError: The tokens do not lie in their texts.
+        ValueError: The parts do not fit each other.
     """
     ends = np.cumsum(part['tokens.per_text'])[:-1]
     spans = tuple(
@@ -251,6 +253,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: Mapping[str, int]) -> BenchmarkPredictor:
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
                  _REMEDY)
+    # F, N and b are lengths of this benchmark alone.
     sizes = dict(lengths)
     part = {
         name: _array(where, arrays, f'{index}.{name}', letters, sizes)
@@ -281,7 +284,20 @@ def _number(value: Optional[float], null: float) -> float:
 
 def _array(where: str, arrays: _Arrays, key: str, letters: str,
            lengths: dict[str, int]) -> NDArray:
-    """An array whose axes have these lengths; new letters are learned."""
+    """An array, checked.
+
+    Args:
+        where (str): The file, for errors.
+        arrays (_Arrays): All arrays of the file.
+        key (str): Name of the array.
+        letters (str): A letter or digit for each of its axes.
+        lengths (dict[str, int]): Length of an axis by letter. Letters that it
+            lacks are added with the lengths that this array has.
+
+    Raises:
+        InputError: There is no such array, an axis has another length, or a
+            number is not finite.
+    """
     if key not in arrays:
         raise InputError(where, f'an array {key!r}', 'none', _REMEDY)
     array = arrays[key]

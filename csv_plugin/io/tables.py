@@ -6,8 +6,8 @@ raise `InputError` with the file, line, column and text of the wrong cell.
 import csv
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,41 @@ def read_accuracies(scores_path: FilePath,
         accuracies.models, accuracies.columns, accuracies.values,
         np.array([benchmark.chance for benchmark in benchmarks], np.float64),
         np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
+
+
+def check_models_in(path: FilePath, models: Iterable[str],
+                    other_path: FilePath,
+                    other_models: Container[str]) -> None:
+    """Refuse a file that names models which another file lacks.
+
+    Args:
+        path (FilePath): The file, for the error.
+        models (Iterable[str]): Models of the file.
+        other_path (FilePath): The other file, for the error.
+        other_models (Container[str]): Models of the other file.
+
+    Raises:
+        InputError: The other file lacks a model.
+    """
+    for model in models:
+        if model not in other_models:
+            raise InputError(
+                os.fspath(path), f'models of {os.fspath(other_path)}',
+                repr(model), 'Add it there or remove it here.')
+
+
+def with_all_models(accuracies: AccuracyTable,
+                    models: Sequence[str]) -> AccuracyTable:
+    """A row for each model, NaN where it was run on no benchmark.
+
+    Args:
+        accuracies (AccuracyTable): Of some of the models.
+        models (Sequence[str]): M names, in the order of the rows to return.
+    """
+    values = np.full((len(models), len(accuracies.benchmarks)), np.nan)
+    row = {model: index for index, model in enumerate(models)}
+    values[[row[model] for model in accuracies.models]] = accuracies.values
+    return replace(accuracies, models=tuple(models), values=values)
 
 
 def write_csv(path: FilePath, header: Sequence[str],

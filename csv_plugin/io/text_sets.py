@@ -6,7 +6,7 @@ from typing import Any
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.files import FilePath, atomic_path, read_bytes
+from csv_plugin.io.files import FilePath, read_bytes, write_text
 
 
 def read_texts(path: FilePath) -> TextSet:
@@ -60,8 +60,7 @@ def write_texts(path: FilePath, texts: TextSet) -> None:
     lines = [
         json.dumps(_record(text), ensure_ascii=False) + '\n' for text in texts
     ]
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(''.join(lines).encode('utf-8'))
+    write_text(path, ''.join(lines))
 
 
 def _record(text: Text) -> dict[str, Any]:

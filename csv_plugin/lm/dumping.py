@@ -9,7 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import Progress
-from csv_plugin.core.model_losses import (DumpInfo, ModelLosses, TokenLossDump)
+from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
 from csv_plugin.lm.engines.token_losses import token_losses

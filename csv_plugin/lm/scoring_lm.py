@@ -12,21 +12,22 @@ from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
+from csv_plugin.io.files import FilePath
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
 def load_scoring_lm(
-    path: str | os.PathLike[str],
-    tokenizer: Optional[str | os.PathLike[str]] = None,
+    path: FilePath,
+    tokenizer: Optional[FilePath] = None,
     trust_remote_code: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
 
     Args:
-        path (str | os.PathLike[str]): Folder, or name on the hub.
-        tokenizer (Optional[str | os.PathLike[str]]): Folder or name of the
-            tokenizer, if it is not that of the model.
+        path (FilePath): Folder, or name on the hub.
+        tokenizer (Optional[FilePath]): Folder or name of the tokenizer, if
+            it is not that of the model.
         trust_remote_code (bool): Run code that comes with the model.
 
     Raises:

@@ -16,7 +16,7 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import write_text
 from csv_plugin.io.runs.run_dumps import reason_kept
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.oc.datasets import texts_of
@@ -227,10 +227,7 @@ def write_predictions(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         rows (Sequence[dict[str, Any]]): Its entries.
     """
     entries = {str(index): row for index, row in enumerate(rows)}
-    with atomic_path(path) as temporary:
-        temporary.write_text(
-            json.dumps(entries, indent=4, ensure_ascii=False),
-            encoding='utf-8')
+    write_text(path, json.dumps(entries, indent=4, ensure_ascii=False))
 
 
 def _stem(path: Path) -> str:

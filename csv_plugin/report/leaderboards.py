@@ -14,7 +14,7 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Constant
-from csv_plugin.io.files import FilePath, atomic_path, check_fields, read_bytes
+from csv_plugin.io.files import FilePath, check_fields, read_bytes, write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.escaping import table_cell
 
@@ -332,10 +332,9 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     text, markdown, table, data = (
         Path(f'{os.fspath(stem)}.{kind}')
         for kind in ('txt', 'md', 'csv', 'json'))
-    _write(text, as_text(board))
-    _write(markdown, '\n'.join([
-        as_markdown(board), '', *(f'* {note}' for note in board.notes)
-    ]))  # yapf: disable
+    write_text(text, f'{as_text(board)}\n')
+    lines = [as_markdown(board), '', *(f'* {note}' for note in board.notes)]
+    write_text(markdown, '\n'.join([*lines, '']))
     rows = list(board.rows())
     write_csv(table, FIELDS, (list(row.values()) for row in rows))
     content = {
@@ -346,13 +345,8 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         'folders': dict(board.folders),
         'notes': board.notes,
     }
-    _write(data, json.dumps(content, indent=1, ensure_ascii=False))
+    write_text(data, json.dumps(content, indent=1, ensure_ascii=False) + '\n')
     return [text, markdown, table, data]
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(f'{text}\n', 'utf-8')
 
 
 #: Kinds of the fields of a row that are read.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tabulate import tabulate
 
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
-from csv_plugin.io.files import FilePath, atomic_path
+from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.escaping import table_cell
 from csv_plugin.report.leaderboards import (explain_marks, predicted_cell,
@@ -81,7 +81,7 @@ def write_leaderboard(path: FilePath, study: Study,
         models (Sequence[str]): One row each, in this order.
     """
     legend = explain_marks(study.predictions.level)
-    _write_text(path, [leaderboard(study, models), legend])
+    write_text(path, f'{leaderboard(study, models)}\n\n{legend}\n')
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:
@@ -164,10 +164,4 @@ def write_report(path: FilePath, study: Study, main: Sequence[str], title: str,
         error_table(study, main),
         legend.strip(), '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
-    _write_text(path, parts)
-
-
-def _write_text(path: FilePath, parts: Sequence[str]) -> None:
-    """Paragraphs as a file that appears whole or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text('\n\n'.join(parts) + '\n', 'utf-8')
+    write_text(path, '\n\n'.join(parts) + '\n')

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.triage_tables import as_markdown
 from csv_plugin.triage.judging import Triage
@@ -26,9 +26,9 @@ def write_triage(folder: Path, triage: Triage) -> list[Path]:
         list[Path]: The files; without matplotlib there is no picture.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / 'triage.md', as_markdown(triage))
-    _write(folder / 'triage.json',
-           json.dumps(triage.to_dict(), indent=1, ensure_ascii=False))
+    write_text(folder / 'triage.md', f'{as_markdown(triage)}\n')
+    content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
+    write_text(folder / 'triage.json', f'{content}\n')
     _write_records(folder / 'checkpoints.csv', triage.checkpoint_records())
     _write_records(folder / 'forecasts.csv', triage.forecast_records())
     names = ['triage.md', 'triage.json', 'checkpoints.csv', 'forecasts.csv']
@@ -40,11 +40,6 @@ def write_triage(folder: Path, triage: Triage) -> list[Path]:
         return [folder / name for name in names]
     write_picture(folder / PICTURE, triage)
     return [folder / name for name in (*names, PICTURE)]
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(f'{text}\n', 'utf-8')
 
 
 def _write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

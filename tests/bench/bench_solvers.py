@@ -20,7 +20,7 @@ def load(folder):
     tables = read_model_tables(*(folder / f'{name}.csv'
                                  for name in ('losses', 'scores', 'models',
                                               'benchmarks')))
-    fit = tables.models_in(('train', 'validation'))
+    fit = tables.models_in('train', 'validation')
     accuracies = tables.accuracies.select_benchmarks(tables.main).select(fit)
     return tables.features, accuracies, [tables.families[m] for m in fit]
 

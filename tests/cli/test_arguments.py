@@ -1,4 +1,4 @@
-"""What the tools share: exit codes, output folders, named numbers."""
+"""What the commands share: exit codes, output folders, named numbers."""
 import argparse
 
 import pytest
@@ -64,9 +64,9 @@ def test_what_is_no_named_number_is_shown(text):
     assert f'such as mmlu=0.25, found {text!r}' in str(error.value)
 
 
-@pytest.mark.parametrize('text, least, found', [('0', 0, 0), ('7', 1, 7)])
-def test_whole_numbers(text, least, found):
-    assert whole_number(text, least) == found
+@pytest.mark.parametrize('text, least, number', [('0', 0, 0), ('7', 1, 7)])
+def test_whole_numbers(text, least, number):
+    assert whole_number(text, least) == number
 
 
 @pytest.mark.parametrize('text, least', [('0', 1), ('-1', 0), ('1.5', 0),

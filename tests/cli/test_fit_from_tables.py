@@ -1,4 +1,4 @@
-"""The command line: what it writes, and what it says of bad input."""
+"""Fits to tables: what the command writes, and what it says of bad input."""
 import csv
 import os
 import subprocess
@@ -36,8 +36,8 @@ def arguments(tmp_path, tables) -> list[str]:
     """Tables in a folder of their own, and where to write."""
     (tmp_path / 'in').mkdir()
     splits = {m: SPLITS[i % 5] for i, m in enumerate(tables.models)}
-    named = write_tables(tmp_path / 'in', tables, splits)
-    return [*named, '--out', str(tmp_path / 'out')]
+    table_options = write_tables(tmp_path / 'in', tables, splits)
+    return [*table_options, '--out', str(tmp_path / 'out')]
 
 
 def change(tmp_path: Path, table: str, old: str, new: str) -> None:
@@ -105,7 +105,7 @@ def test_outputs(tmp_path, arguments, tables):
         assert row['in_sample'] == str(int(scored and split != 'test'))
     predictor = load_predictor(out / 'predictor.safetensors')
     read_again = read_model_tables(*inputs(tmp_path))
-    predicted = predictor.predict(read_again.features, read_again.fingerprint)
+    predicted = predictor.predict(read_again.features)
     for row in rows:
         cell = predicted.at(row['model'], row['benchmark'])
         # Rows are predicted together with others: the last bit may differ.
@@ -117,37 +117,37 @@ def test_outputs(tmp_path, arguments, tables):
 
 def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
     assert main([*arguments, '--seed', '3']) == 0
-    known = read_model_tables(*inputs(tmp_path))
-    fit = known.models_in(('train', 'validation'))
-    known = known.select(fit + known.models_in(('test', )))
+    tables = read_model_tables(*inputs(tmp_path))
+    fit = tables.models_in('train', 'validation')
+    tables = tables.select(fit + tables.models_in('test'))
     study = split_study(
-        known.features,
-        known.accuracies,
-        known.families,
+        tables.features,
+        tables.accuracies,
+        tables.families,
         fit,
         SOLVERS['ridge'],
-        known.fingerprint,
         seed=3)
+    ridge = study.predictions.methods.index('ridge')
     rows = read(tmp_path / 'out/predictions.csv')
     for column, part in (('predicted', 'values'), ('low', 'low'), ('high',
                                                                    'high')):
         np.testing.assert_array_equal([float(row[column]) for row in rows],
-                                      getattr(study.predictions['ridge'],
-                                              part).ravel())
+                                      getattr(study.predictions,
+                                              part)[:, :, ridge].ravel())
 
 
 def test_leave_family_out(tmp_path, arguments, capsys):
     assert main([*arguments, '--leave-family-out']) == 0
-    known = read_model_tables(*inputs(tmp_path))
-    known = known.select(
-        known.models_in(('train', 'validation')) + known.models_in(('test', )))
-    study = leave_families_out(known.features, known.accuracies,
-                               known.families, SOLVERS['ridge'],
-                               known.fingerprint)
+    tables = read_model_tables(*inputs(tmp_path))
+    tables = tables.select(
+        tables.models_in('train', 'validation') + tables.models_in('test'))
+    study = leave_families_out(tables.features, tables.accuracies,
+                               tables.families, SOLVERS['ridge'])
+    ridge = study.predictions.methods.index('ridge')
     rows = read(tmp_path / 'out/predictions.csv')
     values = [float(row['predicted']) for row in rows]
-    np.testing.assert_array_equal(values,
-                                  study.predictions['ridge'].values.ravel())
+    np.testing.assert_array_equal(
+        values, study.predictions.values[:, :, ridge].ravel())
     assert {row['in_sample'] for row in rows} == {'0'}
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.startswith(
@@ -166,9 +166,8 @@ def test_every_solver(tmp_path, solver):
     arguments = write_tables(tmp_path / 'in', tables, splits)
     out = tmp_path / 'out'
     assert main([*arguments, '--solver', solver, '--out', str(out)]) == 0
-    known, = load_predictor(out / 'predictor.safetensors').benchmarks
-    chosen = sorted(SOLVERS) if solver == 'auto' else [solver]
-    assert known.solver in chosen
+    benchmark, = load_predictor(out / 'predictor.safetensors').benchmarks
+    assert benchmark.solver in (SOLVERS if solver == 'auto' else [solver])
     report = (out / 'report.md').read_text('utf-8')
     assert f'MSE {solver} ' in report and 'MSE constant' in report
     assert f' --solver {solver} ' in report
@@ -243,7 +242,7 @@ def test_models_without_scores_are_predicted(tmp_path, arguments, tables):
 def test_a_single_family_is_predicted_with_a_note(tmp_path, arguments):
     text = (tmp_path / 'in/models.csv').read_text('utf-8')
     for family in range(7):
-        text = text.replace(f'family-{family}', 'one')
+        text = text.replace(f'family-{family}', 'same')
     (tmp_path / 'in/models.csv').write_text(text, 'utf-8')
     assert main(arguments) == 0
     report = (tmp_path / 'out/report.md').read_text('utf-8')
@@ -346,10 +345,10 @@ def test_models_cannot_be_fitted_on_and_predicted(tmp_path, arguments, capsys):
 def test_a_single_family_cannot_be_left_out(tmp_path, arguments, capsys):
     text = (tmp_path / 'in/models.csv').read_text('utf-8')
     for family in range(7):
-        text = text.replace(f'family-{family}', 'one')
+        text = text.replace(f'family-{family}', 'same')
     (tmp_path / 'in/models.csv').write_text(text, 'utf-8')
     assert main([*arguments, '--leave-family-out']) == 2
-    assert_says(capsys.readouterr().err, 'at least two families', "['one']")
+    assert_says(capsys.readouterr().err, 'at least two families', "['same']")
     assert not (tmp_path / 'out').exists()
 
 

@@ -1,4 +1,4 @@
-"""The command line: what it writes, and what it says of bad input."""
+"""The study of texts: what it writes, and what it says of bad input."""
 import csv
 
 import pytest

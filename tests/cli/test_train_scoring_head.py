@@ -81,7 +81,7 @@ def world(tmp_path_factory):
     """A run of 24 checkpoints, 12 texts and one benchmark, and its parts."""
     root = tmp_path_factory.mktemp('world')
     whole = read_collection(shipped.COLLECTION)
-    of_scenes = [t for t in whole.texts if t.source == 'scenes']
+    of_scenes = [text for text in whole.texts if text.source == 'scenes']
     texts = TextSet(tuple(of_scenes[:12]))
     scores = whole.accuracies.select(CHOSEN).column('scenes')
     write_parts(root / 'dumps', {m: m for m in CHOSEN}, texts)
@@ -109,7 +109,7 @@ def dumps(world):
 
 def options(world, source='runs', **changes):
     """Options of a call that works, some of them changed or left out."""
-    found = {
+    values_by_name = {
         source: [str(world / 'run')] if source == 'runs' else dumps(world),
         'texts': [str(world / TEXTS)],
         'models': [str(world / MODELS)],
@@ -118,8 +118,8 @@ def options(world, source='runs', **changes):
         **changes
     }
     return [*SCORING] + [
-        x for name, values in found.items() if values is not None
-        for x in (f'--{name.replace("_", "-")}', *values)
+        word for name, values in values_by_name.items() if values is not None
+        for word in (f'--{name.replace("_", "-")}', *values)
     ]
 
 
@@ -133,7 +133,8 @@ def made(tool, world, tmp_path_factory):
 
 def rows_of(out):
     with (out / 'predictions.csv').open(encoding='utf-8') as file:
-        return {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
+        return {(row['model'], row['benchmark']): row
+                for row in csv.DictReader(file)}  # yapf: disable
 
 
 def values_of(out):
@@ -156,9 +157,8 @@ def test_from_runs_to_a_predictor(made):
         assert row['split'] == ('test' if model[0] == 'd' else 'train')
     predictor = load_predictor(made / 'predictor.safetensors')
     collection = read_collection(made / 'collection')
-    found = predictor.predict_losses(collection.losses,
-                                     collection.texts.fingerprint)
-    np.testing.assert_array_equal(found.values[:, 0], values_of(made))
+    predictions = predictor.predict(collection.losses)
+    np.testing.assert_array_equal(predictions.values[:, 0, 0], values_of(made))
 
 
 def test_it_leaves_all_of_its_files(made):
@@ -184,7 +184,8 @@ def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         '24 models, 18 to fit to, losses on 12 texts',
-        'scenes: 24 scores, 18 of them to fit to', '6 models predicted from 18'
+        'scenes: accuracies of 24 of 24 models, 18 of them to fit to',
+        '6 models predicted from 18'
     ]
     assert '| scenes ' in lines[6]
     for name in ('predictions.csv', 'predictor.safetensors'):
@@ -217,11 +218,13 @@ def heads(monkeypatch):
     """What the training of heads is given, and makes."""
     seen = []
 
-    def watched(*arguments):
-        seen.append((*arguments[:3], train_paper_head(*arguments)))
-        return seen[-1][-1]
+    def watched(training, states, validation, settings, progress):
+        head = train_paper_head(training, states, validation, settings,
+                                progress)
+        seen.append((training, validation, settings, head))
+        return head
 
-    monkeypatch.setattr('csv_plugin.report.training_curves.train_paper_head',
+    monkeypatch.setattr('csv_plugin.lm.head.paper_head.train_paper_head',
                         watched)
     return seen
 
@@ -264,7 +267,7 @@ def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
 
     def stopped(*arguments):
         seen.append(arguments)
-        raise InputError('the model', 'one', 'none', 'Stop.')
+        raise InputError('the model', 'a model', 'none', 'Stop.')
 
     monkeypatch.setattr(tool, 'load_scoring_lm', stopped)
     for more in ([], ['--trust-remote-code']):
@@ -303,13 +306,13 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     assert list(rows) == [(m, b) for m in names for b in ('gsm8k', 'mmlu')]
     for (model, benchmark), row in rows.items():
         assert row['split'] == paper_split()[model]
-        known = scores.select([model]).column(benchmark)[0]
-        assert row['observed'] == str(float(known))
+        accuracy = scores.select([model]).column(benchmark)[0]
+        assert row['observed'] == str(float(accuracy))
         assert row['in_sample'] == str(int(row['split'] != 'test'))
 
 
 def last_line(tool, arguments, out, capsys):
-    """The one line of an error; nothing is left beside the output folder."""
+    """The only line of an error; no predictor is written."""
     assert tool.main([*arguments, '--out', str(out)]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith('error: ')

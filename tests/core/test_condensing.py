@@ -123,7 +123,7 @@ def test_few_columns_stay_and_unused_ones_go(world):
 
 
 def test_columns_of_the_all_token_loss_are_not_doubled(world):
-    """They are kept anyway, so scores beside them would only be more."""
+    """They are kept anyway: scores beside them would only add columns."""
     columns = text_columns(world[0])
     whole = trained(world, columns, Ridge())
     assert np.count_nonzero(whole.benchmarks[1].model.coefficients) > N_SCORES

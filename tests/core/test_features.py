@@ -108,7 +108,7 @@ def test_text_features_are_losses_per_character():
     ([3, 0, 0], [3, 4, 1]),
 ])
 def test_texts_without_tokens_are_left_out(lengths, n_chars):
-    """What was not scored is no loss of 0."""
+    """A text without tokens has no loss, rather than a loss of 0."""
     values = text_features(loss_table([[1, 2, 4]], lengths, n_chars)).values[0]
     edges = np.append(0, np.cumsum(lengths))
     expected = [
@@ -143,7 +143,7 @@ BUILDERS = [
 
 @pytest.mark.parametrize('build', BUILDERS)
 def test_a_model_alone_is_measured_on_the_tokens_of_the_training(build):
-    """Its own tokens may be more than those that all others scored."""
+    """It may have scored more tokens than all models of the training."""
     everyone = loss_table([[1, 2, 3], [NAN, 5, 6]], [2, 1], [2, 4])
     alone = loss_table([[1, 2, 3]], [2, 1], [2, 4])
     joint = build(everyone)

@@ -104,7 +104,7 @@ def test_the_rank_counts_the_new_model_too():
     errors = np.arange(1, 10) / 100
     assert ends(errors, 9) == (pytest.approx([0.41]), pytest.approx([0.59]))
     assert ends(errors[:8], 8) == (0, 1)
-    # Repeats are not more models.
+    # Repeats of the cross-validation add errors, not models.
     assert ends(np.repeat(errors[:8], 3), 8) == (0, 1)
 
 

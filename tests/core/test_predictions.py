@@ -178,7 +178,7 @@ def test_models_and_benchmarks_that_a_method_lacks():
     assert wide.level == 0.9
     assert wide.at('c', 'hard', 'other') == table.at('c', 'hard', 'uniform')
     assert wide.at('a', 'easy') == table.at('a', 'easy')
-    # Not predicted, for reasons that are known or not.
+    # Cells without a prediction, with and without a reason of their own.
     assert wide.at('a', 'easy', 'other') == UNKNOWN_BENCHMARK
     assert wide.at('d', 'more') == UNKNOWN_BENCHMARK
     assert wide.at('d', 'hard') == Missing('no prediction')

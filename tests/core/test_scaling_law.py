@@ -187,7 +187,7 @@ def test_a_stack_of_curves_has_one_row_of_accuracies_each():
                   np.array([0.2, 0.0]))  # yapf: disable
     expected = [accuracies(-2.0, 1.1, 0.2), accuracies(3.0, 1.2, 0.0)]
     np.testing.assert_allclose(stack.accuracies(SCORES), expected, rtol=1e-14)
-    # Or scores of their own.
+    # Each curve may have scores of its own.
     both = np.stack([SCORES, SCORES + 1])
     np.testing.assert_allclose(
         stack.accuracies(both)[1], accuracies(3.0, 1.2, 0.0, SCORES + 1),
@@ -344,7 +344,7 @@ def test_start_is_a_logit_regression_on_the_second_column():
 
 @pytest.mark.parametrize('level', [0.0, 0.1, -1.3])
 def test_rows_alike_give_a_flat_start_and_their_mean(level):
-    """As in a fold whose models all have one loss."""
+    """As in a fold whose models all have the same loss."""
     design = np.array([[1, level]] * 3 + [[1, 2.0]])
     stack = Regressions(design, np.array([0.3, 0.5, 0.7, 0.9]),
                         np.array([[1.0, 1, 1, 0], [1, 0, 0, 0]]),
@@ -358,7 +358,7 @@ def test_rows_alike_give_a_flat_start_and_their_mean(level):
 
 
 def test_separable_data_end_at_a_steep_but_finite_curve():
-    """No slope is steep enough: the steps run out."""
+    """Every steeper slope fits better, until the steps run out."""
     z = np.array([-1.5, -0.5, 0.5, 1.5])
     stack = Regressions(
         np.stack([np.ones(4), z], axis=1), np.array([0.0, 0, 1, 1]),

@@ -96,7 +96,7 @@ def test_errors_from_the_tables(tables, study, method):
 
 
 def test_in_sample_scores_never_count(tables, study):
-    """Whatever the fitted models' predictions and scores are."""
+    """Errors do not change with predictions for models fitted on."""
     table = of(study, 'ridge')
     assert table.in_sample[:10, :4].all() and not table.in_sample[10:].any()
     spoiled = {
@@ -108,7 +108,7 @@ def test_in_sample_scores_never_count(tables, study):
 
 
 def test_a_fitted_model_without_a_score_counts(tables):
-    """It counts on the benchmarks on which it was not fitted, if known."""
+    """It counts on a benchmark once its accuracy there is given."""
     values = tables.accuracies.values.copy()
     values[0, 0] = np.nan
     holes = replace(tables.accuracies, values=values)
@@ -155,7 +155,7 @@ def test_the_study_is_what_the_predictors_say(tables, study):
 
 
 def test_baselines_are_far_behind(study, left_out):
-    """On accuracies that follow half of the units."""
+    """Accuracies follow half of the units, and baselines weigh all alike."""
     for either in (study, left_out):
         mse = {method: either.errors(method)['easy'].mse
                for method in either.predictions.methods}  # yapf: disable
@@ -204,7 +204,7 @@ def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
             task = spy.tasks[round(1000 * value)]
             used.add(round(1000 * value))
             assert tables.families[model] not in task.families
-            # The rest of the world, that is all models of other folds.
+            # Families of other folds.
             assert set(task.families) <= set(tables.families.values())
     # Two benchmarks in each fold.
     assert len(used) == 2 * min(n_folds, 5)
@@ -288,7 +288,7 @@ def test_progress(tables):
             yield item
 
     split(tables, 10, progress=progress)
-    # Those of the solver: the baselines take no time.
+    # Progress of the solver alone: the baselines take no time.
     assert seen == list(tables.accuracies.benchmarks)
     seen.clear()
     leave_out(tables, Uniform(), n_folds=3, progress=progress)

@@ -32,7 +32,7 @@ def test_fingerprint_is_the_documented_hash():
 
 
 def test_fingerprint_never_changes():
-    # Files carry it: another value here would orphan every one of them.
+    # Files carry it: with another value they would be refused.
     assert fingerprint([('a', 'text')]) == ('0c5101e0a0f239d0c1752cc39d088200'
                                             'c778ce64aa8ba96be53ba6ec301f6e2c')
 

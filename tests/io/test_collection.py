@@ -62,14 +62,17 @@ def test_coverage_names_models_without_accuracy(tmp_path):
     collection = read_collection(tmp_path)
     assert collection.coverage(['m@1', 'n']) == [
         '3 models, 2 to fit to, losses on 2 texts',
-        'exam: 2 scores, 2 of them to fit to, none of m@2',
-        'quiz: 1 scores, 1 of them to fit to, none of m@1, m@2'
+        'exam: accuracies of 2 of 3 models, 2 of them to fit to; none of m@2',
+        'quiz: accuracies of 1 of 3 models, 1 of them to fit to; '
+        'none of m@1, m@2'
     ]
-    with pytest.raises(InputError, match="'quiz': expected one of a model"):
+    with pytest.raises(
+            InputError, match="'quiz': expected that of a model to fit to"):
         collection.coverage(['m@1', 'm@2'])
     write_folder(tmp_path, 'model,exam\nm@1,0.5\nm@2,0\nn,0.75\n')
-    assert read_collection(tmp_path).coverage(
-        ['n'])[1:] == ['exam: 3 scores, 1 of them to fit to']
+    assert read_collection(tmp_path).coverage(['n'])[1:] == [
+        'exam: accuracies of 3 of 3 models, 1 of them to fit to'
+    ]
 
 
 def test_models_to_fit_by_default(tmp_path):

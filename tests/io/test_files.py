@@ -3,7 +3,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import (atomic_path, check_fields, check_target,
-                                 read_bytes)
+                                 read_bytes, write_text)
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path) -> None:
@@ -46,6 +46,19 @@ def test_check_target_writes_nothing(tmp_path) -> None:
     with pytest.raises(InputError, match='found a folder. Add a file name'):
         check_target(str(tmp_path))
     assert not list(tmp_path.iterdir())
+
+
+def test_write_text(tmp_path) -> None:
+    path = tmp_path / 'a.md'
+    path.write_text('old')
+    write_text(str(path), 'né\r\n')
+    assert path.read_bytes() == b'n\xc3\xa9\r\n'
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, 'half a character: \ud800')
+    assert path.read_bytes() == b'n\xc3\xa9\r\n'
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InputError, match="no folder '.*none'"):
+        write_text(tmp_path / 'none' / 'a.md', '')
 
 
 def test_read_bytes(tmp_path) -> None:

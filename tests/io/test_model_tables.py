@@ -89,7 +89,7 @@ def test_fingerprint_is_of_the_units(read):
     (('train', 'validation', 'train'), ('a', 'b', 'c')),
 ])  # yapf: disable
 def test_models_in_splits(read, splits, models):
-    assert read().models_in(splits) == models
+    assert read().models_in(*splits) == models
 
 
 @pytest.mark.parametrize('splits', [('validation', ), ('train', 'validation')])
@@ -98,13 +98,13 @@ def test_an_empty_split(read, splits):
     message = (r"models: expected models in split 'validation', "
                r"found only \['test', 'train'\]\. Name a split")
     with pytest.raises(InputError, match=message):
-        read(models=text).models_in(splits)
+        read(models=text).models_in(*splits)
 
 
 def test_a_split_whose_models_have_no_losses_is_empty(read):
     text = CONTENT['losses'].replace('d,3,3.5\n', '')
     with pytest.raises(InputError, match="split 'test'"):
-        read(losses=text).models_in(('test', ))
+        read(losses=text).models_in('test')
 
 
 def test_select(read):

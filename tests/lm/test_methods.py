@@ -54,10 +54,11 @@ def predicted(predictor, models=OTHERS):
 
 
 def assert_same_predictions(predictor, expected, losses=DUMPS):
-    found, wanted = predictor.predict(losses), expected.predict(losses)
+    predictions, reference = (
+        part.predict(losses) for part in (predictor, expected))
     for part in ('values', 'low', 'high', 'extrapolated', 'in_sample'):
         np.testing.assert_array_equal(
-            getattr(found, part), getattr(wanted, part))
+            getattr(predictions, part), getattr(reference, part))
 
 
 def on_features(states, pick):
@@ -260,7 +261,16 @@ def test_fit_with_a_scoring_lm(states):
     assert_same_predictions(predictor, expected, dumps)
 
 
-def test_fit_by_the_method_of_the_paper(states):
+@pytest.mark.slow
+def test_fit_by_the_method_of_the_paper(states, monkeypatch):
+    """With the settings of the paper, in place of which few steps do here."""
+    seen = []
+
+    def watched(training, states, validation, settings=None, progress=iter):
+        seen.append(settings)
+        return train_paper(training, states, validation, FEW_STEPS, progress)
+
+    monkeypatch.setitem(METHODS, 'paper', watched)
     predictor = fit(
         DUMPS,
         TO_FIT,
@@ -268,9 +278,24 @@ def test_fit_by_the_method_of_the_paper(states):
         'paper',
         scoring_lm=(make('llama'), tokenizer()),
         validation=VALIDATION)
+    assert seen == [None]
     assert predictor.benchmarks[0].solver == 'paper'
-    expected = train_paper(TRAINING, states, VALIDATION).predictor
+    expected = train_paper(TRAINING, states, VALIDATION, FEW_STEPS).predictor
     assert_same_predictions(predictor, expected)
+
+
+def test_settings_are_those_of_the_paper_by_default(states, monkeypatch):
+    seen = []
+
+    def stopped(training, states, validation, settings, progress):
+        seen.append(settings)
+        raise InputError('training', 'more time', 'none', 'Wait.')
+
+    monkeypatch.setattr('csv_plugin.lm.head.paper_head.train_paper_head',
+                        stopped)
+    with pytest.raises(InputError, match='more time'):
+        train_paper(TRAINING, states, VALIDATION)
+    assert seen == [HeadSettings()]
 
 
 def test_fit_sees_no_losses_of_other_models():

@@ -24,10 +24,14 @@ from csv_plugin.core.salience import SOLVERS, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.study import Study, split_study
 from csv_plugin.core.training_curve import TrainingCurve
-from csv_plugin.report.pictures import (
-    Forecast, TextsStudyRow, Trajectory, capability_picture,
-    convergence_picture, coverage_picture, methods_picture, outliers_picture,
-    save, texts_picture, training_curve_picture, trajectory_picture)
+from csv_plugin.report.pictures import (TextsStudyRow, capability_picture,
+                                        coverage_picture, methods_picture,
+                                        outliers_picture, save, texts_picture)
+from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
+                                                           Trajectory,
+                                                           trajectory_picture)
+from csv_plugin.report.pictures.errors_by_step import (convergence_picture,
+                                                       training_curve_picture)
 from csv_plugin.report.pictures.style import (COLOURS, GREY, LINES, MARKERS,
                                               MOST_NAMES, OTHERS, look, looks,
                                               plain)

@@ -168,7 +168,8 @@ def test_without_checkpoints(predictor, history):
 
 def test_losses_that_cannot_be_used(predictor, history):
     dumps = run_dumps(NEW, 2)
-    with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
+    message = f"^losses of 'other@10': .* set {OTHER_TEXTS.fingerprint}"
+    with pytest.raises(InputError, match=message):
         forecast(
             predictor, dumps
             | {'other@10': dump('other', model_losses(1.0), OTHER_TEXTS)})

@@ -13,7 +13,7 @@ from pathlib import Path
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.files import FilePath, atomic_path
+from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.shards import merge_dumps
 
 _NAME = 'salience_texts-'
@@ -67,8 +67,8 @@ def reason_kept(dump: Path) -> Iterator[None]:
 
 def _write(note: Path, reason: str) -> None:
     # On a full disk, or without the folder, the error is raised all the same.
-    with suppress(OSError, InputError), atomic_path(note) as temporary:
-        temporary.write_text(' '.join(reason.split()), 'utf-8')
+    with suppress(OSError, InputError):
+        write_text(note, ' '.join(reason.split()))
 
 
 def run_models(work_dir: FilePath) -> list[str]:

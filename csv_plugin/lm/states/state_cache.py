@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import FilePath, atomic_path
 from csv_plugin.lm.states.hidden_states import StateChunk
 
 FORMAT = 'csv_plugin.states'
@@ -30,13 +30,13 @@ _REMEDY = 'Collect the hidden states again.'
 _DTYPES = {torch.float32: 'F32', torch.bfloat16: 'BF16'}
 
 
-def write_states(path: str | os.PathLike[str], chunks: Iterable[StateChunk],
+def write_states(path: FilePath, chunks: Iterable[StateChunk],
                  token_offsets: NDArray[np.int64], model: str,
                  fingerprint: str, dtype: torch.dtype) -> None:
     """Write hidden states as they come; the file appears whole or not at all.
 
     Args:
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
         chunks (Iterable[StateChunk]): From `hidden_states`, any order.
         token_offsets (NDArray): Tokens of text `s` are
             `token_offsets[s]:token_offsets[s + 1]`. Shape `(S + 1,)`.
@@ -70,12 +70,11 @@ def write_states(path: str | os.PathLike[str], chunks: Iterable[StateChunk],
             raise _wrong_count(int(text))
 
 
-def open_states(path: str | os.PathLike[str], model: str,
-                fingerprint: str) -> Tensor:
+def open_states(path: FilePath, model: str, fingerprint: str) -> Tensor:
     """The states of a file, mapped into memory rather than read.
 
     Args:
-        path (str | os.PathLike[str]): A file of `write_states`.
+        path (FilePath): A file of `write_states`.
         model (str): What identifies the scoring LM, as it was written.
         fingerprint (str): Of the validation set, as it was written.
 

@@ -1,7 +1,6 @@
 """Builds a validation set from a recipe, with a record of how it was made."""
 import csv
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from typing import Any
 from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.validation_set.benchmark_texts import (Subtask,
                                                           load_subtask,
@@ -93,12 +92,12 @@ def build_validation_set(recipe: Sequence[TextSource],
     return ValidationSet(texts, manifest)
 
 
-def write_validation_set(folder: str | os.PathLike[str],
+def write_validation_set(folder: FilePath,
                          validation_set: ValidationSet) -> None:
     """Write `texts.jsonl`, then `manifest.json`, each whole or not at all.
 
     Args:
-        folder (str | os.PathLike[str]): Is made if it does not exist.
+        folder (FilePath): Is made if it does not exist.
         validation_set (ValidationSet): What to write.
     """
     out = Path(folder)
@@ -107,8 +106,7 @@ def write_validation_set(folder: str | os.PathLike[str],
     (out / MANIFEST).unlink(missing_ok=True)
     write_texts(out / TEXTS, validation_set.texts)
     record = json.dumps(validation_set.manifest, indent=1, ensure_ascii=False)
-    with atomic_path(out / MANIFEST) as path:
-        path.write_text(record + '\n', encoding='utf-8')
+    write_text(out / MANIFEST, record + '\n')
 
 
 def _load(

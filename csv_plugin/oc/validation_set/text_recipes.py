@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.io.files import read_bytes
+from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.oc.validation_set.dataset_configs import benchmark_name
 
 
@@ -73,7 +73,7 @@ SOURCES = {
 PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
 
 
-def read_recipe(path: str | os.PathLike[str]) -> tuple[TextSource, ...]:
+def read_recipe(path: FilePath) -> tuple[TextSource, ...]:
     """Read a recipe: a YAML list with the fields of each `TextSource`.
 
     Raises:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Missing, Predictions
-from csv_plugin.io.files import FilePath, atomic_path
+from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.escaping import visible
 from csv_plugin.report.leaderboards import Leaderboard, percent
 from csv_plugin.report.page.drawings import Picture
@@ -100,8 +100,7 @@ def write_page(path: FilePath, page: Page) -> None:
     Raises:
         InputError: If the folder does not exist.
     """
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(render(page).encode('utf-8'))
+    write_text(path, render(page))
 
 
 def points(number: Optional[float], sign: str = '-') -> str:

@@ -5,7 +5,6 @@ tell apart; a marker repeats what a colour says, for prints in black and
 white. Text is never read as mathematics.
 """
 import functools
-import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from matplotlib import font_manager, style
 from matplotlib.figure import Figure
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import atomic_path
+from csv_plugin.io.files import FilePath, atomic_path
 
 #: Okabe and Ito (2008) without the yellow, which is pale on white.
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
@@ -149,14 +148,14 @@ def picture(
     return drawn
 
 
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+def save(figure: Figure, path: FilePath) -> None:
     """Write a picture as PNG or SVG, by the ending of the name.
 
     The file appears whole or not at all; equal pictures are equal bytes.
 
     Args:
         figure (Figure): The picture.
-        path (str | os.PathLike[str]): The file to create or replace.
+        path (FilePath): The file to create or replace.
 
     Raises:
         InputError: The name has another ending, or its folder is missing.

@@ -72,7 +72,7 @@ def test_no_gain_falls_back_to_the_mean_loss():
 
 
 def test_a_gain_beside_the_contradiction_would_be_seen():
-    """The fall-back above is not for want of a signal in the columns."""
+    """The columns hold a signal: the fall-back above has another reason."""
     task = contradictory_task()
     one_lesson = task.select(task.families == 'a')
     families = np.where(np.arange(12) % 2 == 0, 'a', 'b')

@@ -98,7 +98,7 @@ def test_scipy_finds_no_better_optimum_from_another_start(penalty):
             options={'ftol': 1e-14, 'gtol': 1e-9, 'maxfun': 10**5}).fun
         for slope, weights in ((-5, [1, 2, 1, 2]), (-15, [0.1, 0.1, 3, 0.1]))
     ]  # yapf: disable
-    # The scale of the weights is free: the one that costs least counts.
+    # The scale of the weights is free: that of the least penalty counts.
     relative = solution.model.coefficients / task.uniform
     scale = relative.sum() / (relative @ relative)
     ours = (

@@ -70,7 +70,7 @@ def test_every_penalty_is_a_step(solver, n_penalties):
         mse(path.models[i].predict(TASK.values), TASK.accuracy)
         for i in range(1 + n_penalties)
     ]
-    # Freer weights fit no worse, up to what the penalty itself forgoes.
+    # A weaker penalty never fits clearly worse.
     assert (np.diff(errors) < 1e-6).all()
 
 
@@ -85,7 +85,7 @@ def test_errors_are_those_of_each_penalty_alone(solver):
 
 
 def test_no_choice_no_path():
-    """Where the mean accuracy or, for want of a gain, the mean loss is it."""
+    """A solver that predicts the mean accuracy has no penalty to choose."""
     task = contradictory_task()
     masks = fold_masks(task.families, 0, n_repeats=1)
     assert Constant().fit(task, masks).path is None

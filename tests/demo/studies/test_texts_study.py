@@ -54,14 +54,14 @@ def test_draw_refuses(n_texts, n_sources, match):
 
 
 def test_draws():
-    found = draws(TEXTS, (6, 30), 9, range(2))
-    assert [(d.series, len(d.texts), d.n_sources, d.seed)
-            for d in found] == [('texts', 6, 3, 0), ('texts', 6, 3, 1),
-                                ('texts', 30, 3, 0), *(('sources', 9, n, seed)
-                                                       for n in (1, 2, 3)
-                                                       for seed in (0, 1))]
-    assert found[0].texts == draw(TEXTS, 6, 3, 0)
-    assert found[1].texts == draw(TEXTS, 6, 3, 1)
+    drawn = draws(TEXTS, (6, 30), 9, range(2))
+    assert [(part.series, len(part.texts), part.n_sources, part.seed)
+            for part in drawn] == [
+                ('texts', 6, 3, 0), ('texts', 6, 3, 1), ('texts', 30, 3, 0),
+                *(('sources', 9, n, seed) for n in (1, 2, 3)
+                  for seed in (0, 1))]  # yapf: disable
+    assert drawn[0].texts == draw(TEXTS, 6, 3, 0)
+    assert drawn[1].texts == draw(TEXTS, 6, 3, 1)
 
 
 @pytest.fixture(scope='module')
@@ -72,20 +72,21 @@ def study() -> ZooStudy:
 
 @pytest.mark.slow
 def test_more_sources_help(study):
-    found = draws(study.collection.texts, (10, ), 10, range(1))
+    drawn = draws(study.collection.texts, (10, ), 10, range(1))
     seen = []
-    rows = texts_study(study, [found[0], found[1], found[5]],
+    rows = texts_study(study, [drawn[0], drawn[1], drawn[5]],
                        lambda items: seen.append(len(items)) or items)
     assert seen == [3]
-    assert [(r.series, r.n_texts, r.n_sources, r.draw)
-            for r in rows[::6]] == [('texts', 10, 5, 0), ('sources', 10, 1, 0),
-                                    ('sources', 10, 5, 0)]
-    assert [(r.method, r.models) for r in rows
+    assert [(row.series, row.n_texts, row.n_sources, row.draw)
+            for row in rows[::6]] == [('texts', 10, 5, 0),
+                                      ('sources', 10, 1, 0),
+                                      ('sources', 10, 5, 0)]
+    assert [(row.method, row.models) for row in rows
             ] == 3 * [(method, kind) for method in METHODS
                       for kind in ('unseen series', 'larger sizes')]
     # The same texts, drawn for both series.
-    assert [r.mse for r in rows[:6]] == [r.mse for r in rows[12:]]
-    errors = {(r.n_sources, r.method, r.models): r.mse for r in rows}
+    assert [row.mse for row in rows[:6]] == [row.mse for row in rows[12:]]
+    errors = {(row.n_sources, row.method, row.models): row.mse for row in rows}
     for kind in ('unseen series', 'larger sizes'):
         assert errors[5, 'groups, ridge',
                       kind] < min(errors[1, 'groups, ridge', kind],
@@ -99,7 +100,7 @@ def test_the_whole_set_gives_the_figures_of_the_zoo(study):
         (row.method, row.models): row.mse
         for row in texts_study(study, whole)
     }
-    # Those that docs/results.md gives for `groups, ridge` and the baseline.
+    # What docs/results.md gives for `groups, ridge` and the baseline.
     expected = {'unseen series': (7.63, 28.85), 'larger sizes': (15.86, 90.36)}
     for kind, (groups, baseline) in expected.items():
         assert 1e3 * rows['groups, ridge', kind] == pytest.approx(

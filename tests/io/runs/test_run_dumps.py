@@ -126,7 +126,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
             with reason_kept(dump):
                 full()
         assert len(os.listdir(tmp_path)) == n_notes
-        monkeypatch.setattr(Path, 'write_text', full)
+        monkeypatch.setattr(Path, 'write_bytes', full)
 
 
 def test_no_folder_for_the_reason(tmp_path):

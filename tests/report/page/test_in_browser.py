@@ -6,8 +6,8 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.report.heat_maps import HeatMap, Piece
 from csv_plugin.report.page.rendering import render
 from csv_plugin.report.page.sections import HeatSection
-from tests.report.browser import needs_browser, visit
 from tests.report.boards import NO_DUMP, predict
+from tests.report.browser import needs_browser, visit
 from tests.report.page.pages import (EVIL, hostile_page, make_board, make_page,
                                      page_cells)
 from tests.runs import train, write_run
