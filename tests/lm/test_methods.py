@@ -261,6 +261,7 @@ def test_fit_with_a_scoring_lm(states):
     assert_same_predictions(predictor, expected, dumps)
 
 
+@pytest.mark.slow
 def test_fit_by_the_method_of_the_paper(states, monkeypatch):
     """With default settings; a few steps are enough for the test."""
     seen = []
