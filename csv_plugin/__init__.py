@@ -1,8 +1,8 @@
 """Predict a language model's benchmark accuracy from its token losses.
 
     import csv_plugin as cp
-    losses = cp.score(model, tokenizer, texts)   # or cp.read_dumps(...)
-    predictor = cp.fit(losses, accuracies, families)
+    predictor = cp.fit(cp.read_dumps(paths, texts), accuracies, families)
+    losses = cp.score(model, tokenizer, texts)   # of another model
     predictor.predict(losses).to_frame()
 
 Names are loaded when they are first used: importing the package loads

@@ -3,8 +3,9 @@
 #
 #     COMPASS_DATA_CACHE=../shared tools/try_real_data.sh
 #
-# Everything goes to outputs/trial; relative paths are those of the checkout. Started again after it was killed, it goes
-# on where it was. PYTHON chooses the interpreter (default .venv/bin/python).
+# Everything goes to outputs/trial; relative paths start at the checkout.
+# Started again after it was killed, it goes on where it was. PYTHON chooses
+# the interpreter (default .venv/bin/python).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=${PYTHON:-.venv/bin/python}

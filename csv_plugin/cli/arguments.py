@@ -31,9 +31,9 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     """Refuse options that would be ignored.
 
     Args:
-        args (argparse.Namespace): Options; None where one was not given.
-        where (str): The option beside which the others have no meaning.
-        names (str): Names of these others, with `_` for `-`.
+        args (argparse.Namespace): Options; None for those not given.
+        where (str): The option beside which they would be ignored.
+        names (str): Names of the options to refuse, with `_` for `-`.
 
     Raises:
         InputError: One of them was given.

@@ -185,8 +185,8 @@ def _predicted_leaderboard(work_dir: FilePath,
     """Predictions anew, beside the real accuracies.
 
     Returns:
-        tuple[Leaderboard, _Columns]: And the columns of all models for the
-        main predictor, by folder.
+        tuple[Leaderboard, _Columns]: The leaderboard, and the columns of all
+        models for the main predictor.
     """
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
@@ -234,7 +234,7 @@ def _accuracies_of(benchmarks: Sequence[str],
 def _run_accuracies(
         work_dir: FilePath,
         benchmarks: Sequence[str]) -> tuple[_Accuracies, dict[str, str], str]:
-    """Real accuracies, folders of the models, files of the accuracies.
+    """Real accuracies, folders by model, and names of the files read.
 
     The leaderboard has precedence, unless OpenCompass's summary is newer;
     the summary also has benchmarks that no predictor knew at the time.

@@ -59,7 +59,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def short_repr(record: Any) -> str:
-    """The fields of a dataclass, with the shapes of arrays for their values.
+    """The fields of a dataclass; of an array, only its shape.
 
     To be used as its `__repr__`; at most 300 characters.
     """

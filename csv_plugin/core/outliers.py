@@ -43,8 +43,11 @@ def outliers(predictions: Predictions,
     Args:
         predictions (Predictions): Beside the real accuracies.
         method (Optional[str]): Whose predictions, by default the first.
-        limit (float): Least distance to be listed, 1 = the end of the
-            interval.
+        limit (float): Accuracies farther away than this are listed, 1 = the
+            end of the interval.
+
+    Raises:
+        InputError: There are no predictions of the method.
     """
     method = predictions.methods[0] if method is None else method
     table = predictions.select(methods=[method])

@@ -390,6 +390,6 @@ class Predictions:
         names: tuple[str, ...] = getattr(self, axis)
         if name not in names:
             raise InputError('predictions', f'one of the {axis} '
-                             f'{", ".join(names)}', repr(name),
+                             f'{shortened(", ".join(names), 200)}', repr(name),
                              'Correct the name.')  # yapf: disable
         return names.index(name)

@@ -193,9 +193,14 @@ class Predictor:
             dumps (Mapping): The dump of each model, by its name.
 
         Raises:
-            InputError: The predictor was not made from tokens, a dump is of
-                other texts, or it lacks one of them.
+            InputError: The predictor was not made from tokens, there is no
+                dump or no name for it, a dump is of other texts, or it lacks
+                one of them.
         """
+        if not isinstance(dumps, Mapping):
+            raise InputError('losses', 'features, a loss table or dumps by '
+                             'model', f'a {type(dumps).__name__}',
+                             'Give dumps as {name: dump}.')  # yapf: disable
         self._token_columns()
         if self.targets is None:
             raise InputError('predictor', 'the tokens of the training', 'none',

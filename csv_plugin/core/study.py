@@ -188,7 +188,8 @@ def _methods(solver: Solver) -> dict[str, Solver]:
 
 def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:
     """Of the only method of a table, on its benchmark b."""
-    rows = table.held_out(table.methods[0])[:, b]
+    # Models without a prediction count; the measures leave them out.
+    rows = ~np.isnan(table.real[:, b]) & ~table.in_sample[:, b, 0]
     real = table.real[rows, b]
     predicted, low, high = (
         part[rows, b, 0] for part in (table.values, table.low, table.high))

@@ -108,7 +108,8 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
         runs (Sequence[Path]): As in `write_collection`.
 
     Raises:
-        InputError: If an accuracy is in none of the runs.
+        InputError: A folder of the zoo is missing, or an accuracy is in none
+            of the runs.
     """
     for series in SERIES:
         _copy(tokenizer_folder(zoo, series), tokenizer_folder(folder, series))
@@ -129,6 +130,11 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
+    # Before anything is removed: the target ships with the package.
+    if not source.is_dir():
+        raise InputError(
+            str(source), 'a folder of a trained zoo', 'none',
+            'Give the folder that tools/train_demo_zoo.py wrote.')
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
 

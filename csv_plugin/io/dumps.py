@@ -108,8 +108,13 @@ def files_by_model(paths: Iterable[FilePath]) -> dict[str, Path]:
     {'my-model': PosixPath('losses/my-model.parquet')}
 
     Raises:
-        InputError: Two files have one name.
+        InputError: Two files have one name, or there is a path in place of
+            several.
     """
+    if isinstance(paths, (str, os.PathLike)):
+        raise InputError('paths of dumps', 'a list of paths',
+                         f'the path {os.fspath(paths)!r}',
+                         'Put it into a list.')
     files = [Path(path) for path in paths]
     check_unique('names of dumps', [file.stem for file in files])
     return {file.stem: file for file in files}

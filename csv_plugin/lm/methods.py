@@ -117,8 +117,13 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
         models (Sequence[str]): All models, those included.
 
     Raises:
-        InputError: All or none of the models are for validation.
+        InputError: All or none of the models are for validation, or a name
+            is not among them.
     """
+    unknown = [model for model in validation if model not in models]
+    if unknown:
+        raise InputError('validation models', 'some of the models to fit to',
+                         repr(unknown[0]), 'Correct or remove the name.')
     if not 0 < len(validation) < len(models):
         raise InputError("the paper's head", 'train and validation models',
                          f'{len(validation)} of {len(models)} for validation',
@@ -156,10 +161,15 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         Predictor: Predicts models from the same kind of losses.
 
     Raises:
-        InputError: The method is unknown, a model lacks losses or a family,
-            or as in `fit_predictor`, `train_auto` and `train_paper`.
+        InputError: The method is unknown, there is no model, one lacks
+            losses or a family, losses are of another type, or as in
+            `check_validation`, `fit_predictor`, `train_auto` and
+            `train_paper`.
     """
     models = accuracies.models
+    if not models:
+        raise InputError('accuracies', 'those of a model or more', 'none',
+                         'Give accuracies of the models to fit to.')
     for model in models:
         if model not in families:
             raise InputError('families', 'the family of every model',
@@ -170,7 +180,13 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                              [families[model] for model in models], solver,
                              seed, progress)
     train = _named('method', method, METHODS)
+    if not isinstance(losses, ModelLosses):
+        raise InputError('losses', 'ModelLosses or a FeatureTable',
+                         f'a {type(losses).__name__}',
+                         'Read dumps by read_dumps(paths, texts).')
     fitted = losses.select(models)
+    if validation or method == 'paper':  # Before the states, which take long.
+        check_validation(validation, models)
     if scoring_lm is None:
         targets, states = fitted.tokens_of(models[0]), None
     else:

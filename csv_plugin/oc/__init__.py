@@ -3,5 +3,5 @@
 `models`, `datasets`, `inferencers`, `evaluators` and `summarizers` hold the
 registered classes. `labels` marks the right answers of a benchmark, `journal`
 keeps the losses of an interrupted run, and `validation_set` draws texts from
-the host's benchmarks. Nothing of the host is replaced.
+OpenCompass's benchmarks. Nothing of OpenCompass is replaced.
 """

@@ -111,7 +111,8 @@ def describe_checkpoints(
         else:
             raise InputError(
                 f'model {model!r}', 'a name such as run@1000', 'no step in it',
-                'Name its run and step in the table of checkpoints.')
+                'Name its run and step in a table of checkpoints '
+                '(--checkpoints).')
         checkpoints[model] = checkpoint
         first = names.setdefault((checkpoint.run, checkpoint.step), model)
         if first != model:

@@ -179,7 +179,7 @@ class Triage:
         }
 
     def _named_errors(self, run: str) -> dict[str, dict[str, float]]:
-        """The errors to expect by what is taken for the end."""
+        """The errors to expect, by the accuracy that is taken for the end."""
         return {
             name: {
                 **dict(zip(self.benchmarks, errors.tolist())), OVERALL:

@@ -44,7 +44,7 @@ class TriageJob:
             progress (Progress): Wraps the names of the dumps that are read.
 
         Returns:
-            Optional[Triage]: None if there is nothing new since the last.
+            Optional[Triage]: None if nothing is new since the last call.
 
         Raises:
             InputError: A checkpoint is both to judge and in the history, or

@@ -90,7 +90,7 @@ def bench_losses(size, n_texts, device):
         for i, text in enumerate(random_texts(SIZES[size][-1], n_texts))
     ]
     n_tokens = sum(
-        len(found.losses) for found in token_losses(model, tokenizer, texts))
+        len(text.losses) for text in token_losses(model, tokenizer, texts))
     print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {n_tokens} tokens'
           '\n\n| | s | tokens / s | extra MB |\n|---|---|---|---|')
     ways = {
@@ -101,15 +101,15 @@ def bench_losses(size, n_texts, device):
         'one text at a time':
         lambda: one_at_a_time(model, tokenizer, texts, device),
     }
-    found = {}
+    seconds = {}
     for name, way in ways.items():
-        found[name], memory = seconds_of(way, device)
-        print(f'| {name} | {found[name]:.2f} | {n_tokens / found[name]:.0f} '
-              f'| {memory:.0f} |')
-    ours = found['csv_plugin']
-    print(f'\nshare of the ideal forward {found["ideal forward"] / ours:.2f}; '
-          f'one text at a time takes {found["one text at a time"] / ours:.2f} '
-          'times as long')
+        seconds[name], memory = seconds_of(way, device)
+        print(f'| {name} | {seconds[name]:.2f} | '
+              f'{n_tokens / seconds[name]:.0f} | {memory:.0f} |')
+    ours = seconds['csv_plugin']
+    print('\nshare of the ideal forward '
+          f'{seconds["ideal forward"] / ours:.2f}; one text at a time takes '
+          f'{seconds["one text at a time"] / ours:.2f} times as long')
 
 
 def bench_heads(n_tokens, width, n_steps, device):

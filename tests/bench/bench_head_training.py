@@ -4,7 +4,7 @@
 
 Algorithm 2 with float32 and with bfloat16 states, one step of it by autograd,
 and the exact solution on Phi, all on the same simulated losses. CPU time of
-one thread, so other work on the machine hardly counts. Memory is what a part
+one thread, so that other processes hardly change it. Memory is what a part
 adds to the process at its peak, the states not included.
 """
 import argparse
@@ -18,12 +18,11 @@ from torch.nn import functional
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.scaling_law import scaling_law
+from csv_plugin.core.scaling_law import Curve
 from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
 from csv_plugin.lm.head.head_objective import HeadObjective
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.states.hidden_states import accumulate_phi
-from csv_plugin.lm.states.state_cache import state_chunks
+from csv_plugin.lm.states.state_columns import StateColumns
 
 PAPER_STEPS = 300
 
@@ -45,7 +44,7 @@ def simulate(n_tokens, width, n_models, n_benchmarks, seed=0):
         losses[m] = base * np.exp(noise - gain)
     score = losses @ np.maximum(1 + relevance, 0)
     score = (score - score.mean(axis=0)) / score.std(axis=0)
-    values = scaling_law(score, -1.5, 0.2, 0.25)
+    values = Curve(-1.5, 0.2, 0.25).accuracies(score)
     values += 0.01 * rng.normal(size=values.shape)
     models = tuple(f'model {m}' for m in range(n_models))
     n_texts = max(n_tokens // 300, 1)
@@ -80,15 +79,16 @@ def report(name, seconds, memory, note=''):
         f'{name:34} {seconds:8.2f} CPU s {memory:7.0f} MB  {note}', flush=True)
 
 
-def one_step_by_autograd(objective, here):
+def one_step_by_autograd(objective, evaluation):
     """The gradient as it is usually written."""
-    theta = here.head.theta.float().requires_grad_()
-    bias = here.head.bias.float().requires_grad_()
+    curve = evaluation.curve
+    theta = evaluation.head.theta.float().requires_grad_()
+    bias = evaluation.head.bias.float().requires_grad_()
     weights = functional.softplus(objective.states @ theta + bias)
     scores = objective.losses.float() @ weights
     alpha, beta, floor, accuracy = (
         torch.from_numpy(array).float()
-        for array in (here.alpha, here.beta, objective.floor,
+        for array in (curve.alpha, curve.beta, curve.floor,
                       objective.accuracy))
     fitted = floor + (1 - floor) * torch.sigmoid(alpha * (scores - beta))
     squares = (fitted - accuracy)**2
@@ -98,8 +98,8 @@ def one_step_by_autograd(objective, here):
 
 def one_step(objective, head):
     """All of a step, but for the optimiser's update."""
-    here = objective.evaluate(head, None)
-    return here, objective.gradient(here)
+    evaluation = objective.evaluate(head, None)
+    return evaluation, objective.gradient(evaluation)
 
 
 def exact(values, uniform, accuracies, families):
@@ -113,14 +113,13 @@ def exact(values, uniform, accuracies, families):
 
 def bench_training(states, table, accuracies, settings):
     """CPU seconds of Algorithm 2 for each type of states."""
-    models = table.models
-    split = [m for m in models[::4]
-             ], [m for m in models if m not in models[::4]]
+    validation = table.models[::4]
+    train = [model for model in table.models if model not in validation]
     seconds = {}
     for dtype in (torch.float32, torch.bfloat16):
         typed = states.to(dtype)
         heads, used, memory = measure(train_heads, typed, table, accuracies,
-                                      split[1], split[0], settings)
+                                      train, validation, settings)
         n_steps = len(heads.train_mse) - 1
         gain = np.nanmin(
             heads.validation_mse, axis=0) / heads.validation_mse[0]
@@ -141,10 +140,10 @@ def bench_step(states, table, accuracies):
     objective = HeadObjective.of(states, table, accuracies, table.models,
                                  table.models)
     head = ScoringHead.uniform(states.shape[1], len(accuracies.benchmarks))
-    (here, ours), by_hand, memory = measure(one_step, objective, head)
+    (evaluation, ours), by_hand, memory = measure(one_step, objective, head)
     report('one step by hand', by_hand, memory)
     theirs, by_autograd, memory = measure(one_step_by_autograd, objective,
-                                          here)
+                                          evaluation)
     error = (ours[0] - theirs[0]).norm() / ours[0].norm()
     report(
         'one step by autograd', by_autograd, memory,
@@ -153,14 +152,15 @@ def bench_step(states, table, accuracies):
 
 
 def bench_exact(states, table, accuracies):
-    """CPU seconds of the exact solution once Phi is there."""
+    """CPU seconds of the exact solution, Phi not included."""
     families = np.arange(len(table.models)) % 8
     cached = states.bfloat16()
-    (features, _), seconds, memory = measure(lambda: accumulate_phi(
-        state_chunks(cached, table.token_offsets), table))
+    features, seconds, memory = measure(
+        lambda: StateColumns.of(cached, table).features(table))
     report('Phi', seconds, memory)
-    fits, seconds, memory = measure(exact, features.values, features.uniform,
-                                    accuracies, families)
+    fits, seconds, memory = measure(exact, features.values,
+                                    features.columns.uniform, accuracies,
+                                    families)
     mse = ' '.join(f'{fit.cv_mse:.1e}' for fit in fits)
     report('exact solution after Phi', seconds, memory, f'held-out MSE {mse}')
     return seconds

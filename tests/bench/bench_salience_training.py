@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m tests.bench.bench_salience_training [--help]
 
-Simulated losses and hidden states, `Training.auto` on them: Phi over all
+Simulated losses and hidden states, and `train_auto` on them: Phi over all
 tokens, over all answers and over those of every source, all candidates
 cross-validated for every benchmark, intervals.
 """
@@ -16,9 +16,8 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.collection import Collection
-from csv_plugin.io.tables import ModelInfo
-from csv_plugin.lm.salience_training import Training
+from csv_plugin.core.training import Training
+from csv_plugin.lm.methods import train_auto
 from tests.bench.bench_head_training import measure
 
 SOURCES = ('mmlu', 'bbh', 'gsm8k', 'hellaswag', 'ceval', 'bbh_cot')
@@ -26,7 +25,7 @@ TOKEN = 'ab '
 
 
 def simulate(n_tokens, n_texts, n_models, n_benchmarks):
-    """A collection: losses fall, and accuracies rise, with a model's skill."""
+    """A training: losses fall, and accuracies rise, with a model's skill."""
     rng = np.random.default_rng(0)
     length = n_tokens // n_texts
     end = len(TOKEN) * length
@@ -50,12 +49,10 @@ def simulate(n_tokens, n_texts, n_models, n_benchmarks):
     accuracies = AccuracyTable(
         tuple(losses), tuple(f'benchmark {b}' for b in range(n_benchmarks)),
         values, np.full(n_benchmarks, .25), np.zeros(n_benchmarks, int))
-    info = {
-        model: ModelInfo(f'family {m % 10}', 'train', np.nan)
-        for m, model in enumerate(losses)
-    }
+    families = {model: f'family {m % 10}' for m, model in enumerate(losses)}
     targets = TargetTokens.of(texts, [spans] * n_texts)
-    return Collection(texts, losses, accuracies, info), targets
+    return Training(
+        targets.table(losses), texts, accuracies, families, targets)
 
 
 def main():
@@ -66,18 +63,17 @@ def main():
         parser.add_argument(f'--{option}', type=int, default=default)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    collection, targets = simulate(options.tokens, options.texts,
-                                   options.models, options.benchmarks)
+    training = simulate(options.tokens, options.texts, options.models,
+                        options.benchmarks)
+    n_tokens = training.targets.n_tokens
     generator = torch.Generator().manual_seed(0)
-    states = torch.randn(targets.n_tokens, options.width, generator=generator)
-    training = Training(collection, targets, tuple(collection.losses),
-                        states.bfloat16())
-    del states
-    predictor, seconds, memory = measure(training.auto)
-    print(f'T={targets.n_tokens} H={options.width} M={options.models} '
+    states = torch.randn(
+        n_tokens, options.width, generator=generator).bfloat16()
+    trained, seconds, memory = measure(train_auto, training, states)
+    print(f'T={n_tokens} H={options.width} M={options.models} '
           f'B={options.benchmarks}, one thread: {seconds:.1f} CPU s, '
           f'{memory:.0f} MB beyond losses and states; the predictor has '
-          f'{predictor.matrix.nnz} entries')
+          f'{trained.predictor.matrix.nnz} entries')
 
 
 if __name__ == '__main__':

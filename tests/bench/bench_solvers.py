@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python tests/bench/bench_solvers.py TABLES_DIR
 
 TABLES_DIR holds losses.csv, scores.csv, models.csv and benchmarks.csv; the
-models that are not for test are fitted on. One BLAS thread makes CPU time
-mean the same everywhere.
+models of the train and validation splits are fitted to. With one BLAS thread,
+CPU times of different machines can be compared.
 """
 import sys
 import time
@@ -21,18 +21,20 @@ def load(folder):
                                  for name in ('losses', 'scores', 'models',
                                               'benchmarks')))
     fit = tables.models_in('train', 'validation')
-    accuracies = tables.accuracies.select_benchmarks(tables.main).select(fit)
-    return tables.features, accuracies, [tables.families[m] for m in fit]
+    accuracies = tables.accuracies.select(fit, tables.main)
+    return tables.features, accuracies, [
+        tables.families[model] for model in fit
+    ]
 
 
 def main(folder):
     features, accuracies, families = load(folder)
-    print(f'{len(families)} models, {len(features.units)} columns, '
+    print(f'{len(families)} models, {len(features.columns.units)} columns, '
           f'{len(accuracies.benchmarks)} benchmarks')
     seconds = {}
     for name in ('ridge', 'uniform', 'nonnegative', 'auto'):
         start = time.process_time()
-        fit_predictor(features, accuracies, families, SOLVERS[name], '')
+        fit_predictor(features, accuracies, families, SOLVERS[name])
         seconds[name] = time.process_time() - start
         print(
             f'{name:12} {seconds[name]:7.2f} CPU s, '

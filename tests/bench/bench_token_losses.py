@@ -131,15 +131,15 @@ def one_at_a_time(folder):
 
     @torch.inference_mode()
     def score(texts):
-        found = []
+        losses = []
         for text in texts:
             ids = torch.tensor([[0, *tokenizer(text).input_ids]])
             mask = torch.ones_like(ids)
             logits = model(ids, mask, use_cache=False).logits[0, :-1]
-            found.append(
+            losses.append(
                 torch.nn.functional.cross_entropy(
                     logits, ids[0, 1:], reduction='none').numpy())
-        return found
+        return losses
 
     return score
 
@@ -174,8 +174,8 @@ def lm_eval(folder):
             Instance('loglikelihood_rolling', {}, (text, ), i)
             for i, text in enumerate(texts)
         ]
-        found = scorer.loglikelihood_rolling(requests, disable_tqdm=True)
-        return [-np.float64(value) for value in found]
+        sums = scorer.loglikelihood_rolling(requests, disable_tqdm=True)
+        return [-np.float64(value) for value in sums]
 
     return score
 
@@ -186,12 +186,12 @@ def minicons(folder):
     scorer = IncrementalLMScorer(model, 'cpu', tokenizer=tokenizer)
 
     def score(texts):
-        found = []
+        scored = []
         for start in range(0, len(texts), BATCH):
-            found += scorer.token_score(
+            scored += scorer.token_score(
                 texts[start:start + BATCH], bos_token=True)
         # The first pair is BOS itself.
-        return [np.array([-pair[1] for pair in pairs[1:]]) for pairs in found]
+        return [np.array([-pair[1] for pair in pairs[1:]]) for pairs in scored]
 
     return score
 
@@ -212,7 +212,7 @@ def memory(field):
 
 
 def measure(name, folder):
-    """Run one contender here; print what it took as JSON."""
+    """Run one contender in this process; print what it took as JSON."""
     torch.set_num_threads(1)
     texts = json.loads((folder / 'texts.json').read_text())
     score = CONTENDERS[name][1](folder)
@@ -223,9 +223,9 @@ def measure(name, folder):
     before, seconds = memory('VmRSS'), []
     for _ in range(PASSES):
         start = time.process_time()
-        found = score(texts)
+        rows = score(texts)
         seconds.append(time.process_time() - start)
-    losses = None if found is None else [row.tolist() for row in found]
+    losses = None if rows is None else [row.tolist() for row in rows]
     result = (min(seconds), memory('VmHWM') - before, losses)
     print('\n' + json.dumps(result))
 

@@ -109,30 +109,44 @@ def _command(name: str, folder: Path) -> list[str]:
     return command if name in PRINTED else [*command, '--out', str(folder)]
 
 
-def compare(one: Path, other: Path) -> int:
-    """Print the largest difference of every file; 1 if any is too large."""
-    failed = False
-    for path in sorted(one.rglob('*')):
-        name = _same_name(path.relative_to(one))
+def compare(first: Path, second: Path) -> int:
+    """Print the largest difference of every file of the first folder.
+
+    Args:
+        first (Path): What `record` wrote.
+        second (Path): What it wrote of another version.
+
+    Returns:
+        int: 0, or 1 if there is nothing to compare, the second folder lacks
+        a file or a value, or a number `x` differs by more than 1e-9
+        max(1, |x|).
+    """
+    failed, n_files = False, 0
+    for path in sorted(first.rglob('*')):
+        name = _same_name(path.relative_to(first))
         if path.suffix not in READERS or not path.is_file() or name is None:
             continue
-        partner = _partner(other, name)
+        n_files += 1
+        partner = _partner(second, name)
         if partner is None:
             print(f'{name}: missing')
             failed = True
             continue
         read = READERS[path.suffix]
-        found, expected = dict(read(path)), dict(read(partner))
-        if found.keys() != expected.keys():
-            keys = sorted(found.keys() ^ expected.keys())
-            print(f'{name}: {len(keys)} values in one only, such as {keys[0]}')
+        values, same = dict(read(path)), dict(read(partner))
+        if values.keys() != same.keys():
+            keys = sorted(values.keys() ^ same.keys())
+            print(f'{name}: {len(keys)} values in one folder only, such as '
+                  f'{keys[0]}')
             failed = True
             continue
-        worst = max((_difference(found[k], expected[k]) for k in found),
+        worst = max((_difference(values[key], same[key]) for key in values),
                     default=0.0)
         failed |= worst > 1e-9
-        print(f'{name}: {len(found)} values, largest difference {worst:.1e}')
-    return int(failed)
+        print(f'{name}: {len(values)} values, largest difference {worst:.1e}')
+    if not n_files:
+        print(f'{first}: no results')
+    return int(failed or not n_files)
 
 
 def _same_name(path: Path) -> Union[str, None]:
@@ -147,12 +161,14 @@ def _partner(folder: Path, pattern: str) -> Union[Path, None]:
     return next(iter(sorted(folder.glob(escaped))), None)
 
 
-def _difference(one: Union[float, str], other: Union[float, str]) -> float:
-    if isinstance(one, str) or isinstance(other, str):
-        return 0.0 if one == other else np.inf
-    if np.isnan(one) and np.isnan(other):
+def _difference(first: Union[float, str], second: Union[float, str]) -> float:
+    if first == second:
         return 0.0
-    return abs(one - other) / max(1.0, abs(one))
+    if isinstance(first, str) or isinstance(second, str):
+        return np.inf
+    if np.isnan(first) or np.isnan(second):
+        return 0.0 if np.isnan(first) and np.isnan(second) else np.inf
+    return abs(first - second) / max(1.0, abs(first))
 
 
 def _number(text: str) -> Union[float, str]:
@@ -191,8 +207,8 @@ def _text(path: Path) -> Iterator[tuple[str, Union[float, str]]]:
         line for line in path.read_text('utf-8').splitlines()
         if line.count('|') > 2
     ]
-    for index, found in enumerate(NUMBER.findall('\n'.join(lines))):
-        yield str(index), float(found)
+    for index, number in enumerate(NUMBER.findall('\n'.join(lines))):
+        yield str(index), float(number)
 
 
 def _arrays(path: Path) -> Iterator[tuple[str, float]]:
@@ -219,11 +235,11 @@ def main() -> None:
     recording.add_argument('--out', type=Path, required=True)
     recording.add_argument('names', nargs='*', help='some of the results')
     comparing = verbs.add_parser('compare')
-    comparing.add_argument('one', type=Path)
-    comparing.add_argument('other', type=Path)
+    comparing.add_argument('first', type=Path)
+    comparing.add_argument('second', type=Path)
     args = parser.parse_args()
     if args.verb == 'compare':
-        sys.exit(compare(args.one, args.other))
+        sys.exit(compare(args.first, args.second))
     record(args.root.resolve(), args.out, args.names)
 
 

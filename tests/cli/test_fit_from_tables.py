@@ -321,8 +321,8 @@ def test_missing_file(tmp_path, arguments, capsys, table):
 def test_empty_split(tmp_path, arguments, capsys, option):
     path = tmp_path / 'in/models.csv'
     path.write_text(path.read_text('utf-8').replace(',val', ',test'), 'utf-8')
-    other = {'--fit': '--predict', '--predict': '--fit'}[option]
-    assert main([*arguments, option, 'val', other, 'train']) == 2
+    second = {'--fit': '--predict', '--predict': '--fit'}[option]
+    assert main([*arguments, option, 'val', second, 'train']) == 2
     assert_says(capsys.readouterr().err, "split 'validation'",
                 "['test', 'train']")
     assert not (tmp_path / 'out').exists()

@@ -60,3 +60,11 @@ def test_a_checkpoint_that_was_not_run_is_named(tmp_path):
     first = building.abbr(*building.checkpoints()[0])
     with pytest.raises(InputError, match=f'a run with predictions/{first}'):
         building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
+
+
+def test_what_ships_stays_if_the_zoo_is_not_there(tmp_path):
+    shipped = tmp_path / 'shipped/a/tokenizer'
+    shipped.mkdir(parents=True)
+    with pytest.raises(InputError, match='a folder of a trained zoo'):
+        building.copy_models(tmp_path / 'nowhere', tmp_path / 'shipped', [])
+    assert shipped.is_dir()

@@ -261,8 +261,9 @@ def test_fit_with_a_scoring_lm(states):
     assert_same_predictions(predictor, expected, dumps)
 
 
+@pytest.mark.slow
 def test_fit_by_the_method_of_the_paper(states, monkeypatch):
-    """With the settings of the paper, in place of which few steps do here."""
+    """With default settings; a few steps are enough for the test."""
     seen = []
 
     def watched(training, states, validation, settings=None, progress=iter):
@@ -360,3 +361,21 @@ TABLES = small_tables()
 def test_what_fit_refuses(losses, accuracies, families, method, message):
     with pytest.raises(InputError, match=message):
         fit(losses, accuracies, families, method, validation=VALIDATION)
+
+
+def test_fit_needs_a_model():
+    with pytest.raises(InputError, match='accuracies: .* found none'):
+        fit(DUMPS, TO_FIT.select([]), FAMILIES)
+
+
+def test_fit_takes_losses_that_know_their_texts():
+    with pytest.raises(InputError, match='found a dict. Read dumps by'):
+        fit(dict(DUMPS), TO_FIT, FAMILIES)
+
+
+def test_validation_models_are_checked_before_the_texts_are_read():
+    reader = object(), object()
+    with pytest.raises(InputError, match="models to fit to, found 'nobody'"):
+        fit(DUMPS, TO_FIT, FAMILIES, 'paper', reader, validation=['nobody'])
+    with pytest.raises(InputError, match='found 0 of 12 for validation'):
+        fit(DUMPS, TO_FIT, FAMILIES, 'paper', reader)

@@ -153,7 +153,8 @@ PICTURES = {
 }  # yapf: disable
 
 
-@pytest.mark.parametrize('n_benchmarks', [1, 6, 15])
+@pytest.mark.parametrize('n_benchmarks',
+                         [1, 6, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', PICTURES)
 def test_readable(name, n_benchmarks):
     assert_readable(PICTURES[name](n_benchmarks))

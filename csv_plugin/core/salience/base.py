@@ -60,16 +60,18 @@ class SalienceModel:
     def scores(self, values: NDArray) -> NDArray:
         """Capability scores (Eq. 1): salience-weighted sums of losses.
 
-        The feature columns are losses per character of the raw texts
-        already, so nothing is left to divide by. The score is a loss: lower
-        is better, and with positive weights the slope alpha of the curve
-        comes out negative.
+        The division by the characters of the raw texts is part of the
+        coefficients or of the columns (see `features.Columns.uniform`), so
+        nothing is left to divide by. The score is a loss: lower is better,
+        and with positive weights the slope alpha of the curve comes out
+        negative.
 
         Args:
             values (NDArray): Feature columns of M models, `(M, K)`.
 
         Returns:
-            NDArray: Shape `(..., M)`, in the unit of the columns.
+            NDArray: Shape `(..., M)`; nats per character where the columns
+            are made from tokens, else in the unit of the columns.
 
         >>> model = SalienceModel(np.array([0.5, 1.0]), Curve(-1, 0, 0))
         >>> model.scores(np.array([[1.0, 2.0]]))

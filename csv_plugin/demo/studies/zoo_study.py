@@ -96,7 +96,7 @@ class ZooStudy:
              for model in losses})
 
     def training(self, models: Sequence[str]) -> Training:
-        """What predictors are fitted to on some of the models."""
+        """The training of predictors on the given models."""
         return Training(
             self.table.select(models), self.collection.texts,
             self.collection.accuracies, self.collection.families, self.targets)

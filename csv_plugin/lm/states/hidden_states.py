@@ -90,7 +90,7 @@ def hidden_states(model: PreTrainedModel,
 
 
 def _check_width(model: PreTrainedModel, width: int) -> None:
-    """Refuse wrappers whose inner model is the whole one, head included."""
+    """Refuse wrappers whose inner model is the whole model with its head."""
     expected = getattr(model.get_output_embeddings(), 'in_features', width)
     if width != expected:
         raise InputError(f'hidden states of {model.name_or_path!r}',

@@ -1,4 +1,4 @@
-"""Draws the texts of a validation set from the host's benchmarks.
+"""Draws the texts of a validation set from OpenCompass's benchmarks.
 
 A recipe (`text_recipes`) names benchmarks and how many texts each gives. For
 each of them

@@ -64,10 +64,10 @@ def make_world(shift=np.zeros(N)):
     exam = CHANCE + (1 - CHANCE) / (1 + np.exp(-3 * skills[0]))
     exam = np.clip(exam + shift, 0, 1)
     flat = np.full(N, .6)
-    some = exam.copy()
-    some[::5] = np.nan
-    return dumps, AccuracyTable(MODELS, ('exam', 'flat', 'some'),
-                                np.stack([exam, flat, some], axis=1),
+    sparse = exam.copy()
+    sparse[::5] = np.nan
+    return dumps, AccuracyTable(MODELS, ('exam', 'flat', 'sparse'),
+                                np.stack([exam, flat, sparse], axis=1),
                                 np.full(3, CHANCE), np.array([100, 0, 50]))
 
 
@@ -115,7 +115,7 @@ def standardised(table):
 def test_it_predicts_what_the_heads_do(head):
     table = table_of()
     expected = head.heads.predict(standardised(table), table)
-    assert head.heads.benchmarks == ('exam', 'some')
+    assert head.heads.benchmarks == ('exam', 'sparse')
     assert head.predictor.names == ACCURACIES.benchmarks
     for b, name in enumerate(head.heads.benchmarks):
         np.testing.assert_allclose(
@@ -165,12 +165,14 @@ def test_what_cannot_be_learned_is_predicted_by_its_mean(head):
 
 
 def test_models_without_an_accuracy_are_left_out(head):
-    some = head.predictor.benchmark('some')
-    assert some.fit_models == tuple(model for i, model in enumerate(FITTED)
-                                    if i % 5)
-    assert some.intervals.n_models == 16
+    sparse = head.predictor.benchmark('sparse')
+    assert sparse.fit_models == tuple(model for i, model in enumerate(FITTED)
+                                      if i % 5)
+    assert sparse.intervals.n_models == 16
     in_sample = head.predictor.predict(DUMPS).in_sample[:, 2, 0]
-    assert in_sample.tolist() == [model in some.fit_models for model in MODELS]
+    assert in_sample.tolist() == [
+        model in sparse.fit_models for model in MODELS
+    ]
 
 
 def test_scores_are_columns_beside_the_loss(head):
@@ -178,7 +180,7 @@ def test_scores_are_columns_beside_the_loss(head):
     n_folds = len(intervals(head).folds.coefficients)
     assert n_folds == 4
     assert units == ('loss', *(f'{name}: head {i}' for i in range(2 + n_folds)
-                               for name in ('exam', 'some')))
+                               for name in ('exam', 'sparse')))
     counted = head.predictor.matrix.toarray().any(axis=1)
     np.testing.assert_array_equal(counted, table_of(FITTED).scored)
 
@@ -191,7 +193,7 @@ def fold_predictions(head, name):
     return (benchmark.intervals.folds.predict(features.values), MASKS[:, rows])
 
 
-@pytest.mark.parametrize('name', ['exam', 'some'])
+@pytest.mark.parametrize('name', ['exam', 'sparse'])
 def test_errors_are_those_on_families_held_out(head, name):
     benchmark = head.predictor.benchmark(name)
     by_fold, masks = fold_predictions(head, name)
@@ -268,8 +270,8 @@ def test_one_family_leaves_nothing_to_hold_out():
     assert np.isnan(exam.cv_mse)
     assert len(exam.intervals.errors) == 0
     assert alone.predictor.columns.units == ('loss', 'exam: head 0',
-                                             'some: head 0', 'exam: head 1',
-                                             'some: head 1')
+                                             'sparse: head 0', 'exam: head 1',
+                                             'sparse: head 1')
     table = alone.predictor.predict(DUMPS)
     assert (table.low[:, 0] == 0).all() and (table.high[:, 0] == 1).all()
 
@@ -300,8 +302,8 @@ def test_accuracies_of_one_family_alone():
     sparse = trained(
         settings=replace(SETTINGS, n_steps=3),
         accuracies=replace(ACCURACIES, values=values))
-    some = sparse.predictor.benchmark('some')
-    assert len(some.intervals.errors) == 0 and np.isnan(some.cv_mse)
+    benchmark = sparse.predictor.benchmark('sparse')
+    assert len(benchmark.intervals.errors) == 0 and np.isnan(benchmark.cv_mse)
     assert np.isfinite(predicted(sparse)).all()
 
 
