@@ -466,32 +466,33 @@ def own_series(zoo: Zoo) -> Iterator[Variant]:
 def floor(material: Material) -> Iterator[Variant]:
     """The floor of Eq. 2: at chance, or learned between 0 and chance."""
     for solver in (Ridge(), Uniform()):
-        for name, learned in (('chance', False), ('learned', True)):
+        for learned in (solver.learn_floor, not solver.learn_floor):
             predicted = material.solve(replace(solver, learn_floor=learned))
+            kind = 'learned' if learned else 'at chance'
             yield Variant(
-                f'{solver.name}, floor {name}',
+                f'{solver.name}, floor {kind}',
                 material.errors(predicted),
-                is_reference=not learned)
+                is_reference=learned == solver.learn_floor)
 
 
 def signs(material: Material) -> Iterator[Variant]:
-    """Non-negative and signed weights, both solved to convergence."""
-    for solver in (NonNegative(), Ridge(), Uniform(learn_floor=True)):
+    """Signed and non-negative weights, both solved to convergence."""
+    for solver in (Ridge(), NonNegative(), Uniform(learn_floor=True)):
         yield Variant(
             solver.name,
             material.errors(material.solve(solver)),
-            is_reference=solver.name == 'nonnegative')
+            is_reference=solver.name == 'ridge')
 
 
 def refit(material: Material) -> Iterator[Variant]:
-    """Fitted to the train models, or to the validation models as well."""
+    """Fitted to train and validation models, or to the train models."""
     for solver in (Ridge(), Uniform()):
-        for splits in (('train', ), FITTED):
+        for splits in (FITTED, FITTED[:1]):
             predicted = material.solve(solver, material.models_in(*splits))
             yield Variant(
                 f'{solver.name}, {" and ".join(splits)}',
                 material.errors(predicted),
-                is_reference=splits != FITTED)
+                is_reference=splits == FITTED)
 
 
 #: Studies that need no hidden states.

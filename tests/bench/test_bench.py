@@ -1,4 +1,5 @@
 """The benchmark scripts run, at sizes that say nothing about speed."""
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_solvers_are_measured(tmp_path):
     assert printed.startswith('7 models, 2 columns, 2 benchmarks\n')
     for solver in ('ridge', 'uniform', 'nonnegative', 'auto'):
         assert f'\n{solver} ' in printed
+
+
+def test_deviations_from_the_paper_are_measured():
+    printed = run('bench_deviations', 'compute')
+    assert re.search(r'\| all-token loss +\| 57\.92 ', printed)
+    assert re.search(r'\| compute +\| 78\.67 +\| 1\.36 ', printed)
 
 
 def test_what_a_gpu_takes_is_measured_or_said_to_be_missing():
