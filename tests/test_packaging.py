@@ -124,6 +124,7 @@ def test_opencompass_imports():
     assert process.returncode == 0, process.stderr
 
 
+@pytest.mark.slow
 def test_wheel_holds_every_file_of_the_package(tmp_path):
     # A copy: building leaves files behind.
     source = tmp_path / 'source'

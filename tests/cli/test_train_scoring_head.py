@@ -141,6 +141,7 @@ def values_of(out):
     return [float(row['predicted']) for row in rows_of(out).values()]
 
 
+@pytest.mark.slow
 def test_from_runs_to_a_predictor(made):
     report = (made / 'report.md').read_text('utf-8')
     assert all(
@@ -161,6 +162,7 @@ def test_from_runs_to_a_predictor(made):
     np.testing.assert_array_equal(predictions.values[:, 0, 0], values_of(made))
 
 
+@pytest.mark.slow
 def test_it_leaves_all_of_its_files(made):
     assert sorted(path.name for path in made.iterdir()) == [
         'collection', 'leaderboard.md', 'pictures', 'predictions.csv',
@@ -173,6 +175,7 @@ def test_it_leaves_all_of_its_files(made):
     ]
 
 
+@pytest.mark.slow
 def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
                                      capsys):
     """And the collection of an earlier call gives the same again."""
@@ -193,6 +196,7 @@ def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
                                                           name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_collection_has_its_tables(tool, made, tmp_path, capsys):
     """What would be ignored is refused."""
     line = last_line(tool, [
@@ -203,6 +207,7 @@ def test_a_collection_has_its_tables(tool, made, tmp_path, capsys):
     assert 'found --models, --chance' in line
 
 
+@pytest.mark.slow
 def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures):
     """Benchmarks by name, with the chance level that the table has."""
     arguments = options(
@@ -261,6 +266,7 @@ def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
     assert 'MSE paper' in report and 'MSE salience' not in report
 
 
+@pytest.mark.slow
 def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
                                               tmp_path):
     seen = []
@@ -376,6 +382,7 @@ def test_settings_that_cannot_be_are_one_line(tool, world, tmp_path, capsys):
     assert 'n_steps' in last_line(tool, arguments, tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_that_loses_text_is_refused(tool, made, tmp_path, capsys):
     """Characters it does not know are left out without a trace."""
     backend = Tokenizer(models.BPE(vocab={'a': 0, 'e': 1}, merges=[]))

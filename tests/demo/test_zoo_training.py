@@ -227,6 +227,7 @@ def test_learning_rates_rise_and_fall(zoo, monkeypatch):
         assert step == pytest.approx([rate] * 3)
 
 
+@pytest.mark.slow
 def test_same_seed_same_weights(zoo, tmp_path):
     for seed, is_same in ((0, True), (1, False)):
         recipe = replace(RECIPE, seed=seed)

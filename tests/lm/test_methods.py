@@ -85,6 +85,7 @@ def assert_condensed(predictor, expected, source):
             getattr(predictions, part), getattr(reference, part))
 
 
+@pytest.mark.slow
 def test_auto_chooses_among_all_blocks(states, trained):
     expected, source = on_features(states, Auto)
     benchmark, = trained.predictor.benchmarks
@@ -298,6 +299,7 @@ def test_settings_are_those_of_the_paper_by_default(states, monkeypatch):
     assert seen == [HeadSettings()]
 
 
+@pytest.mark.slow
 def test_fit_sees_no_losses_of_other_models():
     garbled = DUMPS | replace(
         DUMPS.select(OTHERS), dumps={model: DUMPS['m0']
@@ -306,6 +308,7 @@ def test_fit_sees_no_losses_of_other_models():
         fit(garbled, TO_FIT, FAMILIES), fit(DUMPS, TO_FIT, FAMILIES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('solver', ['auto', 'ridge'])
 def test_fit_to_a_table(solver):
     tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')

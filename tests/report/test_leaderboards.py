@@ -235,6 +235,7 @@ def test_files_of_predictors_are_named():
     assert predictor_remarks(predictors, paths) == ['predicted: folder/p']
 
 
+@pytest.mark.slow
 def test_what_could_not_be_learned_is_said():
     predictors = {'p': train(('easy', 'hard'), shift=9)}
     _, *remarks = predictor_remarks(predictors, {'p': 'f'})

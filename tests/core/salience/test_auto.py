@@ -24,7 +24,10 @@ def masks_of(task):
     return fold_masks(task.families, 0, n_repeats=1)
 
 
-@pytest.mark.parametrize('winner', TASKS)
+@pytest.mark.parametrize(
+    'winner',
+    ['uniform', 'ridge',
+     pytest.param('nonnegative', marks=pytest.mark.slow)])
 def test_the_lowest_held_out_error_wins_and_is_named(winner):
     task = TASKS[winner]
     masks = masks_of(task)
@@ -45,7 +48,9 @@ def test_the_lowest_held_out_error_wins_and_is_named(winner):
         assert f'{fit.solver} {fit.cv_mse:.2e}' in solution.notes[-1]
 
 
-@pytest.mark.parametrize('smallest, offered', [(0.0, False), (1e-3, True)])
+@pytest.mark.parametrize('smallest, offered',
+                         [(0.0, False),
+                          pytest.param(1e-3, True, marks=pytest.mark.slow)])
 def test_nonnegative_is_offered_columns_of_the_mean_loss_only(
         smallest, offered):
     task = make_world(salience=(1, 1, 1), noise=0.02).task

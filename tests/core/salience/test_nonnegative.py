@@ -18,6 +18,7 @@ def fit(solver, task):
     return solver.fit(task, fold_masks(task.families, 0, n_repeats=1))
 
 
+@pytest.mark.slow
 def test_planted_salience_is_found():
     world = make_world(
         n=60, n_families=10, salience=(1, 3, 0, 0, 0, 0), noise=0.01)

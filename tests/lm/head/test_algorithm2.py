@@ -270,6 +270,7 @@ def test_bfloat16_states_from_a_file(tmp_path):
         world.train().train_mse, expected.train_mse, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_linear_head_at_convergence_is_the_exact_solution_on_phi():
     world = World(noise=0.03, seed=6)
     settings = HeadSettings('linear', 'adam', 0.1, 600, 600)
