@@ -258,7 +258,9 @@ class Regressions:
         exponent = theta @ self.design.T
         slope = slope_at(exponent, floors)
         weight = masks * slope / masks.sum(axis=1, keepdims=True)
-        residual = self.accuracy - accuracy_at(exponent, floors)
+        # `accuracy_at`, with the floor taken off first: nearly exact fits keep
+        # more digits, and heads that are trained by many of them, too.
+        residual = self.accuracy - floors - (1 - floors) * expit(exponent)
         hessian = _weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += ridge
