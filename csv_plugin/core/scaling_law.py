@@ -258,7 +258,9 @@ class Regressions:
         exponent = theta @ self.design.T
         slope = slope_at(exponent, floors)
         weight = masks * slope / masks.sum(axis=1, keepdims=True)
-        residual = self.accuracy - accuracy_at(exponent, floors)
+        # `accuracy_at` with the terms in another order, on which the last bits
+        # of solutions depend, and more than these in heads trained by many.
+        residual = self.accuracy - floors - (1 - floors) * expit(exponent)
         hessian = _weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += ridge
