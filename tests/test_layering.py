@@ -216,6 +216,7 @@ def test_imports_point_downward():
     assert not {name: arrows for name, arrows in wrong.items() if arrows}
 
 
+@pytest.mark.slow
 def test_every_light_module_imports_alone():
     errors = import_errors(light_imports())
     assert not errors, '\n'.join(errors.values())

@@ -106,6 +106,7 @@ def test_wrong_options(capsys, arguments, says):
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_as_a_script(folder, tmp_path):
     out = tmp_path / 'page.html'
     process = subprocess.run(

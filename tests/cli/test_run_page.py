@@ -166,6 +166,7 @@ def test_model_without_a_usable_dump(run):
     assert len(page.pictures) == 3 + bool(page.outliers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('models, n_pictures', [({
     'fit-4': 0.5
 }, 1), ({
@@ -244,6 +245,7 @@ HOST = ('dataset,version,metric,mode,new,far\neasy,1a,accuracy,gen,1.50,-\n'
         'hard,1a,accuracy,gen,2.50,3.50\n')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('time, easy', [('1', 10), ('2', 10), ('3', 1.5)])
 def test_leaderboard_and_summary(run, time, easy):
     """The summary fills in benchmarks, and counts if it is newer."""

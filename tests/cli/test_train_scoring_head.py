@@ -234,6 +234,7 @@ def heads(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
                                         heads):
     table = tmp_path / MODELS

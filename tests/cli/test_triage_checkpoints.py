@@ -51,6 +51,7 @@ def test_files_and_screen(world, tmp_path, capsys):
     assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
 
 
+@pytest.mark.slow
 def test_tokens_of_a_table(world, tmp_path):
     table = tmp_path / 'table.csv'
     names = [f'{run}@{step}' for run in ('good', 'bad', *EARLIER)

@@ -62,6 +62,7 @@ def test_the_seed_deals_the_families():
     assert errors[0] == errors[2] != errors[1]
 
 
+@pytest.mark.slow
 def test_who_watches_sees_the_path():
     seen = {}
     predictor = TRAINING.fit(
@@ -156,6 +157,7 @@ def test_all_baselines_by_name():
     }
 
 
+@pytest.mark.slow
 def test_losses_on_other_texts_are_refused():
     elsewhere = replace(TRAINING.losses, fingerprint='other')
     training = replace(TRAINING, losses=elsewhere)

@@ -47,6 +47,7 @@ def test_the_manifest_holds_the_recipes():
     assert sorted(MANIFEST['models']) == sorted(MODELS)
 
 
+@pytest.mark.slow
 def test_the_texts_are_those_of_the_world(collection):
     expected = world.validation_texts()
     assert read_texts(shipped.TEXTS).fingerprint == expected.fingerprint

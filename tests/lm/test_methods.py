@@ -219,12 +219,14 @@ def test_fit_is_the_front_door():
     assert csv_plugin.fit is fit
 
 
+@pytest.mark.slow
 def test_fit_without_a_scoring_lm():
     """On the tokens of the first model."""
     predictor = fit(DUMPS, TO_FIT, FAMILIES)
     assert_same_predictions(predictor, train_auto(TRAINING).predictor)
 
 
+@pytest.mark.slow
 def test_fit_without_a_scoring_lm_loads_no_torch():
     script = '''
 import sys
@@ -245,6 +247,7 @@ print(predictor.benchmarks[0].fit_models)
     assert process.stdout.strip() == str(FITTED)
 
 
+@pytest.mark.slow
 def test_fit_with_a_scoring_lm(states):
     """On its tokens, whichever tokens the models have."""
     dumps, accuracies = make_training_world(CHARACTERS)
@@ -328,6 +331,7 @@ def test_fit_to_a_table(solver):
     assert predictor.targets is None
 
 
+@pytest.mark.slow
 def test_fit_deals_families_by_the_seed(monkeypatch):
     seen = []
 

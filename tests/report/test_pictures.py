@@ -153,8 +153,9 @@ PICTURES = {
 }  # yapf: disable
 
 
-@pytest.mark.parametrize('n_benchmarks',
-                         [1, 6, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    'n_benchmarks',
+    [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 15))])
 @pytest.mark.parametrize('name', PICTURES)
 def test_readable(name, n_benchmarks):
     assert_readable(PICTURES[name](n_benchmarks))
@@ -269,6 +270,7 @@ def test_settings_of_others_stay():
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.slow
 def test_without_pyplot():
     code = ('import sys\nfrom tests.report.test_pictures import *\n'
             'capability_picture([some_points()])\n'

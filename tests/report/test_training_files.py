@@ -157,6 +157,7 @@ def test_the_predictor_is_written_last(tmp_path, outcome, drawn, monkeypatch):
     assert not (tmp_path / 'predictor.safetensors').exists()
 
 
+@pytest.mark.slow
 def test_real_pictures(tmp_path, outcome):
     replace(outcome, curve=None).write(tmp_path, '')
     for path in (tmp_path / 'pictures').iterdir():

@@ -118,6 +118,7 @@ def test_no_gain_falls_back_to_the_mean_loss():
                                   uniform.model.coefficients)
 
 
+@pytest.mark.slow
 def test_the_best_penalty_is_kept():
     task = make_world(n=40, salience=(5, 1, 0, 0), noise=0.05).task
     alone = {p: fit(NonNegative((p, )), task).cv_mse for p in SOLVER.penalties}

@@ -177,6 +177,7 @@ def test_parameters_are_those_of_the_best_step():
             assert error == pytest.approx(curve[step, b], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_benchmark_stops_when_its_patience_is_over():
     world = World(noise=0.05)
     full = world.train(replace(ADAM, n_steps=200, patience=200))

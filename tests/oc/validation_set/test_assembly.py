@@ -75,6 +75,7 @@ def test_a_source_does_not_disturb_the_others(data):
     assert build_validation_set(RECIPE[:1], 1).texts.ids != alone.ids
 
 
+@pytest.mark.slow
 def test_all_missing_data_is_named(data):
     recipe = (*RECIPE, SOURCES['mmlu'], SOURCES['hellaswag'])
     with pytest.raises(

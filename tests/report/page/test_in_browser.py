@@ -1,4 +1,6 @@
 """The page in a headless browser."""
+import pytest
+
 from csv_plugin.cli.render_report import run_page
 from csv_plugin.core.texts import Text
 from csv_plugin.io.predictors import save_predictor
@@ -72,6 +74,7 @@ def test_hostile_texts_do_nothing(tmp_path):
     assert visited.problems == [] and visited.loaded == []
 
 
+@pytest.mark.slow
 @needs_browser
 def test_hostile_names_of_a_run(tmp_path):
     """Through files, predictions and pictures."""
