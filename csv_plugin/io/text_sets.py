@@ -7,6 +7,9 @@ from typing import Any
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import FilePath, read_bytes, write_text
+from csv_plugin.io.json_files import parse_json
+
+_REMEDY = 'Write one JSON object per line.'
 
 
 def read_texts(path: FilePath) -> TextSet:
@@ -42,8 +45,7 @@ def read_texts(path: FilePath) -> TextSet:
                 'or remove one of the two.')
         texts.append(text)
     if not texts:
-        raise InputError(file, 'at least one text', 'an empty file',
-                         'Write one JSON object per line.')
+        raise InputError(file, 'at least one text', 'an empty file', _REMEDY)
     return TextSet(tuple(texts))
 
 
@@ -81,18 +83,12 @@ def _records(file: str) -> Iterator[tuple[int, Any]]:
     lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
     for line, content in enumerate(lines, start=1):
         if content.strip():
-            try:
-                yield line, json.loads(content.decode('utf-8'))
-            except ValueError as error:  # not UTF-8, or not JSON
-                raise InputError(f'{file}, line {line}',
-                                 'a JSON object in UTF-8', str(error),
-                                 'Write one object per line.') from error
+            yield line, parse_json(content, f'{file}, line {line}', _REMEDY)
 
 
 def _text(where: str, record: Any) -> Text:
     if not isinstance(record, dict):
-        raise InputError(where, 'a JSON object',
-                         repr(record)[:80], 'Write one object per line.')
+        raise InputError(where, 'a JSON object', repr(record)[:80], _REMEDY)
     source, answer = record.get('source', ''), record.get('answer')
     for name, value in (('text_id', record.get('text_id')),
                         ('text', record.get('text')), ('source', source)):
