@@ -229,6 +229,7 @@ def test_every_other_module_imports_alone():
     assert not errors, '\n'.join(errors.values())
 
 
+@pytest.mark.slow
 def test_light_rooms_load_nothing_heavy():
     assert not heavy_loads(light_imports())
 

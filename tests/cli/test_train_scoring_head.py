@@ -327,6 +327,7 @@ def last_line(tool, arguments, out, capsys):
     return line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('source, changes, message', [
     ('runs', dict(models=['nowhere.csv']), 'nowhere.csv'),
     ('runs', dict(models=None), 'a table of models, found none'),
@@ -371,12 +372,14 @@ def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
     assert message in line
 
 
+@pytest.mark.slow
 def test_a_file_in_the_place_of_the_output_is_told_first(
         tool, world, capsys):  # yapf: disable
     line = last_line(tool, options(world), world / TEXTS, capsys)
     assert 'a folder or a new name' in line
 
 
+@pytest.mark.slow
 def test_settings_that_cannot_be_are_one_line(tool, world, tmp_path, capsys):
     arguments = options(
         world, models=[str(world / MODELS)], method=['paper'], steps=['0'])

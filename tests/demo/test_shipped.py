@@ -20,6 +20,8 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.scoring_lm import target_tokens
 
+pytestmark = pytest.mark.slow
+
 #: Largest sizes in bytes, of the whole demonstration and of its models.
 MOST = 20e6
 MOST_IN_MODELS = 15e6
@@ -47,7 +49,6 @@ def test_the_manifest_holds_the_recipes():
     assert sorted(MANIFEST['models']) == sorted(MODELS)
 
 
-@pytest.mark.slow
 def test_the_texts_are_those_of_the_world(collection):
     expected = world.validation_texts()
     assert read_texts(shipped.TEXTS).fingerprint == expected.fingerprint
@@ -99,7 +100,6 @@ def assert_same_predictions(predicted, expected):
             getattr(predicted, part), getattr(expected, part), atol=1e-6)
 
 
-@pytest.mark.slow
 def test_the_tool_trains_the_same_predictor(collection, tmp_path):
     """The whole training again, which takes a minute."""
     assert train_scoring_head.main([
@@ -151,7 +151,6 @@ def accuracy(folder, tokenizer, kind):
     return np.mean(chosen == [item.label for item in items])
 
 
-@pytest.mark.slow
 def test_the_smallest_model_can_be_trained_again(tmp_path):
     """Rounding may tell two machines apart, and more so with every step."""
     zoo_training.use_one_core()

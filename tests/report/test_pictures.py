@@ -38,6 +38,8 @@ from csv_plugin.report.pictures.style import (COLOURS, GREY, LINES, MARKERS,
 from tests.report.layout import assert_readable, drawn_ticks, texts
 from tests.tables import small_tables
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 CURVE = Curve(-8.0, 1.0, 0.25)
 HOSTILE = ('<script>alert(1)</script>', '$x_1$', r'$\frac{', '模型', 'a\nb',
@@ -153,9 +155,7 @@ PICTURES = {
 }  # yapf: disable
 
 
-@pytest.mark.parametrize(
-    'n_benchmarks',
-    [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 15))])
+@pytest.mark.parametrize('n_benchmarks', [1, 6, 15])
 @pytest.mark.parametrize('name', PICTURES)
 def test_readable(name, n_benchmarks):
     assert_readable(PICTURES[name](n_benchmarks))
@@ -234,7 +234,6 @@ def hostile_pictures():
     yield training_curve_picture(replace(some_curve(8), benchmarks=HOSTILE))
 
 
-@pytest.mark.slow
 def test_hostile_names(tmp_path):
     for i, figure in enumerate(hostile_pictures()):
         assert_readable(figure)
@@ -270,7 +269,6 @@ def test_settings_of_others_stay():
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.slow
 def test_without_pyplot():
     code = ('import sys\nfrom tests.report.test_pictures import *\n'
             'capability_picture([some_points()])\n'

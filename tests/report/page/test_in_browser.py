@@ -14,6 +14,8 @@ from tests.report.page.pages import (EVIL, hostile_page, make_board, make_page,
                                      page_cells)
 from tests.runs import train, write_run
 
+pytestmark = pytest.mark.slow
+
 SORT = """
 const table = document.querySelector('table.sortable');
 const headers = [...table.querySelectorAll('th[data-column]')];
@@ -74,7 +76,6 @@ def test_hostile_texts_do_nothing(tmp_path):
     assert visited.problems == [] and visited.loaded == []
 
 
-@pytest.mark.slow
 @needs_browser
 def test_hostile_names_of_a_run(tmp_path):
     """Through files, predictions and pictures."""
