@@ -26,6 +26,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError, Progress, check_unique
 from csv_plugin.core.coverage import coverage_by_level
+from csv_plugin.core.escaping import visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.predicting import (collect_features, predict_models,
@@ -38,7 +39,6 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
                                            newest_summary, read_run_accuracies)
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.escaping import visible
 from csv_plugin.report.leaderboards import (Leaderboard, compare,
                                             predictor_remarks,
                                             read_leaderboard)

@@ -1,8 +1,11 @@
 """What every room shares: the error for bad input, progress, short reprs."""
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from textwrap import shorten
 from typing import Any
+
+from csv_plugin.core.escaping import one_line
 
 #: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
 Progress = Callable[[Sequence[Any]], Iterable[Any]]
@@ -44,13 +47,7 @@ def _one_line(text: str) -> str:
     """The text without its middle, if it is long, and without line breaks."""
     if len(text) > _HEAD + _TAIL:
         text = f'{text[:_HEAD]} ... {text[-_TAIL:]}'
-    return ''.join(map(_printable, text))
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ' ' if character.isspace() else ascii(character)[1:-1]
+    return one_line(re.sub(r'\s', ' ', text))
 
 
 def check_unique(where: str, names: Iterable[str]) -> None:
