@@ -11,6 +11,7 @@ from opencompass.registry import ICL_INFERENCERS
 from tqdm import tqdm
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -111,7 +112,9 @@ class TokenLossInferencer(BaseInferencer):
         journal = self._journal(path, info)
         n_chunks = -(-len(part) // CHUNK)
         losses: dict[str, TokenLosses] = {}
-        with tqdm(total=len(part), unit='text', desc=_stem(path)) as bar:
+        with tqdm(
+                total=len(part), unit='text',
+                desc=one_line(_stem(path))) as bar:
             for chunk in range(n_chunks):
                 # A chunk is a sample of all texts, and depends on them alone:
                 # losses agree to the last bit with those of a run that was

@@ -131,8 +131,9 @@ class PredictedSummarizer(DefaultSummarizer):
                         table: Sequence[Sequence[str]], raw_txts: str) -> None:
         """Write OpenCompass's files, and the leaderboard beside them."""
         board = self.leaderboard
-        super()._output_to_file(output_path, time_str, table,
-                                '\n'.join([raw_txts, '', *map(one_line, board.notes)]))
+        super()._output_to_file(
+            output_path, time_str, table,
+            '\n'.join([raw_txts, '', *map(one_line, board.notes)]))
         summary = Path(
             output_path or Path(self.work_dir, 'summary', f'{time_str}.txt'))
         files = write_leaderboard(

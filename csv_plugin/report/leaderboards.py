@@ -12,10 +12,12 @@ from tabulate import tabulate
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
+from csv_plugin.core.predictions import (REAL, Missing, Prediction,
+                                         Predictions, check_labels)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Constant
-from csv_plugin.io.files import FilePath, check_fields, read_bytes, write_text
+from csv_plugin.io.files import FilePath, check_fields, write_text
+from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
@@ -382,9 +384,9 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
     if not labels or not models:
         raise InputError(where, 'a model and a predictor or more', 'none',
                          _REMEDY)
-    for kind, names in (('models', models), ('benchmarks', benchmarks),
-                        ('predictors', (REAL, *labels))):
-        check_unique(f'{where}, {kind}', names)
+    check_unique(f'{where}, models', models)
+    check_unique(f'{where}, benchmarks', benchmarks)
+    check_labels(f'{where}, predictors', labels)
     rows = dict(_read_row(where, row) for row in content['rows'])
     for place in product(labels, models, benchmarks):
         if place not in rows:
@@ -422,11 +424,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
 
 
 def _read_content(where: str) -> dict[str, Any]:
-    try:
-        content = json.loads(read_bytes(where))
-    except ValueError as error:
-        raise InputError(where, 'a leaderboard in JSON', str(error),
-                         _REMEDY) from error
+    content = read_json(where, _REMEDY)
     check_fields(where, 'the leaderboard', content, {
         **dict.fromkeys(_LISTS, 'a list of texts'), 'rows': 'a list'
     }, _REMEDY)

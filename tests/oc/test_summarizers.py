@@ -358,7 +358,7 @@ def test_number_of_models(tmp_path, predictors, n_models):
 @pytest.mark.parametrize('pairs, message', [
     ([], 'found none'),
     ([('p', 'x'), ('p', 'y')], "'p' twice"),
-    ([('real', 'x')], "'real' twice"),
+    ([('real', 'x')], "'real', which is what"),
     ('p', 'expected pairs, such as'),
     (['p'], 'expected pairs, such as'),
 ])
