@@ -172,7 +172,8 @@ def write_text(path: FilePath, text: str) -> None:
         InputError: As in `check_target`.
     """
     with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode('utf-8'))
+        # Names of files that are not Unicode are written as JSON writes them.
+        temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
 def read_bytes(path: FilePath) -> bytes:

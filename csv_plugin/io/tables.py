@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,9 +240,13 @@ def write_csv(path: FilePath, header: Sequence[str],
         with temporary.open(
                 'w', encoding='utf-8', errors='backslashreplace',
                 newline='') as file:
-            writer = csv.writer(file, lineterminator='\n')
-            writer.writerow(map(csv_cell, header))
-            writer.writerows(map(_cell, row) for row in rows)
+            for row in chain([header], rows):
+                cells = list(map(_cell, row))
+                # Python before 3.13 quotes no carriage return by itself.
+                quoting = csv.QUOTE_ALL if any(
+                    '\r' in str(cell) for cell in cells) else csv.QUOTE_MINIMAL
+                csv.writer(
+                    file, lineterminator='\n', quoting=quoting).writerow(cells)
 
 
 def _cell(value: object) -> object:

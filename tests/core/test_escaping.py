@@ -59,7 +59,7 @@ def rendered(text: str) -> str:
     module = pytest.importorskip('markdown_it')
     renderer = module.MarkdownIt('commonmark').enable(
         ['table', 'strikethrough'])
-    return renderer.render(f'| h |\n|---|\n| {text} |\n\n* x {text}\n')
+    return renderer.render(f'| h |\n|---|\n| {text} |\n\n* {text}\n')
 
 
 @pytest.mark.parametrize('name', [*NAMES, *USUAL])
@@ -71,7 +71,7 @@ def test_markdown_reads_as_the_name(name):
     shown = one_line(' '.join(name.split()))
     [cell] = re.findall('<td>(.*?)</td>', page)
     assert html.unescape(cell) == shown
-    assert html.unescape(page.partition('<li>')[2]).startswith(f'x {shown}')
+    assert html.unescape(page.partition('<li>')[2]).startswith(shown)
 
 
 @pytest.mark.parametrize('name', [n for n in MARKS if 'x.y' in n])
@@ -80,7 +80,7 @@ def test_addresses_are_not_those_that_github_links(name):
     assert not re.search(r'https?://|ftp://|www\.', markdown(name))
 
 
-@given(st.text(st.sampled_from('*_~`$[]()!<>&;|\\ ab:/w.')))
+@given(st.text(st.sampled_from('#+-=*_~`$[]()!<>&;|\\ ab:/w.')))
 def test_markdown_is_never_more_than_text(text):
     page = rendered(markdown(text))
     assert not re.search('<(a|img|em|strong|s|code|del|p|br)[ >/]', page)
