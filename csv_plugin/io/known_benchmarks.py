@@ -8,7 +8,7 @@ from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 #: The known benchmarks that are averages over a group of datasets, and the
 #: module of OpenCompass that defines the group.
-GROUPS = {
+_GROUPS = {
     'mmlu': 'mmlu',
     'bbh': 'bbh',
     'ceval': 'ceval',
@@ -37,6 +37,29 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """
     with as_file(files('csv_plugin.data') / 'benchmarks.csv') as path:
         return read_benchmarks(path)
+
+
+def group_remedy(benchmarks: Sequence[str]) -> str:
+    """How the summary of a run gets averages that it lacks.
+
+    Args:
+        benchmarks (Sequence[str]): Benchmarks of which it lacks accuracies.
+
+    Returns:
+        str: Empty if none of them is known to be such an average, or a
+        sentence after a space.
+    """
+    modules = dict.fromkeys(_GROUPS[name] for name in benchmarks
+                            if name in _GROUPS)
+    if not modules:
+        return ''
+    imports = '; '.join('from opencompass.configs.summarizers.groups.'
+                        f'{module} import {module}_summary_groups'
+                        for module in modules)
+    groups = ', '.join(f'*{module}_summary_groups' for module in modules)
+    return (f' If their datasets were run: add "{imports}" to the config, '
+            f'"summary_groups=[{groups}]" to its summarizer, and write the '
+            'summary again with -m viz -r.')
 
 
 def benchmark_infos(names: Sequence[str],

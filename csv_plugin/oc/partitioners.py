@@ -8,7 +8,7 @@ from opencompass.utils import get_infer_output_path
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import read_dump
-from csv_plugin.oc.run_checks import check_run
+from csv_plugin.oc.run_checks import check_run, is_texts
 
 
 @PARTITIONERS.register_module()
@@ -58,13 +58,13 @@ class TextsApartPartitioner(NaivePartitioner):
                 models=[model],
                 datasets=[
                     dataset for dataset in part['datasets']
-                    if _is_texts(dataset) == texts
+                    if is_texts(dataset) == texts
                 ]) for part in model_dataset_combinations
             for model in part['models'] for texts in (False, True)
         ]
         if self.before_models:
             for half in halves:
-                for dataset in filter(_is_texts, half['datasets']):
+                for dataset in filter(is_texts, half['datasets']):
                     self._forget_a_lost_dump(half['models'][0], dataset)
         return super().partition(halves, work_dir, out_dir, add_cfg)
 
@@ -79,9 +79,3 @@ class TextsApartPartitioner(NaivePartitioner):
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
             done.unlink()
-
-
-def _is_texts(dataset: Any) -> bool:
-    kind = dataset['infer_cfg']['inferencer']['type']
-    name = kind if isinstance(kind, str) else kind.__name__
-    return name.rpartition('.')[2] == 'TokenLossInferencer'

@@ -229,7 +229,7 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
     (dict(summarizer=summarizer()), 'a predictor or more, found none'),
     (dict(summarizer=summarizer('p')),
      "predictors of PredictedSummarizer: expected pairs, such as [('predi"),
-    (dict(summarizer=summarizer(('a', 1))), 'a path in every pair, found 1'),
+    (dict(summarizer=summarizer(('a', 1))), 'the path of a predictor, found 1'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(summarizer=summarizer(('real', 'torn'))),
@@ -302,6 +302,54 @@ def test_a_predictor_may_be_trained_later(texts, predictor, tmp_path,
         'Losses are recorded without it; once it is there, -m viz -r shows '
         'its predictions.'
     ]
+
+
+def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
+                                               warnings):
+    for datasets, n_warnings in (([EXAM, texts], 0), ([EXAM], 1)):
+        tasks_of(
+            config_of(
+                tmp_path, MODELS, datasets, summarizer=summarizer(predictor)))
+        assert len(warnings) == n_warnings
+    assert warnings == [
+        "predictor 'predicted': it predicts nothing, for the run lacks its "
+        f'texts, {texts["abbr"]}.'
+    ]
+
+
+@pytest.mark.parametrize('groups', [[], [dict(name='bbh', subsets=[])]])
+def test_parts_without_their_group(texts, tmp_path, warnings, groups):
+    save_predictor(train(['mmlu', 'bbh', 'exam']), tmp_path / 'p')
+    parts = [{
+        **EXAM, 'abbr': name
+    } for name in ('bbh-navigate', 'cmmlu-arts', 'exam')]
+    tasks_of(
+        config_of(
+            tmp_path,
+            MODELS, [*parts, texts],
+            summarizer=summarizer(('p', str(tmp_path / 'p')),
+                                  summary_groups=groups)))
+    assert len(warnings) == (not groups)
+    assert all(
+        line.startswith('no real accuracy on bbh. If their datasets were run: '
+                        'add "from opencompass.configs.summarizers.groups.bbh')
+        for line in warnings)
+
+
+def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,
+                                              warnings):
+    for path in (predictor[1], 'later', str(tmp_path / 'torn')):
+        evaluated = salience_texts(texts['path'], dict(predictor=path))
+        config = config_of(tmp_path, MODELS, [EXAM, evaluated])
+        if path.endswith('torn'):
+            (tmp_path / 'torn').write_bytes(b'no predictor')
+            with pytest.raises(SystemExit, match='torn: expected a'):
+                tasks_of(config)
+        else:
+            assert len(tasks_of(config)) == 2
+    [line] = warnings
+    assert line.startswith(
+        f"predictor 'of the evaluator of {texts['abbr']}': there is no file ")
 
 
 def test_other_summarizers_are_not_checked(texts, tmp_path):
