@@ -2,6 +2,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -91,7 +92,8 @@ class TokenLossInferencer(BaseInferencer):
         with reason_kept(file):
             part = texts_of(retriever.test_ds).texts
             dump = self._score(texts_of(retriever.index_ds), part, path)
-            write_dump(file, dump)
+            info = replace(dump.info, folder=path.parent.name)
+            write_dump(file, replace(dump, info=info))
         rows = [
             dict(
                 text_id=text.text_id,

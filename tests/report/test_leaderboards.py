@@ -402,5 +402,5 @@ def test_leaderboard_of_another_form(tmp_path, change, says):
 def test_leaderboard_that_is_no_json(tmp_path):
     path = tmp_path / 'x.json'
     path.write_bytes(b'{"models": [')
-    with pytest.raises(InputError, match='a leaderboard in JSON'):
+    with pytest.raises(InputError, match='expected JSON in UTF-8'):
         read_leaderboard(path)
