@@ -229,7 +229,7 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
     (dict(summarizer=summarizer()), 'a predictor or more, found none'),
     (dict(summarizer=summarizer('p')),
      "predictors of PredictedSummarizer: expected pairs, such as [('predi"),
-    (dict(summarizer=summarizer(('a', 1))), 'the path of a predictor, found 1'),
+    (dict(summarizer=summarizer(('a', 1))), 'path of a predictor, found 1'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(summarizer=summarizer(('real', 'torn'))),
