@@ -140,7 +140,7 @@ def _write_states(folder: Path) -> None:
 
 def _open_states(folder: Path) -> Any:
     from csv_plugin.lm.states.state_cache import open_states
-    states = open_states(folder / STATES, *STATES_KEY)
+    states = open_states(folder / STATES, *STATES_KEY, 10)
     # Reads every page of the file, which is only mapped.
     if not math.isfinite(states.float().sum()):
         raise ArithmeticError('states that are not finite')
