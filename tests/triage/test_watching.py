@@ -3,6 +3,7 @@ import os
 import signal
 import threading
 
+import pyarrow.parquet as pq
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -63,6 +64,22 @@ def test_half_written_files_are_tried_again_once_they_change(job, reads):
     triage = job.update()
     assert triage.runs[0].checkpoints[-1] == 'good@35'
     assert not any('good@35' in note for note in triage.notes)
+
+
+@pytest.mark.parametrize('header', [
+    '[' * 100_000, '{"format_version":' * 900 + '1' + '}' * 900,
+    f'{{"format_version": {10**400}}}', '{"format_version": NaN}', '"\\ud800"'
+])
+def test_a_hostile_dump_is_reported_and_the_others_are_judged(job, header):
+    path = write_checkpoint(job.dumps[0], 'good@35', 1.0)
+    table = pq.ParquetFile(path).read()
+    metadata = {**(table.schema.metadata or {}), 'csv_plugin.dump': header}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    triage = job.update()
+    assert triage.runs[0].checkpoints == ('good@10', 'good@20')
+    note, = (note for note in triage.notes if 'good@35' in note)
+    assert '\n' not in note and len(note) < 1500
+    assert job.update() is None
 
 
 def test_a_corrected_table_counts(job, tmp_path):
