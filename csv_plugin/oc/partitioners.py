@@ -7,7 +7,7 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import get_infer_output_path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.run_checks import check_run, is_texts
 
 
@@ -17,7 +17,7 @@ class TextsApartPartitioner(NaivePartitioner):
 
     What fails in one of the two does not end the other. The model is loaded
     once more for that. Before any model runs, the config is checked, and
-    texts whose dump is lost or damaged are scored again.
+    texts whose dump is lost, damaged or of another model are scored again.
 
     Args:
         out_dir (str): Filled in by OpenCompass.
@@ -75,7 +75,7 @@ class TextsApartPartitioner(NaivePartitioner):
             return
         dump = get_infer_output_path(model, dataset, self.out_dir, 'parquet')
         try:
-            read_dump(dump)
+            read_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
             done.unlink()

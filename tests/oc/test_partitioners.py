@@ -3,6 +3,7 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from opencompass.tasks import OpenICLInferTask
 from opencompass.utils import task_abbr_from_cfg
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.oc.partitioners import TextsApartPartitioner
 from csv_plugin.oc.summarizers import PredictedSummarizer
@@ -101,7 +103,7 @@ with read_base():
         assert type(built) is TextsApartPartitioner
 
 
-@pytest.mark.parametrize('damage', ['lost', 'torn'])
+@pytest.mark.parametrize('damage', ['lost', 'torn', 'foreign'])
 def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
     """OpenCompass alone takes texts as done that have a JSON."""
     run = tmp_path / 'run'
@@ -113,8 +115,12 @@ def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
     before = dump.read_bytes()
     if damage == 'lost':
         dump.unlink()
-    else:
+    elif damage == 'torn':
         dump.write_bytes(before[:-9])
+    else:
+        losses = read_dump(dump)
+        write_dump(dump,
+                   replace(losses, info=replace(losses.info, folder='other')))
     assert tasks_of(config, 'results')
     task, = tasks_of(config)
     OpenICLInferTask(task).run()
@@ -331,7 +337,7 @@ def test_parts_without_their_group(texts, tmp_path, warnings, groups):
                                   summary_groups=groups)))
     assert len(warnings) == (not groups)
     assert all(
-        line.startswith('no real accuracy on bbh. If their datasets were run: '
+        line.startswith('no real accuracy on bbh. If their parts were run, '
                         'add "from opencompass.configs.summarizers.groups.bbh')
         for line in warnings)
 
