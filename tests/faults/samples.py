@@ -260,7 +260,7 @@ def _table(name: str, read: Callable[[Path], Any]) -> Sample:
 #: The formats by the names that the table of outcomes gives them.
 SAMPLES = {
     'dumps':
-    Sample(_write_losses, _predict, DUMP),
+    Sample(_write_losses, _predict, DUMP, needs='tests.faults.bombs'),
     'predictors':
     Sample(_write_losses, _predict, PREDICTOR),
     'predictors-of-tables':
@@ -283,7 +283,8 @@ SAMPLES = {
     'benchmarks':
     _table('benchmarks', read_benchmarks),
     'collections':
-    Sample(_write_collection, read_collection, '*'),
+    Sample(
+        _write_collection, read_collection, '*', needs='tests.faults.bombs'),
     'recipes':
     Sample(
         _write_recipe,

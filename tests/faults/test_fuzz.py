@@ -12,7 +12,7 @@ from tests.faults.samples import SAMPLES, Sample, summary
 
 #: Formats that are read without torch and OpenCompass.
 LIGHT = [name for name, sample in SAMPLES.items()
-         if sample.needs == Sample.needs]  # yapf: disable
+         if sample.needs.startswith('tests')]  # yapf: disable
 
 
 def planted_reader(what: str) -> str:
