@@ -36,7 +36,7 @@ def model_losses(skill: float, texts: TextSet = TEXTS) -> list[TokenLosses]:
     return [
         TokenLosses(
             text.text_id,
-            3 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
+            6 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
             TokenSpans([0, 2, 4], [2, 4, 6], 6),
             6,
             sha256=text.sha256) for i, text in enumerate(texts)
