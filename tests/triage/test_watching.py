@@ -122,6 +122,23 @@ def test_watch_complains_of_each_error_once(job, tmp_path):
     assert len(complaints) == 1 and 'later' in complaints[0]
 
 
+def test_the_watch_outlives_folders_that_cannot_be_read(job):
+    stop, shown, complaints = threading.Event(), [], []
+    update, looks = job.update, iter(range(3))
+
+    def look():
+        number = next(looks)
+        if number == 1:
+            stop.set()
+            return update()
+        raise PermissionError(13, 'Permission denied', 'runs/a')
+
+    job.update = look
+    watch(job, shown.append, complaints.append, stop, interval=0.001)
+    assert len(shown) == 1
+    assert complaints == ["[Errno 13] Permission denied: 'runs/a'"]
+
+
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signals_stop(number):
     before = signal.getsignal(number)

@@ -15,7 +15,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.files import FilePath, read_bytes, write_text
 from csv_plugin.io.shards import merge_dumps
 
 _NAME = 'salience_texts-'
@@ -128,7 +128,7 @@ def read_run_dump(work_dir: FilePath, model: str,
                 'run again with -r.')
     for part, note in notes.get(abbr, {}).items():
         if part not in parts and (part or not parts):
-            line = note.read_text('utf-8', 'replace').rstrip('.')
+            line = read_bytes(note).decode('utf-8', 'replace').rstrip('.')
             raise InputError('token losses', f'a dump of {abbr}',
                              f'this error: {line}',
                              'Run again with -r to try again.')
