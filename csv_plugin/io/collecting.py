@@ -262,8 +262,8 @@ def _check_benchmarks(where: str, accuracies: Accuracies,
         raise InputError(
             where, 'an accuracy on every benchmark, of at least one model',
             f'none on {", ".join(lacking)}',
-            'Run the benchmarks, correct their names, or leave them out.' +
-            (group_remedy(lacking) if where == _RUNS else ''))
+            where == _RUNS and group_remedy(lacking)
+            or 'Run the benchmarks, correct their names, or leave them out.')
 
 
 def named_benchmarks(names: Sequence[str],

@@ -8,7 +8,7 @@ from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 #: The known benchmarks that are averages over a group of datasets, and the
 #: module of OpenCompass that defines the group.
-_GROUPS = {
+GROUPS = {
     'mmlu': 'mmlu',
     'bbh': 'bbh',
     'ceval': 'ceval',
@@ -46,20 +46,17 @@ def group_remedy(benchmarks: Sequence[str]) -> str:
         benchmarks (Sequence[str]): Benchmarks of which it lacks accuracies.
 
     Returns:
-        str: Empty if none of them is known to be such an average, or a
-        sentence after a space.
+        str: One sentence, about the first that is known to be such an
+        average; empty if none is.
     """
-    modules = dict.fromkeys(_GROUPS[name] for name in benchmarks
-                            if name in _GROUPS)
-    if not modules:
+    name = next((name for name in benchmarks if name in GROUPS), None)
+    if name is None:
         return ''
-    imports = '; '.join('from opencompass.configs.summarizers.groups.'
-                        f'{module} import {module}_summary_groups'
-                        for module in modules)
-    groups = ', '.join(f'*{module}_summary_groups' for module in modules)
-    return (f' If their datasets were run: add "{imports}" to the config, '
-            f'"summary_groups=[{groups}]" to its summarizer, and write the '
-            'summary again with -m viz -r.')
+    # Short enough for an error: the others have such lines as well.
+    groups = f'{GROUPS[name]}_summary_groups'
+    return (f'Run {name} or, if its parts were run, add "from opencompass.'
+            f'configs.summarizers.groups.{GROUPS[name]} import {groups}" and, '
+            f'to the summarizer, "summary_groups={groups}"; then -m viz -r.')
 
 
 def benchmark_infos(names: Sequence[str],

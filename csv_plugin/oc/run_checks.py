@@ -86,7 +86,7 @@ def _lacking_groups(predictors: Mapping[str, Predictor], names: Iterable[str],
             for dataset in datasets)
     ]
     if remedy := group_remedy(lacking):
-        yield f'no real accuracy on {", ".join(lacking)}.{remedy}'
+        yield f'no real accuracy on {", ".join(lacking)}. {remedy}'
 
 
 def _name(kind: Any) -> str:

@@ -337,8 +337,9 @@ def test_parts_without_their_group(texts, tmp_path, warnings, groups):
                                   summary_groups=groups)))
     assert len(warnings) == (not groups)
     assert all(
-        line.startswith('no real accuracy on bbh. If their parts were run, '
-                        'add "from opencompass.configs.summarizers.groups.bbh')
+        line.startswith(
+            'no real accuracy on bbh. Run bbh or, if its parts were run, '
+            'add "from opencompass.configs.summarizers.groups.bbh')
         for line in warnings)
 
 
