@@ -20,6 +20,7 @@ from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import WIDTH
 from tests.hostile_names import FORMULAS, MARKS, UNSEEN
@@ -115,6 +116,26 @@ def test_the_rest_is_the_table_of_opencompass(run, predictors, capsys):
     with path.open(encoding='utf-8') as file:
         rows = list(csv.reader(file))
     assert [row for row in table if row[3] != 'losses'] == rows
+
+
+def test_no_beginning_of_a_summary_gives_wrong_accuracies(run, predictors):
+    """OpenCompass writes it in place, behind the text with the same table."""
+    scores = 'easy', 'hard', 'both'
+    summarize(
+        make_config(run),
+        predictors[:1],
+        summary_groups=[dict(name='both', subsets=['easy', 'hard'])])
+    accuracies = read_run_accuracies(run, scores)
+    assert set(accuracies) == set(MODELS)
+    for row in accuracies.values():
+        assert row['both'] == pytest.approx(
+            (row['easy'] + row['hard']) / 2, abs=1e-4)
+    path = run / 'summary' / f'summary_{TIME}.csv'
+    data = path.read_bytes()
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        with pytest.raises(InputError, match='-m viz -r'):
+            read_run_accuracies(run, scores)
 
 
 def test_values(run, predictors):
