@@ -232,6 +232,15 @@ def _read_run(folder: Path) -> Any:
     return read_run_accuracies(folder, list(_SCORES))
 
 
+def _read_results(folder: Path) -> Any:
+    from csv_plugin.demo.building import _accuracy
+    return {
+        (path.parent.name, path.stem):
+        _accuracy([folder], path.parent.name, path.stem)
+        for path in sorted(folder.glob('results/*/*.json'))
+    }
+
+
 def _read_leaderboard(folder: Path) -> Any:
     return read_leaderboard(folder / 'leaderboard.json')
 
@@ -298,7 +307,12 @@ SAMPLES = {
     'host-summaries':
     Sample(_write_run, _read_run, 'summary/*.csv', True),
     'host-results':
-    Sample(_write_run, _read_run, 'results/*/*.json', True),
+    Sample(
+        _write_run,
+        _read_results,
+        'results/*/*.json',
+        True,
+        needs='csv_plugin.demo.building'),
     'leaderboards':
     Sample(
         lambda folder: write_leaderboard(folder / 'leaderboard', make_board()),
