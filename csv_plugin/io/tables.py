@@ -240,13 +240,14 @@ def write_csv(path: FilePath, header: Sequence[str],
         with temporary.open(
                 'w', encoding='utf-8', errors='backslashreplace',
                 newline='') as file:
+            plain = csv.writer(file, lineterminator='\n')
+            quoted = csv.writer(
+                file, lineterminator='\n', quoting=csv.QUOTE_ALL)
             for row in chain([header], rows):
                 cells = list(map(_cell, row))
                 # Python before 3.13 quotes no carriage return by itself.
-                quoting = csv.QUOTE_ALL if any(
-                    '\r' in str(cell) for cell in cells) else csv.QUOTE_MINIMAL
-                csv.writer(
-                    file, lineterminator='\n', quoting=quoting).writerow(cells)
+                breaks = any('\r' in str(cell) for cell in cells)
+                (quoted if breaks else plain).writerow(cells)
 
 
 def _cell(value: object) -> object:
