@@ -41,7 +41,7 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
             config = AutoConfig.from_pretrained(path, trust_remote_code=False)
     except InputError:
         raise
-    except (OSError, ValueError):  # The error of loading says the same.
+    except Exception:  # Of any kind; the error of loading says the same.
         return None
     for part in (config, *_parts(config)):
         attention = str(getattr(part, '_attn_implementation', ''))
