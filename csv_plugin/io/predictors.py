@@ -82,6 +82,8 @@ _TOKEN_SHAPES = {
 }
 #: What an array of each kind holds.
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
+#: Larger numbers could have sums and products that are none.
+_LARGEST = 1e60
 #: Characters of the longest name or note.
 _LONGEST = 10_000
 
@@ -325,7 +327,8 @@ def _array(where: str, arrays: _Arrays, key: str, layout: tuple[str, str],
 
     Raises:
         InputError: There is no such array, an axis has another length, or
-            the numbers are of another kind or not finite.
+            the numbers are of another kind, not finite or beyond all
+            measure.
     """
     kind, letters = layout
     if key not in arrays:
@@ -340,6 +343,9 @@ def _array(where: str, arrays: _Arrays, key: str, layout: tuple[str, str],
     if not np.isfinite(array).all():
         raise InputError(where, f'finite numbers in {key!r}',
                          'NaN or infinity', _REMEDY)
+    if np.any(np.abs(array) > _LARGEST):
+        raise InputError(where, f'numbers of at most {_LARGEST:g} in {key!r}',
+                         'larger ones', _REMEDY)
     if array.dtype.kind != kind:
         raise InputError(where, f'{_KINDS[kind]} in {key!r}', str(array.dtype),
                          _REMEDY)

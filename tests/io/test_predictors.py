@@ -383,6 +383,15 @@ def test_array_that_is_not_finite(path, key, value):
     assert_error(path, f'finite numbers in {name!r}', 'NaN or infinity')
 
 
+@pytest.mark.parametrize('value', [1e300, -1e61])
+def test_numbers_whose_sums_would_be_none(path, value):
+    array = load_file(path)['0.coefficients']
+    array[:] = value
+    rewrite(path, _0_coefficients=array)
+    assert_error(path, "numbers of at most 1e+60 in '0.coefficients'",
+                 'larger ones')
+
+
 @pytest.mark.parametrize(
     'change', [
         lambda a: a[..., None],
