@@ -111,11 +111,14 @@ def run(args: argparse.Namespace, command: str) -> None:
         title = f'{len(predict)} models predicted from {len(fit)}'
     splits = {model: row.split for model, row in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
+    # The last file: where there is a predictor, all the rest is there.
+    predictor = args.out / 'predictor.safetensors'
+    predictor.unlink(missing_ok=True)
     write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
     write_leaderboard(args.out / 'leaderboard.md', study, shown)
     write_report(args.out / 'report.md', study, tables.main, title, command)
-    save_predictor(study.predictor, args.out / 'predictor.safetensors')
+    save_predictor(study.predictor, predictor)
     written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
                'report.md, predictor.safetensors')
     print(title, error_table(study, tables.main), written, sep='\n\n')

@@ -435,3 +435,16 @@ def test_too_few_models_are_told(tmp_path, arguments, capsys):
         'predicted by its mean accuracy. 9 models of 2 families would do, '
         'some dozens are better.'
     ]
+
+
+def test_new_tables_do_not_stand_beside_an_earlier_predictor(
+        tmp_path, arguments, monkeypatch):
+
+    def refuse(*arguments: object) -> None:
+        raise OSError('disk full')
+
+    assert main(arguments) == 0
+    monkeypatch.setattr(fit_from_tables, 'save_predictor', refuse)
+    assert main(arguments) == 2
+    names = sorted(path.name for path in (tmp_path / 'out').iterdir())
+    assert names == [name for name in OUTPUTS if 'predictor' not in name]
