@@ -19,8 +19,7 @@ from itertools import chain
 #: Marks that turn the direction of what follows.
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F),
                *range(0x2066, 0x206A))
-#: Separators and spaces without a width. The joiners of emoji and of some
-#: scripts are not among them.
+#: Separators and spaces without a width.
 _WITHOUT_WIDTH = (0x034F, 0x115F, 0x1160, 0x180E, 0x200B, 0x2028, 0x2029,
                   *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164,
                   0xFEFF, 0xFFA0)

@@ -8,8 +8,8 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 
 #: What to do about it.
-REMEDY = ('Let the evaluator of the dataset give percent, remove its files '
-          'in results/, and run again with -r.')
+REMEDY = ('If the models do answer, let the evaluator of the dataset give '
+          'percent, remove its files in results/, and run again with -r.')
 
 
 def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:

@@ -154,7 +154,7 @@ def _read_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
     if errors:
         raise InputError(
             'token losses', 'a dump of every model on these texts',
-            f'none of {", ".join(errors)} (the first error: '
+            f'none of {len(errors)}: {", ".join(errors)} (the first error: '
             f'{next(iter(errors.values()))})',
             'Score the texts with these models, or remove the models from '
             'the table.')

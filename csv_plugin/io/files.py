@@ -102,9 +102,13 @@ def _start(target: Path) -> str:
 
     They are short, so that a file may have the longest name that there is.
     """
-    # Containers may share a host name, but not their processes.
-    space = Path('/proc/self/ns/pid')
-    host = f'{gethostname()} {os.readlink(space) if space.exists() else ""}'
+    # Machines may share a name, and containers a machine, but not processes.
+    machine, space = Path('/etc/machine-id'), Path('/proc/self/ns/pid')
+    host = ' '.join([
+        gethostname(),
+        machine.read_text() if machine.exists() else '',
+        os.readlink(space) if space.exists() else ''
+    ])
     return '.' + ''.join(
         hashlib.sha256(os.fsencode(text)).hexdigest()[:12] + '.'
         for text in (target.name, host))

@@ -1,6 +1,6 @@
 """Shards of one model's token losses, joined and checked against the texts."""
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Optional
 
 import numpy as np
@@ -43,6 +43,8 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     info = shards[0].info
     for shard in shards:
         _check_same_info(info, shard.info)
+        if shard.info.folder != info.folder:
+            info = replace(info, folder='')
     where = f'dump of {info.model!r}'
     merged = _merge_texts(where, shards)
     if expected is None:
@@ -103,6 +105,9 @@ def _merge_texts(where: str,
 
 def _check_same_info(first: DumpInfo, info: DumpInfo) -> None:
     for field in fields(DumpInfo):
+        # Where a part was scored does not change its losses.
+        if field.name == 'folder':
+            continue
         values = getattr(first, field.name), getattr(info, field.name)
         if values[0] != values[1]:
             raise InputError(f'shards of the dump of {first.model!r}',

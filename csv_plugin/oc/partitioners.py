@@ -73,8 +73,11 @@ class TextsApartPartitioner(NaivePartitioner):
         return [others, texts] if self.before_models else [others + texts]
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
-        """Remove the JSON that calls texts done whose losses are not there."""
-        done = Path(get_infer_output_path(model, dataset, self.out_dir))
+        """Remove what calls texts done whose losses are not there."""
+        done, evaluated = (
+            Path(get_infer_output_path(model, dataset, folder))
+            for folder in (self.out_dir,
+                           Path(self.out_dir).parent / 'results'))
         if not done.exists():
             return
         dump = get_infer_output_path(model, dataset, self.out_dir, 'parquet')
@@ -82,4 +85,5 @@ class TextsApartPartitioner(NaivePartitioner):
             read_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
+            evaluated.unlink(missing_ok=True)
             done.unlink()

@@ -411,7 +411,7 @@ def test_fractions_in_a_run_are_no_percentages(tool, world, tmp_path, capsys):
     assert line.startswith(
         "error: accuracies on 'scenes': expected percentages, as OpenCompass "
         'has, found no score above 1, where guessing gives 25 %: they seem to '
-        'be fractions. Let the evaluator ')
+        'be fractions. If the models do answer, ')
     assert 'Or give a table of fractions' in line
 
 

@@ -53,7 +53,7 @@ def test_all_models_without_losses_are_named_in_one_line(runs):
     with pytest.raises(InputError) as error:
         dumps_of_runs(runs, ('o', *MODELS, 'p'), FINGERPRINT)
     line = str(error.value)
-    assert 'found none of o, p (the first error: ' in line
+    assert 'found none of 2: o, p (the first error: ' in line
     assert '\n' not in line
     # The error of the first model says what each run has.
     assert 'run1: ' in line and 'run2: ' in line and 'm@1' not in line
@@ -91,7 +91,7 @@ def test_models_whose_files_are_missing_or_on_other_texts_are_named(tmp_path):
     with pytest.raises(InputError) as error:
         dumps_of_files(paths, ['n', 'o', 'p'], FINGERPRINT)
     line = str(error.value)
-    assert 'none of o, p (the first error: ' in line and '\n' not in line
+    assert 'none of 2: o, p (the first error: ' in line and '\n' not in line
     assert (
         f'expected losses on the texts {FINGERPRINT[:12]}, found losses on '
         f'the texts {OTHER_TEXTS.fingerprint[:12]}') in line
@@ -195,7 +195,7 @@ def test_missing_input_is_an_error_before_anything_is_written(
     quiz = {'typo': EXAM['exam']}
     paths = write_dumps(tmp_path, {'n': 1.})
     for message, arguments in (
-        ('none of n', dict(benchmarks=EXAM, runs=runs[:1])),
+        ('none of 1: n', dict(benchmarks=EXAM, runs=runs[:1])),
         ('none on typo', dict(benchmarks=quiz, runs=runs)),
         ('none of m@1, m@2', dict(
             benchmarks=EXAM, dumps=paths, scores=table)),

@@ -92,6 +92,8 @@ def test_zeros_of_either_sign_are_not_the_same_bits():
     dict(context=0),
     dict(stride=1),
     dict(versions={'torch': '2.2'}),
+    dict(engine='vllm'),
+    dict(cache_dtype='float16'),
 ])
 def test_shards_of_different_origin_are_refused(changes):
     (name, value), = changes.items()
@@ -101,6 +103,16 @@ def test_shards_of_different_origin_are_refused(changes):
                f'found {re.escape(values)}')
     with pytest.raises(InputError, match=message):
         merge_dumps(shards)
+
+
+@pytest.mark.parametrize('folders, expected', [(['m', 'm'], 'm'),
+                                               (['', 'm'], ''),
+                                               (['m', ''], ''),
+                                               (['m', 'n', 'm'], '')])
+def test_shards_may_be_scored_in_different_places(folders, expected):
+    rows = row('zh'), row('en'), row('empty')
+    shards = [dump(text, folder=folder) for text, folder in zip(rows, folders)]
+    assert merge_dumps(shards).info.folder == expected
 
 
 def test_shards_with_other_records_are_refused():

@@ -442,7 +442,7 @@ def test_fractions_are_no_percentages(run, tmp_path):
     [reason] = [line for line in notes(board) if line.startswith('real')]
     assert reason.startswith(
         'real of all 4 models on easy: no score above 1, where guessing gives '
-        '25 %: they seem to be fractions. Let the evaluator')
+        '25 %: they seem to be fractions. If the models do answer')
     path = run / 'summary' / f'leaderboard_{TIME}.json'
     real = {
         row['benchmark']: row['real']

@@ -13,7 +13,8 @@ LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 #: Mode of the rows with predicted accuracies.
 _PREDICTED = 'losses'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
-_REMEDY = 'Write the summary again, with -m viz -r.'
+_REMEDY = ('Write the summary again, with -m viz -r, or copy its CSV file and '
+           'its text file again.')
 
 
 def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
