@@ -197,7 +197,7 @@ def test_missing_input_is_an_error_before_anything_is_written(
     for message, arguments in (
         ('none of 1: n', dict(benchmarks=EXAM, runs=runs[:1])),
         ('none on typo', dict(benchmarks=quiz, runs=runs)),
-        ('none of m@1, m@2', dict(
+        ('none of 2: m@1, m@2', dict(
             benchmarks=EXAM, dumps=paths, scores=table)),
         ('a table of accuracies beside them, found none',
          dict(benchmarks=EXAM, dumps=paths)),
