@@ -1,22 +1,21 @@
 """From a causal LM and a validation set to a token-loss dump."""
 from collections.abc import Sequence
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
-import torch
-import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
-from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.engines.causal_lm import prefix_token
+from csv_plugin.lm.engines.protocol import Engine
+from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
 
 
-def dump_info(model: PreTrainedModel,
+def dump_info(engine: Engine,
               tokenizer: PreTrainedTokenizerBase,
               texts: TextSet,
               name: Optional[str] = None,
@@ -24,30 +23,32 @@ def dump_info(model: PreTrainedModel,
     """How losses of a model on a validation set are computed.
 
     Args:
-        model (PreTrainedModel): A causal LM.
+        engine (Engine): What runs the model.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         name (Optional[str]): Name of the model, its path by default.
         context (Optional[int]): As in `token_losses`.
     """
-    limit = context_length(model) if context is None else context
+    facts = engine.facts
+    limit = facts.context if context is None else context
     return DumpInfo(
         fingerprint=texts.fingerprint,
-        model=str(model.name_or_path) if name is None else name,
+        model=facts.model if name is None else name,
         tokenizer=tokenizer.name_or_path,
         prefix=prefix_token(tokenizer)[1],
-        dtype=str(model.dtype).removeprefix('torch.'),
+        engine=facts.engine,
+        dtype=facts.dtype,
+        cache_dtype=facts.cache_dtype,
         context=limit,
         stride=window_stride(limit),
         versions={
             'csv_plugin': __version__,
             'numpy': np.__version__,
-            'torch': torch.__version__,
-            'transformers': transformers.__version__
+            **facts.versions
         })
 
 
-def dump_losses(model: PreTrainedModel,
+def dump_losses(model: Union[PreTrainedModel, Engine],
                 tokenizer: PreTrainedTokenizerBase,
                 texts: TextSet,
                 part: Optional[Sequence[Text]] = None,
@@ -61,7 +62,7 @@ def dump_losses(model: PreTrainedModel,
     Scored: as in `token_losses`.
 
     Args:
-        model (PreTrainedModel): A causal LM.
+        model (PreTrainedModel | Engine): A causal LM.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts of it to score; all by
@@ -79,8 +80,9 @@ def dump_losses(model: PreTrainedModel,
     Raises:
         InputError: As in `token_losses`.
     """
+    engine = as_engine(model)
     losses = token_losses(
-        model,
+        engine,
         tokenizer,
         texts.texts if part is None else part,
         entropy,
@@ -88,10 +90,10 @@ def dump_losses(model: PreTrainedModel,
         context,
         progress=progress)
     return TokenLossDump(
-        dump_info(model, tokenizer, texts, name, context), tuple(losses))
+        dump_info(engine, tokenizer, texts, name, context), tuple(losses))
 
 
-def score(model: PreTrainedModel,
+def score(model: Union[PreTrainedModel, Engine],
           tokenizer: PreTrainedTokenizerBase,
           texts: TextSet,
           name: Optional[str] = None,
@@ -102,7 +104,8 @@ def score(model: PreTrainedModel,
     `token_losses`.
 
     Args:
-        model (PreTrainedModel): A causal LM of `transformers`.
+        model (PreTrainedModel | Engine): A causal LM of `transformers`, or
+            in another engine.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The validation set.
         name (Optional[str]): Name of the model, its path by default.
