@@ -16,12 +16,18 @@ with read_base():
                                                               summary_groups)
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer
-    from csv_plugin.configs.models.paper_models import base_models, chat_models
+    from csv_plugin.configs.models.paper_models import (base_models,
+                                                        chat_models,
+                                                        with_own_code)
 
 # Written by tools/build_validation_set.py and tools/train_scoring_head.py.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 
+# True runs the code that comes with InternLM2 and 2.5, which need it.
+own_code = False
+base_models = with_own_code(base_models, own_code)
+chat_models = with_own_code(chat_models, own_code)
 models = [*base_models, *chat_models]
 # The chat variants of the benchmarks have the same names as the base
 # variants, so that a row of the table is for both.
@@ -38,4 +44,4 @@ infer['runner']['max_num_workers'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper'
 del base_benchmarks, chat_benchmarks, base_models, chat_models
-del predictor, salience_texts, summary_groups, texts
+del own_code, predictor, salience_texts, summary_groups, texts, with_own_code

@@ -14,18 +14,21 @@ with read_base():
                                                               summary_groups)
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
-    from csv_plugin.configs.models.paper_models import base_model
+    from csv_plugin.configs.models.paper_models import (base_model,
+                                                        with_own_code)
 
 # Written by tools/build_validation_set.py and tools/train_scoring_head.py.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 
-models = [
+# True runs the code that comes with InternLM2.5, which needs it.
+own_code = False
+models = with_own_code([
     base_model(path) for path in [
         'Qwen/Qwen2-0.5B', 'Qwen/Qwen2-1.5B', 'Qwen/Qwen1.5-1.8B',
         'internlm/internlm2_5-1_8b'
     ]
-]
+], own_code)
 datasets = [
     dataset for dataset in base_benchmarks
     if not dataset['abbr'].startswith(('ceval', 'hellaswag'))
@@ -35,5 +38,5 @@ summarizer = dict(
     predictors=[('predicted', predictor)],
     summary_groups=summary_groups)
 work_dir = 'outputs/real'
-del base_benchmarks, base_model, predictor, salience_texts, summary_groups
-del texts
+del base_benchmarks, base_model, own_code, predictor, salience_texts
+del summary_groups, texts, with_own_code

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import text_columns
@@ -114,3 +115,21 @@ def write_result(work_dir: Path, model: str, dataset: str,
     path = Path(work_dir, 'results', model, f'{dataset}.json')
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result), 'utf-8')
+
+
+def write_summary(work_dir: Path,
+                  table: Sequence[Sequence[str]],
+                  time: str = '20260101_120000') -> Path:
+    """The table of a summary as OpenCompass 0.5.4 writes it, the CSV file."""
+    lines, rule = '\n'.join(map(','.join, table)), '-' * 128
+    path = Path(work_dir, 'summary', f'summary_{time}.csv')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix('.txt').write_text(
+        f'{time}\ntabulate format\n{"^" * 128}\n{tabulate(table)}\n'
+        f'{"$" * 128}\n\n{rule} THIS IS A DIVIDER {rule}\n\n'
+        f'csv format\n{"^" * 128}\n{lines}\n{"$" * 128}\n\n'
+        f'raw format\n{"^" * 128}\n{{}}\n{"$" * 128}\n', 'utf-8')
+    path.write_text(
+        '\n'.join(','.join(cell.replace(',', ' ') for cell in row)
+                  for row in table) + '\n', 'utf-8')
+    return path

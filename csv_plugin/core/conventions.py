@@ -11,6 +11,9 @@ Progress = Callable[[Sequence[Any]], Iterable[Any]]
 class InputError(ValueError):
     """Bad input: where it is, what was expected and found, what to do.
 
+    The message is one line of printable characters, at most a few thousand
+    of them, whatever is quoted in it.
+
     Args:
         where (str): The file, argument or item at fault.
         expected (str): What would have been accepted.
@@ -27,8 +30,27 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
 
     def __init__(self, where: str, expected: str, found: str,
                  remedy: str) -> None:
+        where, expected, found, remedy = map(_one_line,
+                                             (where, expected, found, remedy))
         super().__init__(f'{where}: expected {expected}, found {found}. '
                          f'{remedy}')
+
+
+#: Longest part of an error, in characters: the head and the tail of it.
+_HEAD, _TAIL = 500, 100
+
+
+def _one_line(text: str) -> str:
+    """The text without its middle, if it is long, and without line breaks."""
+    if len(text) > _HEAD + _TAIL:
+        text = f'{text[:_HEAD]} ... {text[-_TAIL:]}'
+    return ''.join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ' ' if character.isspace() else ascii(character)[1:-1]
 
 
 def check_unique(where: str, names: Iterable[str]) -> None:

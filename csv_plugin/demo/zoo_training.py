@@ -256,7 +256,8 @@ def _tokenizer_and_rows(
         zoo: Path, series: str,
         recipe: TrainingRecipe) -> tuple[PreTrainedTokenizerBase, corpus.Rows]:
     """Tokenizer and training rows of a series, kept for its next model."""
-    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(zoo, series))
+    tokenizer = AutoTokenizer.from_pretrained(
+        tokenizer_folder(zoo, series), trust_remote_code=False)
     rows = corpus.training_rows(SERIES[series], tokenizer, recipe.tokens,
                                 recipe.seed_of(series, 'texts'))
     return tokenizer, rows

@@ -19,7 +19,8 @@ from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
+                                           read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
                                   read_accuracy_columns, read_benchmarks)
 
@@ -182,18 +183,14 @@ def accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
         Accuracies: Of all models, in the given order.
 
     Raises:
-        InputError: No run has a summary, or there is no accuracy on a
-            benchmark.
+        InputError: No run has a summary, a summary is damaged, or there is
+            no accuracy on a benchmark.
     """
-    summaries, errors = [], []
-    for run in runs:
-        try:
-            summaries.append(read_run_accuracies(run, benchmarks))
-        except InputError as error:
-            errors.append(error)
     # A run of other models may have been given up before its summary.
-    if not summaries:
-        raise errors[0]
+    finished = [run for run in runs if newest_summary(run, SUMMARY)]
+    summaries = [
+        read_run_accuracies(run, benchmarks) for run in finished or runs[:1]
+    ]
     accuracies: Accuracies = {model: {} for model in models}
     _check_models('runs', accuracies, set[str]().union(*summaries))
     for summary in summaries:

@@ -1,5 +1,6 @@
 """The scoring LM: the causal LM whose tokens and states carry the weights."""
 import os
+from contextlib import nullcontext
 from typing import Any, Optional
 
 import numpy as np
@@ -13,6 +14,7 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
+from csv_plugin.lm.own_code import READ_IT, own_code_refused
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
@@ -31,13 +33,19 @@ def load_scoring_lm(
         trust_remote_code (bool): Run code that comes with the model.
 
     Raises:
-        InputError: If there is no such model, or it cannot be loaded.
+        InputError: If there is no such model, it cannot be loaded, or it
+            comes with code that may not run.
     """
+    guard = nullcontext() if trust_remote_code else own_code_refused(
+        path, f'{READ_IT} give --trust-remote-code.')
     try:
-        loaded_tokenizer = AutoTokenizer.from_pretrained(
-            tokenizer or path, trust_remote_code=trust_remote_code)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            path, trust_remote_code=trust_remote_code)
+        with guard:
+            loaded_tokenizer = AutoTokenizer.from_pretrained(
+                tokenizer or path, trust_remote_code=trust_remote_code)
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                path, trust_remote_code=trust_remote_code)
+    except InputError:
+        raise
     except (OSError, ValueError, ImportError, SafetensorError) as error:
         raise InputError(f'scoring LM {os.fspath(path)!r}',
                          'a causal LM and its tokenizer',

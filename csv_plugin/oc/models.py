@@ -1,15 +1,22 @@
 """Token losses of OpenCompass models, wrapped or bare."""
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Optional
 
 import torch
-from opencompass.models import BaseModel
+from opencompass.models import (BaseModel, HuggingFace,
+                                HuggingFacewithChatTemplate)
 from opencompass.registry import MODELS
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.lm.own_code import own_code_refused
+from csv_plugin.oc.own_code import REMEDY, allows_own_code, without_own_code
+
+#: Classes of OpenCompass that load models by transformers.
+_TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
 
 
 @MODELS.register_module()
@@ -19,15 +26,19 @@ class TokenLossModel(BaseModel):
     It behaves like the inner model, and all accuracies are the same. Wrap a
     model config `m` as `{**m, 'type': TokenLossModel, 'llm':
     dict(type=m['type'])}`: everything but the type stays where OpenCompass
-    looks for it.
+    looks for it. Code that comes with a model runs only if the config says
+    so, which is not the default of OpenCompass.
 
     Args:
         llm (Mapping): Config of the inner model; its type suffices.
         rest (Any): The inner model's other arguments.
+
+    Raises:
+        InputError: The model comes with code that may not run.
     """
 
     def __init__(self, llm: Mapping[str, Any], **rest: Any) -> None:
-        inner = MODELS.build({**llm, **rest})
+        inner = _built({**llm, **rest})
         # The inner model's methods hide those that BaseModel defines.
         self.__dict__.update({
             name: getattr(inner, name)
@@ -54,6 +65,19 @@ class TokenLossModel(BaseModel):
         `get_token_loss`.
         """
         return get_token_loss(self._inner, texts, part, **settings)
+
+
+def _built(entry: dict[str, Any]) -> Any:
+    """The model of an entry, without code of its own unless it is allowed."""
+    kind = entry['type']
+    kind = MODELS.get(kind) if isinstance(kind, str) else kind
+    if not (isinstance(kind, type) and issubclass(kind, _TRANSFORMERS)):
+        return MODELS.build(entry)
+    entry = without_own_code(entry)
+    guard = nullcontext() if allows_own_code(entry) else own_code_refused(
+        entry['path'], REMEDY)
+    with guard:
+        return MODELS.build(entry)
 
 
 def _is_public_method(owner: type, name: str) -> bool:

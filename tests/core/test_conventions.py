@@ -39,6 +39,21 @@ def test_names_once():
         check_unique('models', ['a', 'b', 'c', 'b'])
 
 
+def test_an_error_is_one_line_that_a_terminal_shows():
+    error = InputError('a\x1b[2J/b', 'text', 'x\n\t\u202ey\udcff\x00é猫', 'Go.')
+    assert str(error) == (r'a\x1b[2J/b: expected text, found '
+                          r'x  \u202ey\udcff\x00é猫. Go.')
+
+
+def test_an_error_is_short_whatever_it_quotes():
+    found = f'{"a" * 5000}\n{"z" * 5000}'
+    message = str(InputError(found, found, found, found))
+    assert message.count(' ... ') == 4 and len(message) < 2500
+    assert message.startswith('a' * 500) and message.endswith('z' * 100)
+    # Every character becomes ten.
+    assert len(str(InputError('', '', '\U000e0001' * 9999, ''))) < 7000
+
+
 @dataclasses.dataclass
 class Record:
     array: np.ndarray

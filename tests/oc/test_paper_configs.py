@@ -105,7 +105,9 @@ def folder(tmp_path_factory):
         train(('mmlu', 'bbh', 'gsm8k')),
         folder / 'outputs/predictor/predictor.safetensors')
     for name in CONFIGS:
-        shutil.copy(ROOT / f'configs/{name}.py', folder)
+        text = (ROOT / f'configs/{name}.py').read_text('utf-8')
+        (folder / f'{name}.py').write_text(
+            text.replace('own_code = False', 'own_code = True'), 'utf-8')
     return folder
 
 
@@ -154,6 +156,19 @@ def test_models_agree_with_the_hosts_entries(paper) -> None:
         host = hosts[model['path']]
         assert model['type'] is host['type']
         assert model.get('stop_words', []) == host.get('stop_words', [])
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_code_of_models_runs_only_where_the_user_says_so(name) -> None:
+    """The configs as they come say at once what to change."""
+    for each in CONFIGS:
+        shutil.copy(ROOT / f'configs/{each}.py', f'off_{each}.py')
+    slurm = Path('off_eval_csv_paper_slurm.py')
+    slurm.write_text(
+        slurm.read_text('utf-8').replace('.eval_csv_paper',
+                                         '.off_eval_csv_paper'), 'utf-8')
+    with pytest.raises(Exception, match='internlm.*set own_code = True'):
+        Config.fromfile(f'off_{name}.py')
 
 
 def test_code_of_models_runs_only_where_it_is_needed(paper) -> None:

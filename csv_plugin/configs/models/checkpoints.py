@@ -4,6 +4,12 @@
         from csv_plugin.configs.models.checkpoints import checkpoint_models
     models = checkpoint_models('runs/*/checkpoint-*', max_seq_len=4096)
     del checkpoint_models
+
+Code in the folders does not run, unlike by the default of OpenCompass. For
+checkpoints that need theirs, add
+
+    model_kwargs=dict(trust_remote_code=True),
+    tokenizer_kwargs=dict(trust_remote_code=True)
 """
 from opencompass.models import HuggingFaceBaseModel
 
@@ -20,15 +26,22 @@ def checkpoint_models(pattern: str,
         levels (int): How many of the folders above name the run.
         entry (object): Further keys of the entries, such as `tokenizer_path`,
             and keys with other values, such as `run_cfg`.
+
+    Raises:
+        InputError: There are no such folders, or a checkpoint comes with
+            code that may not run.
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     io = __import__('csv_plugin.io.checkpoint_folders', fromlist=['io'])
-    return [{
-        'abbr': abbr,
-        'type': HuggingFaceBaseModel,
-        'path': str(path),
-        'max_seq_len': 2048,
-        'batch_size': 8,
-        'run_cfg': dict(num_gpus=1),
-        **entry
-    } for abbr, path in io.checkpoint_folders(pattern, levels).items()]
+    oc = __import__('csv_plugin.oc.own_code', fromlist=['oc'])
+    return [
+        oc.without_own_code({
+            'abbr': abbr,
+            'type': HuggingFaceBaseModel,
+            'path': str(path),
+            'max_seq_len': 2048,
+            'batch_size': 8,
+            'run_cfg': dict(num_gpus=1),
+            **entry
+        }) for abbr, path in io.checkpoint_folders(pattern, levels).items()
+    ]

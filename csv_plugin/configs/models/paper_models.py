@@ -8,8 +8,8 @@ them
 
 * in bfloat16, with up to 14 billion parameters on one GPU, up to 34 on two
   and more on four GPUs, of 80 GB each;
-* with the code that comes with a model for InternLM2 and 2.5 only, which need
-  it. The defaults of OpenCompass run the code of any model;
+* without the code that comes with a model, which OpenCompass runs by default.
+  InternLM2 and 2.5 need theirs: `with_own_code` lets it run;
 * with eager attention for Gemma 2, whose soft cap the default attention
   leaves out.
 """
@@ -94,7 +94,6 @@ def chat_model(path: str, num_gpus: int = 1) -> dict:
 
 def model_of(path: str, num_gpus: int) -> dict:
     """The part that the entries of base and chat models share."""
-    own_code = path.startswith('internlm/')
     eager = path.startswith('google/gemma-2')
     return dict(
         # The paper writes this name in another case than the hub.
@@ -103,14 +102,46 @@ def model_of(path: str, num_gpus: int) -> dict:
         model_kwargs=dict(
             device_map='auto',
             torch_dtype='torch.bfloat16',
-            trust_remote_code=own_code,
+            trust_remote_code=False,
             **(dict(attn_implementation='eager') if eager else {})),
-        tokenizer_kwargs=dict(trust_remote_code=own_code),
+        tokenizer_kwargs=dict(trust_remote_code=False),
         # Without a value, OpenCompass runs the model's code to look it up.
         max_seq_len=value_of(_context, path),
         max_out_len=1024,
         batch_size=8,
         run_cfg=dict(num_gpus=num_gpus))
+
+
+def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
+    """The same entries; code runs that comes with a model which needs it.
+
+    Args:
+        models (list[dict]): Entries of `base_model` or `chat_model`.
+        allowed (bool): Whether the user lets the code run.
+
+    Raises:
+        InputError: It may not run, but there is a model that needs it.
+    """
+    needy = [m['abbr'] for m in models if m['path'].startswith('internlm/')]
+    if needy and not allowed:
+        # Imports at the top of a config are lazy: they give names, not
+        # modules.
+        core = __import__('csv_plugin.core.conventions', fromlist=['core'])
+        raise core.InputError(
+            'models of the config', 'none that need code of their own',
+            ', '.join(needy), 'Read that code on the hub and set own_code = '
+            'True in the config, or leave these models out.')
+    trust = dict(trust_remote_code=True)
+    return [
+        dict(
+            model,
+            model_kwargs={
+                **model['model_kwargs'],
+                **trust
+            },
+            tokenizer_kwargs=trust) if model['abbr'] in needy else model
+        for model in models
+    ]
 
 
 def value_of(table: dict, path: str) -> object:

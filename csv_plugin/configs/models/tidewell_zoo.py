@@ -19,7 +19,8 @@ def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
         tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
         # Weights are stored in fp16, but fp32 is faster and more exact on a
         # CPU.
-        model_kwargs=dict(torch_dtype='torch.float'),
+        model_kwargs=dict(torch_dtype='torch.float', trust_remote_code=False),
+        tokenizer_kwargs=dict(trust_remote_code=False),
         max_seq_len=512,
         batch_size=240,
         run_cfg=dict(num_gpus=0))

@@ -1,0 +1,91 @@
+"""Code among the files of a model, which runs only where the user says so.
+
+Each of these was seen to run, or to be asked for, under transformers 4.57:
+classes that a config or a tokenizer names (`auto_map`), which
+`trust_remote_code=False` refuses; `custom_generate/generate.py` in a folder,
+which runs whatever `trust_remote_code` is; and an attention kernel of the hub
+that a config names, which the package `kernels` would download and run.
+"""
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Optional
+
+from transformers import AutoConfig, PretrainedConfig
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.files import FilePath
+
+#: What a user can do about code that was refused, in a tool or a config.
+READ_IT = 'Read the code and, if you trust it,'
+
+
+def config_without_code(path: FilePath,
+                        remedy: str) -> Optional[PretrainedConfig]:
+    """The config of a model that is loaded without code of its own.
+
+    Args:
+        path (FilePath): Folder, or name on the hub.
+        remedy (str): How the user can let the code run, one sentence.
+
+    Returns:
+        Optional[PretrainedConfig]: None if there is no config to read.
+
+    Raises:
+        InputError: The model comes with code that would run, or that it
+            cannot be loaded without.
+    """
+    if os.path.exists(os.path.join(path, 'custom_generate')):
+        raise _refusal(path, 'code of its own in custom_generate', remedy)
+    try:
+        with _explained(path, remedy):
+            config = AutoConfig.from_pretrained(path, trust_remote_code=False)
+    except InputError:
+        raise
+    except (OSError, ValueError):  # The error of loading says the same.
+        return None
+    for part in (config, *_parts(config)):
+        attention = str(getattr(part, '_attn_implementation', ''))
+        if '/' in attention:
+            raise _refusal(path, f'the attention kernel {attention!r}', remedy)
+    return config
+
+
+@contextmanager
+def own_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
+    """Refuse code of a model that the body of the `with` statement loads.
+
+    The body has to pass `trust_remote_code=False`.
+
+    Args:
+        path (FilePath): As in `config_without_code`.
+        remedy (str): As there.
+
+    Raises:
+        InputError: As there, or the tokenizer needs code of its own.
+    """
+    config_without_code(path, remedy)
+    with _explained(path, remedy):
+        yield
+
+
+@contextmanager
+def _explained(path: FilePath, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        if 'trust_remote_code' not in str(error):
+            raise
+        raise _refusal(path, 'code of its own that it cannot be loaded '
+                       'without', remedy) from error  # yapf: disable
+
+
+def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
+    return InputError(f'model {os.fspath(path)!r}',
+                      'files without code to run', found, remedy)
+
+
+def _parts(config: PretrainedConfig) -> list[Any]:
+    """Configs inside a config, as models of several parts have them."""
+    names = getattr(config, 'sub_configs', ())
+    return [getattr(config, name, None) for name in names]

@@ -1,0 +1,42 @@
+"""Model entries of a config whose own code does not run unasked."""
+from collections.abc import Mapping
+from typing import Any
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.lm.own_code import READ_IT, config_without_code
+
+#: What to write into the entry of a model whose code may run.
+REMEDY = (f'{READ_IT} give trust_remote_code=True in both model_kwargs and '
+          'tokenizer_kwargs.')
+
+
+def allows_own_code(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry lets the code run that comes with its model."""
+    return bool(entry.get('model_kwargs', {}).get('trust_remote_code'))
+
+
+def without_own_code(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry with the code that comes with its model turned off.
+
+    OpenCompass runs it by default. What the entry says itself is kept.
+
+    Args:
+        entry (Mapping[str, Any]): Of a class of OpenCompass that loads
+            models by transformers.
+
+    Raises:
+        InputError: The code is off, but the model comes with code that would
+            run all the same, or that it cannot be loaded without.
+    """
+    safe = dict(entry)
+    for key in ('model_kwargs', 'tokenizer_kwargs'):
+        safe[key] = {'trust_remote_code': False, **entry.get(key, {})}
+    if not allows_own_code(safe):
+        config = config_without_code(entry['path'], REMEDY)
+        named = getattr(config, 'auto_map', None)
+        if named and entry.get('max_seq_len') is None:
+            raise InputError(
+                f'model {entry["path"]!r}', 'a max_seq_len in its entry',
+                'none, so that OpenCompass would run code of the model to '
+                'look it up', 'Give its longest context in tokens.')
+    return safe
