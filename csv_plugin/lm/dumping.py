@@ -1,5 +1,6 @@
 """From a causal LM and a validation set to a token-loss dump."""
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Optional, Union
 
 import numpy as np
@@ -9,10 +10,12 @@ from csv_plugin import __version__
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import prefix_token
 from csv_plugin.lm.engines.protocol import Engine
 from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
+from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 
 
 def dump_info(engine: Engine,
@@ -56,6 +59,7 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 entropy: bool = False,
                 rank: bool = False,
                 context: Optional[int] = None,
+                folder: Optional[FilePath] = None,
                 progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
@@ -72,7 +76,10 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
-        progress (Progress): Wraps the batches.
+        folder (Optional[FilePath]): Keeps the losses of every few texts as
+            soon as they are computed: a call that is repeated after an
+            interruption reads them there, see `score_in_chunks`.
+        progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
         TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
@@ -81,22 +88,26 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
         InputError: As in `token_losses`.
     """
     engine = as_engine(model)
-    losses = token_losses(
-        engine,
-        tokenizer,
-        texts.texts if part is None else part,
-        entropy,
-        rank,
-        context,
-        progress=progress)
-    return TokenLossDump(
-        dump_info(engine, tokenizer, texts, name, context), tuple(losses))
+    wanted = texts.texts if part is None else part
+    info = dump_info(engine, tokenizer, texts, name, context)
+
+    def scored(some: Sequence[Text],
+               progress: Progress = iter) -> TokenLossDump:
+        losses = token_losses(engine, tokenizer, some, entropy, rank, context,
+                              progress)
+        return TokenLossDump(info, tuple(losses))
+
+    if folder is None:
+        return scored(wanted, progress)
+    return score_in_chunks(scored, wanted, Path(folder), entropy, rank,
+                           progress)
 
 
 def score(model: Union[PreTrainedModel, Engine],
           tokenizer: PreTrainedTokenizerBase,
           texts: TextSet,
           name: Optional[str] = None,
+          folder: Optional[FilePath] = None,
           progress: Progress = iter) -> ModelLosses:
     """Token losses of a causal LM on a validation set.
 
@@ -109,7 +120,9 @@ def score(model: Union[PreTrainedModel, Engine],
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The validation set.
         name (Optional[str]): Name of the model, its path by default.
-        progress (Progress): Wraps the batches.
+        folder (Optional[FilePath]): Keeps losses in case of an interruption,
+            as in `dump_losses`; delete it once they are saved.
+        progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
         ModelLosses: Of this model alone, in nats; `|` joins those of
@@ -118,5 +131,6 @@ def score(model: Union[PreTrainedModel, Engine],
     Raises:
         InputError: As in `token_losses`.
     """
-    dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
+    dump = dump_losses(
+        model, tokenizer, texts, name=name, folder=folder, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})

@@ -1,7 +1,9 @@
 """Inferencers that compute losses, in the place of a benchmark's answers."""
 import json
 import os
+import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
@@ -13,20 +15,16 @@ from tqdm import tqdm
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import write_text
 from csv_plugin.io.runs.run_dumps import reason_kept
 from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 from csv_plugin.oc.datasets import texts_of
-from csv_plugin.oc.journal import Journal
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import get_token_loss, weights_of
-
-#: Number of texts that are scored together; a run that is killed loses the
-#: losses of at most that many texts.
-CHUNK = 32
 
 
 @ICL_INFERENCERS.register_module()
@@ -87,9 +85,9 @@ class TokenLossInferencer(BaseInferencer):
             return []
         path = Path(output_json_filepath, output_json_filename)
         file = path.with_name(f'{_stem(path)}.parquet')
+        chunks = path.with_name(f'tmp_{_stem(path)}')
         with reason_kept(file):
-            part = texts_of(retriever.test_ds).texts
-            dump = self._score(texts_of(retriever.index_ds), part, path)
+            dump = self._score(retriever, chunks)
             write_dump(file, dump)
         rows = [
             dict(
@@ -101,36 +99,22 @@ class TokenLossInferencer(BaseInferencer):
                 n_scored=text.n_scored) for row, text in enumerate(dump.texts)
         ]
         write_predictions(path, rows)
-        self._journal(path, dump.info).remove()
+        shutil.rmtree(chunks, ignore_errors=True)
         return rows
 
-    def _score(self, texts: TextSet, part: Sequence[Text],
-               path: Path) -> TokenLossDump:
-        """Score chunk by chunk, but read what an interrupted run scored."""
-        info = get_token_loss(self.model, texts, (), **self.settings).info
-        journal = self._journal(path, info)
-        n_chunks = -(-len(part) // CHUNK)
-        losses: dict[str, TokenLosses] = {}
-        with tqdm(total=len(part), unit='text', desc=_stem(path)) as bar:
-            for chunk in range(n_chunks):
-                # A chunk is a sample of all texts, and depends on them alone:
-                # losses agree to the last bit with those of a run that was
-                # not interrupted.
-                chunk_texts = part[chunk::n_chunks]
-                dump = journal.recall(chunk, chunk_texts)
-                if dump is None:
-                    dump = get_token_loss(self.model, texts, chunk_texts,
-                                          **self.settings)
-                    journal.keep(chunk, dump)
-                losses.update({text.text_id: text for text in dump.texts})
-                bar.update(len(chunk_texts))
-        return TokenLossDump(info,
-                             tuple(losses[text.text_id] for text in part))
+    def _score(self, retriever: Any, chunks: Path) -> TokenLossDump:
+        texts = texts_of(retriever.index_ds)
 
-    def _journal(self, path: Path, info: DumpInfo) -> Journal:
-        return Journal(
-            path.with_name(f'tmp_{_stem(path)}'), info,
-            self.settings['entropy'], self.settings['rank'])
+        def score(part: Sequence[Text]) -> TokenLossDump:
+            return get_token_loss(self.model, texts, part, **self.settings)
+
+        return score_in_chunks(
+            score,
+            texts_of(retriever.test_ds).texts,
+            chunks,
+            self.settings['entropy'],
+            self.settings['rank'],
+            progress=partial(tqdm, unit='chunk', desc=chunks.name))
 
 
 @ICL_INFERENCERS.register_module()

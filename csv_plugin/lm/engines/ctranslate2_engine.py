@@ -64,6 +64,13 @@ class CTranslate2Engine(RowEngine):
 
     def row_scores(self, rows: Rows) -> list[RowScores]:
         """See `RowEngine`."""
+        largest = max(int(row.max()) for row in rows)
+        if largest >= len(self._pieces):
+            raise InputError(
+                f'engine {self.facts.engine!r} with model '
+                f'{self.facts.model!r}',
+                f'tokens of the model, which has {len(self._pieces)}',
+                f'id {largest}', 'Use the tokenizer of the model.')
         pieces = [[self._pieces[index] for index in row] for row in rows]
         answers = self._generator.score_batch(pieces, max_input_length=0)
         index_of = {piece: index for index, piece in enumerate(self._pieces)}
