@@ -36,14 +36,14 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         required=True,
         type=Path,
         metavar='DIR',
-        help='folder of the trained zoo')
+        help='folder of the trained zoo (required)')
     parser.add_argument(
         '--runs',
         required=True,
         nargs='+',
         type=Path,
         metavar='DIR',
-        help="time-stamped folders of the zoo's evaluation")
+        help="time-stamped folders of the zoo's evaluation\n(required)")
     return parser.parse_args(argv)
 
 

@@ -1,13 +1,18 @@
-"""One task for each model and stage, because processes start slowly."""
-from opencompass.partitioners import NaivePartitioner
+"""Two tasks for each model and stage, because processes start slowly.
+
+One is for all benchmarks, the other for the texts, so that what fails in one
+of them does not end the other.
+"""
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
+from csv_plugin.oc.partitioners import TextsApartPartitioner
+
 infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=TextsApartPartitioner),
     runner=dict(
         type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLInferTask)))
 eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=TextsApartPartitioner),
     runner=dict(
         type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLEvalTask)))

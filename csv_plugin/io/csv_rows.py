@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import from_csv_cell
 from csv_plugin.io.files import FilePath, read_bytes
 
 #: A number in ASCII digits; `float` would also take 1_000, nan and ３.
@@ -132,7 +133,7 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             if cells:
-                yield line, [cell.strip() for cell in cells]
+                yield line, [from_csv_cell(cell.strip()) for cell in cells]
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(

@@ -6,6 +6,16 @@ from importlib.resources import as_file, files
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
+#: The known benchmarks that are averages over a group of datasets, and the
+#: module of OpenCompass that defines the group.
+GROUPS = {
+    'mmlu': 'mmlu',
+    'bbh': 'bbh',
+    'ceval': 'ceval',
+    'ceval-test': 'ceval',
+    'cmmlu': 'cmmlu',
+}
+
 
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """The table of benchmarks that comes with this package.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import csv_cell
 from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import FilePath, atomic_path
 
@@ -227,18 +228,27 @@ def write_csv(path: FilePath, header: Sequence[str],
         path (FilePath): The file to create or replace.
         header (Sequence[str]): Names of the columns.
         rows (Iterable[Sequence[object]]): Cells in the order of the header.
-            Floats are written with all their digits, NaN as an empty cell.
+            Floats are written with all their digits, NaN as an empty cell,
+            texts by `csv_cell`.
 
     Raises:
         InputError: The folder does not exist.
     """
     with atomic_path(path) as temporary:
-        with temporary.open('w', encoding='utf-8', newline='') as file:
+        # UTF-8 cannot hold names of files that are not Unicode.
+        with temporary.open(
+                'w', encoding='utf-8', errors='backslashreplace',
+                newline='') as file:
             writer = csv.writer(file, lineterminator='\n')
-            writer.writerow(header)
-            # Only NaN, of whatever float type, differs from itself.
-            writer.writerows(['' if cell != cell else cell for cell in row]
-                             for row in rows)
+            writer.writerow(map(csv_cell, header))
+            writer.writerows(map(_cell, row) for row in rows)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return csv_cell(value)
+    # Only NaN, of whatever float type, differs from itself.
+    return '' if value != value else value
 
 
 def _model_columns(path: FilePath, read_cell: _CellReader) -> ModelColumns:

@@ -13,6 +13,7 @@ from opencompass.registry import ICL_INFERENCERS
 from tqdm import tqdm
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import TokenLossDump
@@ -114,7 +115,7 @@ class TokenLossInferencer(BaseInferencer):
             chunks,
             self.settings['entropy'],
             self.settings['rank'],
-            progress=partial(tqdm, unit='chunk', desc=chunks.name))
+            progress=partial(tqdm, unit='chunk', desc=one_line(chunks.name)))
 
 
 @ICL_INFERENCERS.register_module()

@@ -47,7 +47,6 @@ VLLM_SETTINGS = {
 #: Windows of every contender: vLLM needs room for two ids more.
 LONGEST = CONTEXT + 2
 
-
 # An engine, made from the folder of a model and a number format.
 
 
@@ -61,7 +60,8 @@ def run_transformers(folder, dtype):
 def run_vllm(folder, dtype):
     from vllm import LLM
     yield VLLMEngine(
-        LLM(str(folder),
+        LLM(
+            str(folder),
             dtype=dtype,
             max_model_len=LONGEST,
             # A long text is read in several pieces.

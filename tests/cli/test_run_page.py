@@ -191,7 +191,7 @@ def test_run_without_any_score(run):
 
 @pytest.mark.parametrize('second, says', [
     (('other', 'none'), 'No such file'),
-    (('real', 'p'), "'real' twice"),
+    (('real', 'p'), "'real', which is what"),
     (('predicted', 'p'), "'predicted' twice"),
 ])
 def test_predictor_that_was_named_is_not_left_out(run, second, says):

@@ -217,9 +217,7 @@ def _write_run(folder: Path) -> None:
             'naive_average' if is_group else 'accuracy', 'gen',
             *(f'{score:.2f}' for score in scores)
         ])
-    (folder / 'summary').mkdir()
-    (folder / 'summary/summary_20260101_120000.csv').write_text(
-        '\n'.join(map(','.join, lines)) + '\n', 'utf-8')
+    runs.write_summary(folder, lines)
     for index, model in enumerate(models):
         for name in ('easy', 'hard'):
             path = folder / 'results' / model / f'{name}.json'

@@ -1,9 +1,11 @@
 """OpenCompass's summary with predictions: tables, files, missing values."""
 import csv
+import errno
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = Path(csv_plugin.__file__).parent / 'configs'
-MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 9.0}
+MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 5.0}
 TIME = '20240102_030405'
 
 
@@ -356,11 +358,60 @@ def test_number_of_models(tmp_path, predictors, n_models):
 @pytest.mark.parametrize('pairs, message', [
     ([], 'found none'),
     ([('p', 'x'), ('p', 'y')], "'p' twice"),
-    ([('real', 'x')], "'real' twice"),
+    ([('real', 'x')], "'real', which is what"),
+    ('p', 'expected pairs, such as'),
+    (['p'], 'expected pairs, such as'),
 ])
 def test_bad_config(run, pairs, message):
     with pytest.raises(InputError, match=message):
         PredictedSummarizer(make_config(run), pairs)
+
+
+def test_models_of_one_name_have_no_column_each(run, predictors):
+    with pytest.raises(InputError, match="abbr of models: .* 'new-0' twice"):
+        PredictedSummarizer(make_config(run, ['new-0', 'new-0']), predictors)
+
+
+@pytest.mark.parametrize('pair, found', [
+    (('eazy', 'easy'), "of the predictors: easy, hard, found 'eazy'"),
+    (('easy', 'eazy'), "group of this run: easy, hard, found 'eazy'"),
+])  # yapf: disable
+def test_misspelt_benchmarks(run, predictors, pair, found):
+    with pytest.raises(InputError, match=found):
+        summarize(make_config(run), predictors, benchmarks=[pair])
+
+
+def test_fractions_are_no_percentages(run, tmp_path):
+    """Of a benchmark with a chance level; the other one is as before."""
+    predictor = train()
+    first, second = predictor.benchmarks
+    save_predictor(
+        replace(predictor, benchmarks=(replace(first, chance=.25), second)),
+        tmp_path / 'p')
+    for i, model in enumerate(MODELS):
+        write_result(run, model, 'easy', {'accuracy': .29 + i / 5})
+    table, board = summarize(make_config(run), [('p', str(tmp_path / 'p'))])
+    assert table[1][4] == '0.29'  # what OpenCompass says
+    [reason] = [line for line in notes(board) if line.startswith('real')]
+    assert reason.startswith(
+        'real of all 4 models on easy: no score above 1, where guessing gives '
+        '25 %: they seem to be fractions. Let the evaluator')
+    path = run / 'summary' / f'leaderboard_{TIME}.json'
+    real = {
+        row['benchmark']: row['real']
+        for row in json.loads(path.read_text('utf-8'))['rows']
+    }
+    assert real['easy'] is None and real['hard'] > 1
+
+
+def test_a_predictor_that_cannot_be_read_is_not_called_missing(
+        run, predictors, tmp_path):
+    path = tmp_path / 'loop'
+    path.symlink_to(path)
+    _, board = summarize(
+        make_config(run), [*predictors[:1], ('loop', str(path))])
+    [reason] = [line for line in notes(board) if line.startswith('loop')]
+    assert os.strerror(errno.ELOOP) in reason and 'No such file' not in reason
 
 
 def test_packaged_config(run):
@@ -373,7 +424,7 @@ def test_packaged_config(run):
         dict(dumped['summarizer'], config=make_config(run)))
     assert type(summarizer) is PredictedSummarizer
     demo = CONFIGS.parent / 'demo'
-    assert summarizer.predictors == [
+    assert list(summarizer.predictors.items()) == [
         ('predicted', str(demo / 'predictor.safetensors')),
         ('all-token', str(demo / 'predictor_uniform.safetensors'))
     ]

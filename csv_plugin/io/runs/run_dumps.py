@@ -13,6 +13,7 @@ from pathlib import Path
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.shards import merge_dumps
 
@@ -106,8 +107,11 @@ def read_run_dump(work_dir: FilePath, model: str,
 
     Raises:
         InputError: There is no dump on these texts, a dump cannot be read,
-            or the parts contradict each other.
+            the parts contradict each other, or the model's abbreviation
+            leads out of the run.
     """
+    check_file_names(f'model {model!r}, part', model.split('/'),
+                     'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
     dumps, notes = _files(folder, '.parquet'), _files(folder, _ERROR)
     abbr = dataset_abbr(fingerprint)

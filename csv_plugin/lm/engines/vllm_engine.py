@@ -2,7 +2,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.lm.engines.packages import optional_package
 from csv_plugin.lm.engines.protocol import EngineFacts

@@ -83,7 +83,8 @@ def test_a_trained_model(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(folder, dtype='float32')
     tokenizer = AutoTokenizer.from_pretrained(folder)
     engine = CTranslate2Engine(
-        convert(folder, tmp_path / 'ct2'), model.config.max_position_embeddings)
+        convert(folder, tmp_path / 'ct2'),
+        model.config.max_position_embeddings)
     losses = token_losses(engine, tokenizer, texts)
     assert largest_difference(losses, token_losses(model, tokenizer,
                                                    texts)) <= 2e-4

@@ -1,0 +1,87 @@
+"""Tasks of a run that keep benchmarks and texts apart."""
+from pathlib import Path
+from typing import Any, Optional
+
+from opencompass.partitioners import NaivePartitioner
+from opencompass.registry import PARTITIONERS
+from opencompass.utils import get_infer_output_path
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.oc.run_checks import check_run
+
+
+@PARTITIONERS.register_module()
+class TextsApartPartitioner(NaivePartitioner):
+    """Two tasks for each model: its benchmarks, and its texts.
+
+    What fails in one of the two does not end the other. The model is loaded
+    once more for that. Before any model runs, the config is checked, and
+    texts whose dump is lost or damaged are scored again.
+
+    Args:
+        out_dir (str): Filled in by OpenCompass.
+        n (int): Most datasets of a task.
+        keep_keys (Optional[list[str]]): As in `NaivePartitioner`.
+    """
+
+    def __init__(self,
+                 out_dir: str,
+                 n: int = 1000,
+                 keep_keys: Optional[list[str]] = None) -> None:
+        super().__init__(out_dir, n, keep_keys)
+        self.before_models = Path(out_dir).name == 'predictions'
+
+    def __call__(self, cfg: Any) -> list[Any]:
+        """The tasks of a stage.
+
+        Raises:
+            SystemExit: With one line, if the config is wrong.
+        """
+        if self.before_models:
+            try:
+                warnings = check_run(cfg)
+            except InputError as error:
+                raise SystemExit(f'error: {error}') from error
+            for warning in warnings:
+                self.logger.warning(warning)
+        return super().__call__(cfg)
+
+    def partition(self,
+                  model_dataset_combinations: list[dict[str, list[Any]]],
+                  work_dir: str,
+                  out_dir: str,
+                  add_cfg: dict[str, Any] = {}) -> list[Any]:
+        """As in `NaivePartitioner`."""
+        halves = [
+            dict(
+                models=[model],
+                datasets=[
+                    dataset for dataset in part['datasets']
+                    if _is_texts(dataset) == texts
+                ]) for part in model_dataset_combinations
+            for model in part['models'] for texts in (False, True)
+        ]
+        if self.before_models:
+            for half in halves:
+                for dataset in filter(_is_texts, half['datasets']):
+                    self._forget_a_lost_dump(half['models'][0], dataset)
+        return super().partition(halves, work_dir, out_dir, add_cfg)
+
+    def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
+        """Remove the JSON that calls texts done whose losses are not there."""
+        done = Path(get_infer_output_path(model, dataset, self.out_dir))
+        if not done.exists():
+            return
+        dump = get_infer_output_path(model, dataset, self.out_dir, 'parquet')
+        try:
+            read_dump(dump)
+        except InputError as error:
+            self.logger.warning(f'{error} The texts are scored again.')
+            done.unlink()
+
+
+def _is_texts(dataset: Any) -> bool:
+    kind = dataset['infer_cfg']['inferencer']['type']
+    name = kind if isinstance(kind, str) else kind.__name__
+    return name.rpartition('.')[2] == 'TokenLossInferencer'
