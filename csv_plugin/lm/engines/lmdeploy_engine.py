@@ -60,8 +60,8 @@ class LMDeployEngine(RowEngine):
         # the event loop of the pipeline.
         request = self._pipe.async_engine.async_get_logits([row.tolist()])
         logits, = self._pipe._run(coro=request).result()
-        targets = torch.from_numpy(row[1:])[:, None].to(logits.device)
-        log_probs = logits[:-1].float().log_softmax(-1).gather(-1, targets)
         # The number of positions is all that it tells of what it read.
-        return RowScores(row[:len(logits)],
-                         log_probs[:, 0].cpu().numpy().astype(float))
+        read = row[:len(logits)]
+        targets = torch.from_numpy(read[1:])[:, None].to(logits.device)
+        log_probs = logits[:-1].float().log_softmax(-1).gather(-1, targets)
+        return RowScores(read, log_probs[:, 0].cpu().numpy().astype(float))

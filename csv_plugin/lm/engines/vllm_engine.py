@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.packages import optional_package
 from csv_plugin.lm.engines.protocol import EngineFacts
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
@@ -47,11 +48,16 @@ class VLLMEngine(RowEngine):
         # Ids of the prompt alone: each further one costs a whole vocabulary.
         settings = self._package.SamplingParams(
             max_tokens=1, temperature=0, prompt_logprobs=0, detokenize=False)
-        answers = self._llm.generate([{
-            'prompt_token_ids': row.tolist()
-        } for row in rows],
-                                     settings,
-                                     use_tqdm=False)
+        prompts = [{'prompt_token_ids': row.tolist()} for row in rows]
+        try:
+            answers = self._llm.generate(prompts, settings, use_tqdm=False)
+        except ValueError as error:
+            raise InputError(
+                f'engine {self.facts.engine!r} with model '
+                f'{self.facts.model!r}', 'rows of ids that it can read',
+                f'the error {str(error)!r}',
+                "Use the model's own tokenizer, and a context that fits "
+                'its max_model_len.') from error
         return [
             RowScores(
                 np.array(answer.prompt_token_ids),
