@@ -35,8 +35,9 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         progress (Progress): Wraps the chunks.
 
     Returns:
-        TokenLossDump: Losses in nats, in the order of the texts; the same
-        to the last bit as if the run had not been interrupted.
+        TokenLossDump: Losses in nats, in the order of the texts and as
+        exact as in a dump; the same to the last bit as if the run had not
+        been interrupted.
 
     Raises:
         InputError: As in `score` and `io.dumps.write_dump`.
@@ -51,9 +52,10 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         file = folder / f'{chunk}.parquet'
         dump = _recall(file, info, part, (entropy, rank))
         if dump is None:
-            dump = score(part)
             folder.mkdir(parents=True, exist_ok=True)
-            write_dump(file, dump)
+            write_dump(file, score(part))
+            # A dump rounds losses: these must not tell new from old ones.
+            dump = read_dump(file)
         losses.update({text.text_id: text for text in dump.texts})
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
 

@@ -20,8 +20,10 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 KEY = 'CSV_PLUGIN_API_KEY'
 #: Seconds to wait for the connection, and for an answer.
 TIMEOUT = 10, 600
-#: A request that meets a busy or restarting server is sent again so often,
-#: after 1, 2, 4, ... seconds.
+#: What the server of vLLM writes in place of minus infinity.
+_INFINITE = -9999.0
+#: A request that meets a busy or restarting server is sent again so often:
+#: at once, and after 1, 2, 4, ... seconds.
 RETRIES = 6
 
 
@@ -52,8 +54,11 @@ def _vllm_request(model: str, ids: list[int]) -> dict[str, Any]:
 def _vllm_pairs(answer: Any) -> list[tuple[int, float]]:
     # Each entry has one key, the id: further ids were not asked for.
     _, *entries = answer['choices'][0]['prompt_logprobs']
-    return [(int(index), float(values['logprob'])) for entry in entries
-            for index, values in entry.items()]
+    pairs = [(int(index), float(values['logprob'])) for entry in entries
+             for index, values in entry.items()]
+    # JSON has no infinity: the server writes a number that is none.
+    return [(index, -np.inf if log_prob == _INFINITE else log_prob)
+            for index, log_prob in pairs]
 
 
 def _sglang_request(model: str, ids: list[int]) -> dict[str, Any]:
@@ -110,14 +115,17 @@ class CompletionsEngine(RowEngine):
                  context: Optional[int] = None,
                  dtype: str = 'unknown',
                  concurrency: int = 8) -> None:
-        if urlsplit(url).scheme not in ('http', 'https'):
-            raise InputError('address of the server', 'http://... or https://',
-                             repr(url), 'Give it with its port.')
+        parts = urlsplit(url)
+        if parts.scheme not in ('http', 'https') or parts.username:
+            raise InputError('address of the server',
+                             'http://... or https://..., without a name',
+                             repr(url), f'Give a key in {KEY}.')
         if server not in _DIALECTS:
             raise InputError('kind of server', ' or '.join(_DIALECTS),
                              repr(server), 'Use one of these two.')
         self._dialect = _DIALECTS[server]
-        self._url, self._model = url.rstrip('/'), model
+        self._url = url.rstrip('/').removesuffix('/v1')
+        self._model = model
         self._concurrency = concurrency
         self._session = _session(concurrency)
         card = self._card()
@@ -167,15 +175,21 @@ class CompletionsEngine(RowEngine):
 
     def _card(self) -> dict[str, Any]:
         """What the server tells about the model."""
-        cards = self._ask('GET', '/v1/models').get('data', [])
-        for card in cards:
-            if card.get('id') == self._model:
-                return card
-        raise InputError(f'models of {self._url}', repr(self._model),
-                         ', '.join(str(card.get('id')) for card in cards),
-                         'Give the name that the server uses.')
+        where = self._url + '/v1/models'
+        answer = self._ask('GET', '/v1/models')
+        try:
+            cards = {card['id']: card for card in answer['data']}
+        except (KeyError, TypeError) as error:
+            raise InputError(where, 'a list of models',
+                             repr(answer)[:80],
+                             'Check the address of the server.') from error
+        if self._model not in cards:
+            raise InputError(where, repr(self._model),
+                             ', '.join(map(repr, cards)),
+                             'Give the name that the server uses.')
+        return cards[self._model]
 
-    def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
         try:
             answer = self._session.request(
                 method,
@@ -208,7 +222,9 @@ def _session(concurrency: int) -> requests.Session:
         backoff_factor=0.5,
         status_forcelist=(429, 500, 502, 503, 504),
         allowed_methods=None,
-        raise_on_status=False)
+        raise_on_status=False,
+        # A server could ask for hours.
+        respect_retry_after_header=False)
     for scheme in ('http://', 'https://'):
         session.mount(
             scheme, HTTPAdapter(max_retries=retries, pool_maxsize=concurrency))
