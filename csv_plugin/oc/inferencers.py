@@ -25,7 +25,7 @@ from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.labels import label_texts
-from csv_plugin.oc.models import get_token_loss, weights_of
+from csv_plugin.oc.models import engine_of, get_token_loss
 
 
 @ICL_INFERENCERS.register_module()
@@ -127,7 +127,7 @@ class LabelLossInferencer(BaseInferencer):
     See `labels` for what a label is.
 
     Args:
-        model (Any): An OpenCompass model that `models.weights_of` takes.
+        model (Any): An OpenCompass model that `models.engine_of` takes.
         max_seq_len (Optional[int]): Most tokens of a prompt with its label.
             In-context examples are dropped until both fit, as OpenCompass
             does.
@@ -164,15 +164,15 @@ class LabelLossInferencer(BaseInferencer):
             Empty in all but the first process.
 
         Raises:
-            InputError: As in `label_texts`, `weights_of` and `token_losses`,
+            InputError: As in `label_texts`, `engine_of` and `token_losses`,
                 or if nothing stands before a label.
         """
         if not is_first_process():
             return []
-        weights = weights_of(self.model)
+        engine = engine_of(self.model)
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)
-        losses = token_losses(*weights, texts, progress=tqdm)
+        losses = token_losses(*engine, texts, progress=tqdm)
         rows = [_label_row(*pair) for pair in zip(texts, losses)]
         path = Path(output_json_filepath, output_json_filename)
         write_predictions(path, rows)

@@ -27,23 +27,23 @@ class LMDeployEngine(RowEngine):
 
     Args:
         pipe (Any): An `lmdeploy.Pipeline`.
-        model (str): Name or path of the model.
-        session_len (int): Most tokens that the pipeline takes.
 
     Raises:
         InputError: LMDeploy is not installed.
     """
 
-    def __init__(self, pipe: Any, model: str, session_len: int) -> None:
+    def __init__(self, pipe: Any) -> None:
+        package = optional_package('lmdeploy', 'LMDeployEngine')
         self._pipe = pipe
-        self._package = optional_package('lmdeploy', 'LMDeployEngine')
+        settings = pipe.backend_config
         self._facts = EngineFacts(
             engine='lmdeploy',
-            model=model,
-            dtype='unknown',
-            cache_dtype='unknown',
-            context=min(CONTEXT, session_len - 2),
-            versions={'lmdeploy': self._package.__version__})
+            model=pipe.async_engine.model_name,
+            dtype=str(settings.dtype),
+            cache_dtype=f'quantization policy {int(settings.quant_policy)}',
+            # A row as long as the session is refused.
+            context=min(CONTEXT, settings.session_len - 2),
+            versions={'lmdeploy': package.__version__})
 
     @property
     def facts(self) -> EngineFacts:

@@ -95,11 +95,14 @@ class Pipeline:
 
     Args:
         cached (int): Positions that prefix caching leaves out.
+        session_len (int): Most tokens of a session.
     """
 
-    def __init__(self, cached=0):
+    def __init__(self, cached=0, session_len=CONTEXT + 2):
         self.model, self.cached = make('llama'), cached
-        self.async_engine = self
+        self.async_engine, self.model_name = self, 'lab/tiny'
+        self.backend_config = SimpleNamespace(
+            dtype='auto', quant_policy=8, session_len=session_len)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()

@@ -88,16 +88,17 @@ def test_llama_cpp():
 
 
 def test_lmdeploy(pipeline):
-    engine = LMDeployEngine(pipeline(), 'lab/tiny', CONTEXT + 2)
-    assert check_losses(engine) == ('lmdeploy', 'lab/tiny', 'unknown',
-                                    'unknown', {
-                                        'lmdeploy': '1.2'
-                                    })
-    assert LMDeployEngine(pipeline(), 'm', 10**6).facts.context == 1024
+    assert check_losses(LMDeployEngine(
+        pipeline())) == ('lmdeploy', 'lab/tiny', 'auto',
+                         'quantization policy 8', {
+                             'lmdeploy': '1.2'
+                         })
+    long = pipeline(session_len=10**6)
+    assert LMDeployEngine(long).facts.context == 1024
 
 
 def test_lmdeploy_with_prefix_caching(pipeline):
-    engine = LMDeployEngine(pipeline(cached=1), 'lab/tiny', CONTEXT + 2)
+    engine = LMDeployEngine(pipeline(cached=1))
     with pytest.raises(InputError, match='an answer about the ids'):
         token_losses(engine, tokenizer(), TEXTS)
 
@@ -106,7 +107,7 @@ def test_lmdeploy_with_prefix_caching(pipeline):
     (lambda: VLLMEngine(stand_ins.LLM()), 'vllm'),
     (lambda: CTranslate2Engine('folder', 8), 'ctranslate2'),
     (lambda: LlamaCppEngine('a.gguf', 8), 'llama_cpp'),
-    (lambda: LMDeployEngine(None, 'm', 8), 'lmdeploy'),
+    (lambda: LMDeployEngine(None), 'lmdeploy'),
 ])
 def test_a_missing_package(make_engine, name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
