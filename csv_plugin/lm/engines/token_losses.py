@@ -21,8 +21,9 @@ from csv_plugin.lm.tokens.tokenization import (TokenizedText,
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
     """A model of `transformers` as an engine; engines stay as they are."""
-    is_model = isinstance(model, PreTrainedModel)
-    return TransformersEngine(model) if is_model else model
+    if isinstance(model, PreTrainedModel):
+        return TransformersEngine(model)
+    return model
 
 
 def token_losses(model: Union[PreTrainedModel, Engine],

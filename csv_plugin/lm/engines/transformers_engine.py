@@ -72,9 +72,9 @@ class TransformersEngine:
                     logits,
                     target_rows(batch).to(logits.device),
                     _targets(batch).to(logits.device), entropy, rank)
-                yield batch, TargetStatistics(
-                    _array(statistics.losses), _array(statistics.entropy),
-                    _array(statistics.rank))
+                yield batch, TargetStatistics(statistics.losses.cpu().numpy(),
+                                              _array(statistics.entropy),
+                                              _array(statistics.rank))
 
 
 def _targets(batch: Sequence[Window]) -> Tensor:
