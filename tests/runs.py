@@ -36,7 +36,7 @@ def model_losses(skill: float, texts: TextSet = TEXTS) -> list[TokenLosses]:
     return [
         TokenLosses(
             text.text_id,
-            3 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
+            6 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
             TokenSpans([0, 2, 4], [2, 4, 6], 6),
             6,
             sha256=text.sha256) for i, text in enumerate(texts)
@@ -70,7 +70,8 @@ def train(benchmarks: Sequence[str] = ('easy', 'hard'),
 
 def dump(model: str,
          losses: Sequence[TokenLosses],
-         texts: TextSet = TEXTS) -> TokenLossDump:
+         texts: TextSet = TEXTS,
+         folder: str = '') -> TokenLossDump:
     """The losses of a model, and how they were made."""
     info = DumpInfo(
         texts.fingerprint,
@@ -80,7 +81,8 @@ def dump(model: str,
         dtype='float32',
         context=0,
         stride=0,
-        versions={})
+        versions={},
+        folder=folder)
     return TokenLossDump(info, tuple(losses))
 
 
@@ -88,12 +90,13 @@ def write_losses(work_dir: Path,
                  model: str,
                  losses: Sequence[TokenLosses],
                  texts: TextSet = TEXTS,
-                 part: str = '') -> Path:
+                 part: str = '',
+                 folder: str = '') -> Path:
     """A dump where a run leaves it."""
     path = Path(work_dir, 'predictions', model,
                 f'{dataset_abbr(texts.fingerprint)}{part}.parquet')
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_dump(path, dump(model, losses, texts))
+    write_dump(path, dump(model, losses, texts, folder))
     return path
 
 

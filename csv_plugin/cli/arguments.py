@@ -58,15 +58,15 @@ def check_folder(path: Path) -> None:
         InputError: There is a file in its place or in that of a parent, or
             nothing can be written there.
     """
-    existing = next(p for p in (path, *path.parents) if p.exists())
-    if not existing.is_dir():
-        raise InputError(f'--out {path}', 'a folder or a new name',
-                         f'the file {existing}', 'Choose another name.')
     try:
+        existing = next(p for p in (path, *path.parents) if p.exists())
+        if not existing.is_dir():
+            raise InputError(f'--out {path}', 'a folder or a new name',
+                             f'the file {existing}', 'Choose another name.')
         TemporaryFile(dir=existing).close()
     except OSError as error:
         raise InputError(f'--out {path}', 'a folder that can be written to',
-                         f'the error {error.strerror!r} in {existing}',
+                         f'the error {error.strerror!r}',
                          'Choose another folder.') from error
 
 

@@ -9,7 +9,6 @@ two predictors fitted to the same models: the default method and the all-token
 baseline.
 """
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,11 +50,7 @@ def run(args: argparse.Namespace) -> None:
     texts = world.validation_texts()
     write_texts(shipped.TEXTS, texts)
     building.copy_models(args.zoo, shipped.ZOO, args.runs)
-    manifest = json.loads((args.zoo / 'manifest.json').read_text('utf-8'))
-    sizes = {
-        model: record['parameters']
-        for model, record in manifest['models'].items()
-    }
+    sizes = building.model_sizes(args.zoo)
     building.write_collection(shipped.COLLECTION, args.runs, texts, sizes)
     train()
 

@@ -41,9 +41,11 @@ _VISIBLE: dict[int, int | str] = {
 
 #: What Markdown, as GitHub reads it, takes for more than text: escapes, cells
 #: and code; links and pictures; pairs of marks; underscores that do not stand
-#: within a word; names of characters; addresses; and tags.
+#: within a word; names of characters; addresses; tags; and, at the beginning,
+#: headings, quotations, lists and rules.
 _MARKS = re.compile(r'[\\|`\[]|([*~$])(?=.*\1)|(?<![^\W_])_|_(?![^\W_])|'
-                    r'&(?=#?\w+;)|(?<=:)/(?=/)|(?<=\bwww)\.|<')
+                    r'&(?=#?\w+;)|(?<=:)/(?=/)|(?<=\bwww)\.|<|'
+                    r'^(?:>|[#*+-](?=[#\s])|-(?=--))')
 _ENTITIES = {'&': '&amp;', '<': '&lt;'}
 #: A cell that programs for tables read as a formula, perhaps behind
 #: apostrophes. The signs of double width count in some of them.

@@ -18,7 +18,7 @@ from csv_plugin.io.collection import write_collection
 from csv_plugin.io.dumps import files_by_model, read_dump
 from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.known_benchmarks import GROUPS, benchmark_infos
+from csv_plugin.io.known_benchmarks import benchmark_infos, group_remedy
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
@@ -262,22 +262,8 @@ def _check_benchmarks(where: str, accuracies: Accuracies,
         raise InputError(
             where, 'an accuracy on every benchmark, of at least one model',
             f'none on {", ".join(lacking)}',
-            'Run the benchmarks, correct their names, or leave them out.' +
-            (_group_remedy(lacking) if where == _RUNS else ''))
-
-
-def _group_remedy(lacking: Sequence[str]) -> str:
-    """How summaries get the averages that they lack; empty for others."""
-    modules = dict.fromkeys(GROUPS[name] for name in lacking if name in GROUPS)
-    if not modules:
-        return ''
-    imports = '; '.join('from opencompass.configs.summarizers.groups.'
-                        f'{module} import {module}_summary_groups'
-                        for module in modules)
-    groups = ', '.join(f'*{module}_summary_groups' for module in modules)
-    return (f' If their datasets were run: add "{imports}" to the config, '
-            f'"summary_groups=[{groups}]" to its summarizer, and write the '
-            'summary again with -m viz -r.')
+            where == _RUNS and group_remedy(lacking)
+            or 'Run the benchmarks, correct their names, or leave them out.')
 
 
 def named_benchmarks(names: Sequence[str],

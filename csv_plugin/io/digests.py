@@ -9,6 +9,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
@@ -36,55 +37,33 @@ def sealed(where: str, data: bytes) -> bytes:
     return data[:start] + digest + data[start + len(digest):]
 
 
-def check_seal(where: str, data: bytes, digest: Any, remedy: str) -> None:
+def check_seal(where: str,
+               data: bytes,
+               digest: Any,
+               remedy: str,
+               rest: Iterable[Any] = ()) -> None:
     """Refuse a file that is not as it was written, in any bit.
 
     Args:
         where (str): The file, for errors.
-        data (bytes): All of it.
+        data (bytes): All of it, or its start with the metadata.
         digest (Any): What its metadata give as the digest.
         remedy (str): What the user can do, for errors.
+        rest (Iterable): What follows the start, in parts.
 
     Raises:
         InputError: The file has no such digest, or another one.
     """
-    check_form(where, digest, remedy)
-    start = _place(where, data, digest, remedy)
-    check_digest(where, digest, [
-        memoryview(data)[:start],
-        PLACEHOLDER.encode(),
-        memoryview(data)[start + len(PLACEHOLDER):]
-    ], remedy)
-
-
-def check_digest(where: str, digest: str, parts: Iterable[Any],
-                 remedy: str) -> None:
-    """Refuse content with another digest.
-
-    Args:
-        where (str): The file, for errors.
-        digest (str): The digest of the content when it was written.
-        parts (Iterable): The content with the placeholder, as bytes or
-            buffers.
-        remedy (str): What the user can do, for errors.
-
-    Raises:
-        InputError: The digest of the content is another one.
-    """
-    if digest_of(parts) != digest:
-        raise InputError(where, 'the bytes that were written',
-                         'other bytes: the file is damaged', remedy)
-
-
-def check_form(where: str, digest: Any, remedy: str) -> None:
-    """Refuse what is no digest.
-
-    Raises:
-        InputError: The value is another one.
-    """
     if not isinstance(digest, str) or not _WRITTEN.fullmatch(digest):
         raise InputError(where, 'the digest of the file in its metadata',
                          repr(digest)[:80], remedy)
+    start = _place(where, data, digest, remedy)
+    behind = memoryview(data)[start + len(digest):]
+    if digest_of(
+            chain([memoryview(data)[:start],
+                   PLACEHOLDER.encode(), behind], rest)) != digest:
+        raise InputError(where, 'the bytes that were written',
+                         'other bytes: the file is damaged', remedy)
 
 
 def digest_of(parts: Iterable[Any]) -> str:

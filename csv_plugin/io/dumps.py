@@ -90,6 +90,8 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
         'digest': PLACEHOLDER,
         **asdict(dump.info)
     }
+    if not dump.info.folder:
+        del header['folder']
     # ASCII and sorted, so that equal dumps make equal files.
     metadata = {FORMAT: json.dumps(header, sort_keys=True)}
     with atomic_path(path) as temporary:
@@ -241,11 +243,13 @@ def _info(where: str, data: bytes, metadata: Mapping[bytes,
     else:
         names = [name for name in names if name not in _SINCE_VERSION_2]
     del header['format_version']
+    names.remove('folder')
+    folder = header.pop('folder', '')
     if sorted(header) != sorted(names):
         raise InputError(where, f'the metadata {", ".join(names)}',
                          ', '.join(header)[:200] or 'none', _REMEDY)
     with _errors_name(where):
-        return DumpInfo(**header)
+        return DumpInfo(**header, folder=folder)
 
 
 def _from_table(file: str, table: pa.Table) -> tuple[TokenLosses, ...]:

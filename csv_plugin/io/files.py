@@ -25,7 +25,8 @@ def check_target(path: FilePath) -> None:
 
     Raises:
         InputError: The folder of the file does not exist or may not be
-            written to, or the path is that of a folder or too long.
+            written to, or the path is too long or that of a folder, a device
+            or a pipe.
     """
     target = Path(path)
     with _plain_errors(target):
@@ -38,6 +39,11 @@ def check_target(path: FilePath) -> None:
             raise InputError(
                 str(target), 'the name of a file', 'a folder',
                 'Add a file name to it.')
+        if target.exists() and not target.is_file():
+            # The file would take its place, even that of /dev/null.
+            raise InputError(
+                str(target), 'the name of a file', 'a device or a pipe',
+                'Choose another name.')
         if not os.access(target.parent, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -112,12 +118,16 @@ def _suffix(target: Path) -> str:
 def _remove_remains(target: Path) -> None:
     """Remove temporary files of processes of this host that were killed."""
     start = _start(target)
-    for file in target.parent.iterdir():
-        if file.name.startswith(start):
-            process = file.name.removeprefix(start).partition('.')[0]
+    names = []
+    # One may be allowed to write into a folder, but not to read it.
+    with suppress(OSError):
+        names = os.listdir(target.parent)
+    for name in names:
+        if name.startswith(start):
+            process = name.removeprefix(start).partition('.')[0]
             if process.isdecimal() and not _is_running(int(process)):
                 with suppress(OSError):
-                    file.unlink()
+                    target.with_name(name).unlink()
 
 
 def _is_running(process: int) -> bool:
@@ -172,7 +182,8 @@ def write_text(path: FilePath, text: str) -> None:
         InputError: As in `check_target`.
     """
     with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode('utf-8'))
+        # Names of files that are not Unicode are written as JSON writes them.
+        temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
 def read_bytes(path: FilePath) -> bytes:

@@ -39,6 +39,26 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
         return read_benchmarks(path)
 
 
+def group_remedy(benchmarks: Sequence[str]) -> str:
+    """How the summary of a run gets averages that it lacks.
+
+    Args:
+        benchmarks (Sequence[str]): Benchmarks of which it lacks accuracies.
+
+    Returns:
+        str: One sentence, about the first that is known to be such an
+        average; empty if none is.
+    """
+    name = next((name for name in benchmarks if name in GROUPS), None)
+    if name is None:
+        return ''
+    # Short enough for an error: the others have such lines as well.
+    groups = f'{GROUPS[name]}_summary_groups'
+    return (f'Run {name} or, if its parts were run, add "from opencompass.'
+            f'configs.summarizers.groups.{GROUPS[name]} import {groups}" and, '
+            f'to the summarizer, "summary_groups={groups}"; then -m viz -r.')
+
+
 def benchmark_infos(names: Sequence[str],
                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
     """Chance levels and numbers of items of benchmarks.

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,9 +240,14 @@ def write_csv(path: FilePath, header: Sequence[str],
         with temporary.open(
                 'w', encoding='utf-8', errors='backslashreplace',
                 newline='') as file:
-            writer = csv.writer(file, lineterminator='\n')
-            writer.writerow(map(csv_cell, header))
-            writer.writerows(map(_cell, row) for row in rows)
+            plain = csv.writer(file, lineterminator='\n')
+            quoted = csv.writer(
+                file, lineterminator='\n', quoting=csv.QUOTE_ALL)
+            for row in chain([header], rows):
+                cells = list(map(_cell, row))
+                # Python before 3.13 quotes no carriage return by itself.
+                breaks = any('\r' in str(cell) for cell in cells)
+                (quoted if breaks else plain).writerow(cells)
 
 
 def _cell(value: object) -> object:

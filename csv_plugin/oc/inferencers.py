@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Optional
@@ -89,7 +90,8 @@ class TokenLossInferencer(BaseInferencer):
         chunks = path.with_name(f'tmp_{_stem(path)}')
         with reason_kept(file):
             dump = self._score(retriever, chunks)
-            write_dump(file, dump)
+            info = replace(dump.info, folder=path.parent.name)
+            write_dump(file, replace(dump, info=info))
         rows = [
             dict(
                 text_id=text.text_id,

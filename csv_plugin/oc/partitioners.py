@@ -1,4 +1,5 @@
 """Tasks of a run that keep benchmarks and texts apart."""
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -7,8 +8,8 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import get_infer_output_path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.dumps import read_dump
-from csv_plugin.oc.run_checks import check_run
+from csv_plugin.io.runs.run_dumps import read_model_dump
+from csv_plugin.oc.run_checks import check_run, is_texts
 
 
 @PARTITIONERS.register_module()
@@ -16,8 +17,9 @@ class TextsApartPartitioner(NaivePartitioner):
     """Two tasks for each model: its benchmarks, and its texts.
 
     What fails in one of the two does not end the other. The model is loaded
-    once more for that. Before any model runs, the config is checked, and
-    texts whose dump is lost or damaged are scored again.
+    once more for that. Evaluation, which loads no model, is one task, the
+    texts last. Before any model runs, the config is checked, and texts whose
+    dump is lost, damaged or of another model are scored again.
 
     Args:
         out_dir (str): Filled in by OpenCompass.
@@ -53,20 +55,22 @@ class TextsApartPartitioner(NaivePartitioner):
                   out_dir: str,
                   add_cfg: dict[str, Any] = {}) -> list[Any]:
         """As in `NaivePartitioner`."""
-        halves = [
-            dict(
-                models=[model],
-                datasets=[
-                    dataset for dataset in part['datasets']
-                    if _is_texts(dataset) == texts
-                ]) for part in model_dataset_combinations
-            for model in part['models'] for texts in (False, True)
+        parts = [
+            dict(models=[model], datasets=datasets)
+            for part in model_dataset_combinations for model in part['models']
+            for datasets in self._groups(part['datasets'])
         ]
         if self.before_models:
-            for half in halves:
-                for dataset in filter(_is_texts, half['datasets']):
-                    self._forget_a_lost_dump(half['models'][0], dataset)
-        return super().partition(halves, work_dir, out_dir, add_cfg)
+            for part in parts:
+                for dataset in filter(is_texts, part['datasets']):
+                    self._forget_a_lost_dump(part['models'][0], dataset)
+        return super().partition(parts, work_dir, out_dir, add_cfg)
+
+    def _groups(self, datasets: Sequence[Any]) -> list[list[Any]]:
+        """The datasets of each task of a model."""
+        texts = [dataset for dataset in datasets if is_texts(dataset)]
+        others = [dataset for dataset in datasets if not is_texts(dataset)]
+        return [others, texts] if self.before_models else [others + texts]
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
         """Remove the JSON that calls texts done whose losses are not there."""
@@ -75,13 +79,7 @@ class TextsApartPartitioner(NaivePartitioner):
             return
         dump = get_infer_output_path(model, dataset, self.out_dir, 'parquet')
         try:
-            read_dump(dump)
+            read_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
             done.unlink()
-
-
-def _is_texts(dataset: Any) -> bool:
-    kind = dataset['infer_cfg']['inferencer']['type']
-    name = kind if isinstance(kind, str) else kind.__name__
-    return name.rpartition('.')[2] == 'TokenLossInferencer'

@@ -1,6 +1,7 @@
 """Mistakes in the config of a run, found before its models run."""
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Union
 
@@ -12,7 +13,9 @@ from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.known_benchmarks import group_remedy
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 _SUMMARIZER = 'PredictedSummarizer'
 #: A benchmark's name in a run: of a dataset or group, perhaps with a metric.
@@ -20,29 +23,30 @@ Name = Union[str, tuple[str, str]]
 
 
 def check_run(config: Mapping[str, Any]) -> list[str]:
-    """Check the models of a run, and its `PredictedSummarizer`.
+    """Check the models of a run, and its predictors.
 
     Args:
         config (Mapping[str, Any]): The whole config, as OpenCompass reads it.
 
     Returns:
         list[str]: What may be a mistake, one line each: predictors that
-        are not there yet.
+        are not there yet or whose texts are not run, and missing groups.
 
     Raises:
         InputError: Two models have one name, or the summarizer's predictors
             or benchmarks are wrong.
     """
     check_models(config['models'])
+    datasets = config['datasets']
+    files = _predictors_of_evaluators(datasets)
+    names: dict[str, Name] = {}
+    groups: Sequence[Any] = ()
     summarizer = config.get('summarizer') or {}
-    kind = summarizer.get('type', '')
-    kind = kind if isinstance(kind, str) else kind.__name__
-    if kind.rpartition('.')[2] != _SUMMARIZER:
-        return []
-    files = predictor_files(summarizer.get('predictors', ()))
-    names = names_in_run(
-        summarizer.get('benchmarks', ()), config['datasets'],
-        summarizer.get('summary_groups', ()))
+    if _name(summarizer.get('type', '')) == _SUMMARIZER:
+        groups = summarizer.get('summary_groups', ())
+        files |= predictor_files(summarizer.get('predictors', ()))
+        names = names_in_run(
+            summarizer.get('benchmarks', ()), datasets, groups)
     absent = {label: path for label, path in files.items() if _is_absent(path)}
     predictors = {
         label: load_predictor(path)
@@ -50,11 +54,61 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     }
     if not absent:
         check_benchmarks(names, predictors)
+    present = [*map(dataset_abbr_from_cfg, datasets)]
     return [
-        f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
-        'Losses are recorded without it; once it is there, -m viz -r shows '
-        'its predictions.' for label, path in absent.items()
+        *(f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
+          'Losses are recorded without it; once it is there, -m viz -r shows '
+          'its predictions.' for label, path in absent.items()),
+        *_lacking_texts(predictors, present),
+        *_lacking_groups(predictors, names, present, groups)
     ]
+
+
+def _lacking_texts(predictors: Mapping[str, Predictor],
+                   datasets: Sequence[str]) -> Iterator[str]:
+    for label, predictor in predictors.items():
+        texts = dataset_abbr(predictor.columns.fingerprint)
+        if texts not in datasets:
+            yield (f'predictor {label!r}: it predicts nothing, for the run '
+                   f'lacks its texts, {texts}.')
+
+
+def _lacking_groups(predictors: Mapping[str, Predictor], names: Iterable[str],
+                    datasets: Sequence[str],
+                    groups: Sequence[Any]) -> Iterator[str]:
+    """Averages that a predictor knows, and of which the run has only parts."""
+    present = {*datasets, *(group['name'] for group in groups), *names}
+    lacking = [
+        benchmark for benchmark in predictable_benchmarks(predictors)
+        # As bbh-navigate is a part of bbh.
+        if benchmark not in present and any(
+            re.match(rf'(.*[-_])?{re.escape(benchmark)}[-_]', dataset)
+            for dataset in datasets)
+    ]
+    if remedy := group_remedy(lacking):
+        yield f'no real accuracy on {", ".join(lacking)}. {remedy}'
+
+
+def _name(kind: Any) -> str:
+    """Name of a class, which a config may have as a text."""
+    return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
+
+
+def is_texts(dataset: Any) -> bool:
+    """Whether an entry of a config is a validation set."""
+    return _name(
+        dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
+
+
+def _predictors_of_evaluators(datasets: Sequence[Any]) -> dict[str, str]:
+    """Files of predictors that evaluators of texts use."""
+    files = {}
+    for dataset in filter(is_texts, datasets):
+        path = dataset['eval_cfg']['evaluator'].get('predictor')
+        if path is not None:
+            label = f'of the evaluator of {dataset_abbr_from_cfg(dataset)}'
+            files[label] = _path_of('evaluator of texts', path)
+    return files
 
 
 def _is_absent(path: str) -> bool:
@@ -98,7 +152,10 @@ def predictor_files(pairs: Any) -> dict[str, str]:
         raise InputError(_SUMMARIZER, 'a predictor or more', 'none',
                          'Give pairs of a label and a path.')
     check_labels('labels of predictors', [label for label, _ in pairs])
-    return {label: _text_of('predictors', path) for label, path in pairs}
+    return {
+        label: _path_of(f'predictors of {_SUMMARIZER}', path)
+        for label, path in pairs
+    }
 
 
 def names_in_run(pairs: Any, datasets: Sequence[Any],
@@ -175,8 +232,8 @@ def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
     return [(first, second) for first, second in values]
 
 
-def _text_of(what: str, path: Any) -> str:
+def _path_of(where: str, path: Any) -> str:
     if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f'{what} of {_SUMMARIZER}', 'a path in every pair',
-                         repr(path)[:80], 'Give the path of a predictor.')
+        raise InputError(where, 'the path of a predictor',
+                         repr(path)[:80], 'Give a path.')
     return os.fspath(path)

@@ -361,6 +361,9 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
 _ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
 _NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
 _ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
+#: The largest number in each field of a row: percent, or 1 for yes.
+_MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
+_MOST |= {'extrapolated': 1, 'in_sample': 1}
 _LISTS = ('models', 'benchmarks', 'predictors', 'notes')
 #: Rows by predictor, model and benchmark.
 _Rows = dict[tuple[str, str, str], dict[str, Any]]
@@ -387,7 +390,9 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
     check_unique(f'{where}, models', models)
     check_unique(f'{where}, benchmarks', benchmarks)
     check_labels(f'{where}, predictors', labels)
-    rows = dict(_read_row(where, row) for row in content['rows'])
+    places = [_read_row(where, row) for row in content['rows']]
+    check_unique(f'{where}, rows', [', '.join(place) for place, _ in places])
+    rows = dict(places)
     for place in product(labels, models, benchmarks):
         if place not in rows:
             raise InputError(where, f'a row of {", ".join(place)}', 'none',
@@ -400,6 +405,12 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         ], np.float64).reshape(shape)
         for field in ('real', *_NUMBERS)
     }  # yapf: disable
+    real = cubes['real'][:, :, :1]
+    if not np.array_equal(
+            cubes['real'], np.broadcast_to(real, shape), equal_nan=True):
+        raise InputError(
+            where, 'the same real score in all rows of a model '
+            'and a benchmark', 'others', _REMEDY)
     predictions = Predictions(
         models,
         benchmarks,
@@ -409,7 +420,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         high=cubes['high'] / 100,
         extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
         in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
-        real=cubes['real'][:, :, 0] / 100,
+        real=real[:, :, 0] / 100,
         level=np.nan,
         missing={
             cell: Missing(reason)
@@ -439,11 +450,12 @@ def _read_row(where: str,
               row: Any) -> tuple[tuple[str, str, str], dict[str, Any]]:
     check_fields(where, 'a row', row, _ROW, _REMEDY)
     place = row['predictor'], row['model'], row['benchmark']
-    real, prediction = row['real'], [row[name] for name in _NUMBERS]
-    if not (real is None or 0 <= real <= 100):
-        raise InputError(
-            where, f'a real score of {", ".join(place[1:])} in '
-            'percent', repr(real), _REMEDY)
+    for name, most in _MOST.items():
+        if not (row[name] is None or 0 <= row[name] <= most):
+            raise InputError(where,
+                             f'{name!r} of {", ".join(place)} in 0..{most}',
+                             repr(row[name]), _REMEDY)
+    prediction = [row[name] for name in _NUMBERS]
     if None in prediction and prediction != [None] * len(prediction):
         raise InputError(
             where, f'{", ".join(_NUMBERS)} of {", ".join(place)} '

@@ -53,6 +53,11 @@ def test_folders_that_cannot_be_written_to():
         check_folder(Path('/proc/new/deeper'))
 
 
+def test_folders_whose_names_are_too_long(tmp_path):
+    with pytest.raises(InputError, match="the error 'File name too long'"):
+        check_folder(tmp_path / ('a' * 256))
+
+
 def test_options_beside_which_others_do_nothing():
     given = argparse.Namespace(learning_rate=1, steps=None, texts='t')
     with pytest.raises(InputError) as caught:

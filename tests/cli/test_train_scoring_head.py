@@ -73,7 +73,7 @@ def write_run(folder, dumps, fingerprint, rows):
         target = path / f'{dataset_abbr(fingerprint)}.parquet'
         target.hardlink_to(dumps / f'{model}.parquet')
     header = ('dataset', 'version', 'metric', 'mode', *CHOSEN)
-    write_summary(folder, [header, *(map(str, row) for row in rows)])
+    write_summary(folder, [header, *([*map(str, row)] for row in rows)])
 
 
 @pytest.fixture(scope='module')
@@ -421,12 +421,10 @@ def test_a_missing_group_is_told_with_the_lines_to_add(tool, world, tmp_path,
     arguments = options(world, benchmarks=['mmlu', 'gsm8k', 'bbh'])
     line = last_line(tool, arguments, tmp_path, capsys)
     assert line.endswith(
-        'If their datasets were run: add "from '
-        'opencompass.configs.summarizers.groups.mmlu import '
-        'mmlu_summary_groups; from opencompass.configs.summarizers.groups.bbh '
-        'import bbh_summary_groups" to the config, "summary_groups='
-        '[*mmlu_summary_groups, *bbh_summary_groups]" to its summarizer, and '
-        'write the summary again with -m viz -r.')
+        'found none on mmlu, gsm8k, bbh. Run mmlu or, if its parts were run, '
+        'add "from opencompass.configs.summarizers.groups.mmlu import '
+        'mmlu_summary_groups" and, to the summarizer, '
+        '"summary_groups=mmlu_summary_groups"; then -m viz -r.')
 
 
 @pytest.mark.slow

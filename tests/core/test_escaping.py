@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.escaping import (csv_cell, file_name, from_csv_cell,
                                       is_file_name, markdown, one_line)
-from tests.hostile_names import FORMULAS, MARKS, NAMES, PATHS, UNSEEN, USUAL
+from tests.hostile_names import (FORMULAS, LEADING_OUT, MARKS, NAMES, UNSEEN,
+                                 USUAL)
 
 SIGNS = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
 
@@ -59,7 +60,7 @@ def rendered(text: str) -> str:
     module = pytest.importorskip('markdown_it')
     renderer = module.MarkdownIt('commonmark').enable(
         ['table', 'strikethrough'])
-    return renderer.render(f'| h |\n|---|\n| {text} |\n\n* x {text}\n')
+    return renderer.render(f'| h |\n|---|\n| {text} |\n\n* {text}\n')
 
 
 @pytest.mark.parametrize('name', [*NAMES, *USUAL])
@@ -71,7 +72,7 @@ def test_markdown_reads_as_the_name(name):
     shown = one_line(' '.join(name.split()))
     [cell] = re.findall('<td>(.*?)</td>', page)
     assert html.unescape(cell) == shown
-    assert html.unescape(page.partition('<li>')[2]).startswith(f'x {shown}')
+    assert html.unescape(page.partition('<li>')[2]).startswith(shown)
 
 
 @pytest.mark.parametrize('name', [n for n in MARKS if 'x.y' in n])
@@ -80,7 +81,7 @@ def test_addresses_are_not_those_that_github_links(name):
     assert not re.search(r'https?://|ftp://|www\.', markdown(name))
 
 
-@given(st.text(st.sampled_from('*_~`$[]()!<>&;|\\ ab:/w.')))
+@given(st.text(st.sampled_from('#+-=*_~`$[]()!<>&;|\\ ab:/w.')))
 def test_markdown_is_never_more_than_text(text):
     page = rendered(markdown(text))
     assert not re.search('<(a|img|em|strong|s|code|del|p|br)[ >/]', page)
@@ -93,7 +94,8 @@ def test_files_stay_in_their_folder(name, tmp_path):
     assert os.path.normpath(path) == str(path)
 
 
-@pytest.mark.parametrize('name', [*PATHS[:-2], '', 'a\x00b', 'a\nb', '\udcff'])
+@pytest.mark.parametrize('name',
+                         [*LEADING_OUT, '', 'a\x00b', 'a\nb', '\udcff'])
 def test_names_that_no_file_has(name):
     assert not is_file_name(name)
 

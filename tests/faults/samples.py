@@ -140,7 +140,7 @@ def _write_states(folder: Path) -> None:
 
 def _open_states(folder: Path) -> Any:
     from csv_plugin.lm.states.state_cache import open_states
-    states = open_states(folder / STATES, *STATES_KEY)
+    states = open_states(folder / STATES, *STATES_KEY, 10)
     # Reads every page of the file, which is only mapped.
     if not math.isfinite(states.float().sum()):
         raise ArithmeticError('states that are not finite')
@@ -232,6 +232,15 @@ def _read_run(folder: Path) -> Any:
     return read_run_accuracies(folder, list(_SCORES))
 
 
+def _read_results(folder: Path) -> Any:
+    from csv_plugin.demo.building import _accuracy
+    return {
+        (path.parent.name, path.stem):
+        _accuracy([folder], path.parent.name, path.stem)
+        for path in sorted(folder.glob('results/*/*.json'))
+    }
+
+
 def _read_leaderboard(folder: Path) -> Any:
     return read_leaderboard(folder / 'leaderboard.json')
 
@@ -260,7 +269,7 @@ def _table(name: str, read: Callable[[Path], Any]) -> Sample:
 #: The formats by the names that the table of outcomes gives them.
 SAMPLES = {
     'dumps':
-    Sample(_write_losses, _predict, DUMP),
+    Sample(_write_losses, _predict, DUMP, needs='tests.faults.bombs'),
     'predictors':
     Sample(_write_losses, _predict, PREDICTOR),
     'predictors-of-tables':
@@ -283,7 +292,8 @@ SAMPLES = {
     'benchmarks':
     _table('benchmarks', read_benchmarks),
     'collections':
-    Sample(_write_collection, read_collection, '*'),
+    Sample(
+        _write_collection, read_collection, '*', needs='tests.faults.bombs'),
     'recipes':
     Sample(
         _write_recipe,
@@ -297,7 +307,12 @@ SAMPLES = {
     'host-summaries':
     Sample(_write_run, _read_run, 'summary/*.csv', True),
     'host-results':
-    Sample(_write_run, _read_run, 'results/*/*.json', True),
+    Sample(
+        _write_run,
+        _read_results,
+        'results/*/*.json',
+        True,
+        needs='csv_plugin.demo.building'),
     'leaderboards':
     Sample(
         lambda folder: write_leaderboard(folder / 'leaderboard', make_board()),

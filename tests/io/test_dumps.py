@@ -80,10 +80,12 @@ def test_layout(path):
         'entropy': [None, 0.125],
         'rank': [None, 7],
     }
+    info = dataclasses.asdict(INFO)
+    assert info.pop('folder') == ''  # absent outside of a run
     assert json.loads(pq.read_metadata(path).metadata[KEY]) == {
         'format_version': 2,
         'digest': digest_in(path),
-        **dataclasses.asdict(INFO)
+        **info
     }
     # Nowhere else, such as in a copy of the schema.
     assert path.read_bytes().count(digest_in(path).encode()) == 1

@@ -3,6 +3,7 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from opencompass.tasks import OpenICLInferTask
 from opencompass.utils import task_abbr_from_cfg
 
 from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.oc.partitioners import TextsApartPartitioner
 from csv_plugin.oc.summarizers import PredictedSummarizer
@@ -54,17 +56,21 @@ def names_of(tasks: list) -> list[str]:
     return [task_abbr_from_cfg(task) for task in tasks]
 
 
-@pytest.mark.parametrize('stage', ['predictions', 'results'])
 @pytest.mark.parametrize('texts_first', [False, True])
-def test_texts_are_a_task_of_their_own(texts, tmp_path, stage, texts_first):
+def test_texts_are_a_task_of_their_own(texts, tmp_path, texts_first):
     exams = [EXAM, {**EXAM, 'abbr': 'other'}]
     datasets = [texts, *exams] if texts_first else [*exams, texts]
     models = [dict(abbr=name, type='M') for name in ('m', 'n')]
-    tasks = tasks_of(config_of(tmp_path, models, datasets), stage)
-    assert names_of(tasks) == [
+    config = config_of(tmp_path, models, datasets)
+    assert names_of(tasks_of(config)) == [
         name for model in ('m', 'n')
         for name in (f'[{model}/exam,{model}/other]',
                      f'[{model}/{texts["abbr"]}]')
+    ]
+    # Nothing is loaded for the evaluation: one process less.
+    assert names_of(tasks_of(config, 'results')) == [
+        f'[{model}/exam,{model}/other,{model}/{texts["abbr"]}]'
+        for model in ('m', 'n')
     ]
 
 
@@ -101,7 +107,7 @@ with read_base():
         assert type(built) is TextsApartPartitioner
 
 
-@pytest.mark.parametrize('damage', ['lost', 'torn'])
+@pytest.mark.parametrize('damage', ['lost', 'torn', 'foreign'])
 def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
     """OpenCompass alone takes texts as done that have a JSON."""
     run = tmp_path / 'run'
@@ -113,8 +119,12 @@ def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
     before = dump.read_bytes()
     if damage == 'lost':
         dump.unlink()
-    else:
+    elif damage == 'torn':
         dump.write_bytes(before[:-9])
+    else:
+        losses = read_dump(dump)
+        write_dump(dump,
+                   replace(losses, info=replace(losses.info, folder='other')))
     assert tasks_of(config, 'results')
     task, = tasks_of(config)
     OpenICLInferTask(task).run()
@@ -229,7 +239,7 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
     (dict(summarizer=summarizer()), 'a predictor or more, found none'),
     (dict(summarizer=summarizer('p')),
      "predictors of PredictedSummarizer: expected pairs, such as [('predi"),
-    (dict(summarizer=summarizer(('a', 1))), 'a path in every pair, found 1'),
+    (dict(summarizer=summarizer(('a', 1))), 'path of a predictor, found 1'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(summarizer=summarizer(('real', 'torn'))),
@@ -302,6 +312,55 @@ def test_a_predictor_may_be_trained_later(texts, predictor, tmp_path,
         'Losses are recorded without it; once it is there, -m viz -r shows '
         'its predictions.'
     ]
+
+
+def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
+                                               warnings):
+    for datasets, n_warnings in (([EXAM, texts], 0), ([EXAM], 1)):
+        tasks_of(
+            config_of(
+                tmp_path, MODELS, datasets, summarizer=summarizer(predictor)))
+        assert len(warnings) == n_warnings
+    assert warnings == [
+        "predictor 'predicted': it predicts nothing, for the run lacks its "
+        f'texts, {texts["abbr"]}.'
+    ]
+
+
+@pytest.mark.parametrize('groups', [[], [dict(name='bbh', subsets=[])]])
+def test_parts_without_their_group(texts, tmp_path, warnings, groups):
+    save_predictor(train(['mmlu', 'bbh', 'exam']), tmp_path / 'p')
+    parts = [{
+        **EXAM, 'abbr': name
+    } for name in ('bbh-navigate', 'cmmlu-arts', 'exam')]
+    tasks_of(
+        config_of(
+            tmp_path,
+            MODELS, [*parts, texts],
+            summarizer=summarizer(('p', str(tmp_path / 'p')),
+                                  summary_groups=groups)))
+    assert len(warnings) == (not groups)
+    assert all(
+        line.startswith(
+            'no real accuracy on bbh. Run bbh or, if its parts were run, '
+            'add "from opencompass.configs.summarizers.groups.bbh')
+        for line in warnings)
+
+
+def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,
+                                              warnings):
+    for path in (predictor[1], 'later', str(tmp_path / 'torn')):
+        evaluated = salience_texts(texts['path'], dict(predictor=path))
+        config = config_of(tmp_path, MODELS, [EXAM, evaluated])
+        if path.endswith('torn'):
+            (tmp_path / 'torn').write_bytes(b'no predictor')
+            with pytest.raises(SystemExit, match='torn: expected a'):
+                tasks_of(config)
+        else:
+            assert len(tasks_of(config)) == 2
+    [line] = warnings
+    assert line.startswith(
+        f"predictor 'of the evaluator of {texts['abbr']}': there is no file ")
 
 
 def test_other_summarizers_are_not_checked(texts, tmp_path):
