@@ -52,8 +52,9 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         file = folder / f'{chunk}.parquet'
         dump = _recall(file, info, part, (entropy, rank))
         if dump is None:
+            scored = score(part)
             folder.mkdir(parents=True, exist_ok=True)
-            write_dump(file, score(part))
+            write_dump(file, scored)
             # A dump rounds losses: these must not tell new from old ones.
             dump = read_dump(file)
         losses.update({text.text_id: text for text in dump.texts})
