@@ -16,10 +16,16 @@ __version__ = '0.1.0'
 #: Where each public name comes from: module, and its name there.
 _PUBLIC = {
     'AccuracyTable': ('core.accuracies', 'AccuracyTable'),
+    'CTranslate2Engine':
+    ('lm.engines.ctranslate2_engine', 'CTranslate2Engine'),
     'Collection': ('io.collection', 'Collection'),
+    'CompletionsEngine':
+    ('lm.engines.completions_engine', 'CompletionsEngine'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
     'FeatureTable': ('core.features', 'FeatureTable'),
     'InputError': ('core.conventions', 'InputError'),
+    'LMDeployEngine': ('lm.engines.lmdeploy_engine', 'LMDeployEngine'),
+    'LlamaCppEngine': ('lm.engines.llama_cpp_engine', 'LlamaCppEngine'),
     'LossTable': ('core.losses', 'LossTable'),
     'Missing': ('core.predictions', 'Missing'),
     'ModelLosses': ('core.model_losses', 'ModelLosses'),
@@ -35,7 +41,10 @@ _PUBLIC = {
     'TokenLossDump': ('core.model_losses', 'TokenLossDump'),
     'TokenLosses': ('core.losses', 'TokenLosses'),
     'TokenSpans': ('core.spans', 'TokenSpans'),
+    'TransformersEngine':
+    ('lm.engines.transformers_engine', 'TransformersEngine'),
     'Triage': ('triage.judging', 'Triage'),
+    'VLLMEngine': ('lm.engines.vllm_engine', 'VLLMEngine'),
     'fit': ('lm.methods', 'fit'),
     'forecast': ('triage.judging', 'forecast'),
     'leave_families_out': ('core.study', 'leave_families_out'),

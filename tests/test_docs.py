@@ -53,7 +53,7 @@ def test_the_api_page_lists_every_public_name_and_no_other():
 
 @pytest.mark.parametrize('name', csv_plugin.__all__)
 def test_every_public_name_is_there_and_described(name):
-    if name == 'score':
+    if name == 'score' or name.endswith('Engine'):
         pytest.importorskip('transformers')
     value = getattr(csv_plugin, name)
     assert name in dir(csv_plugin)

@@ -1,22 +1,24 @@
 """From a causal LM and a validation set to a token-loss dump."""
 from collections.abc import Sequence
-from typing import Optional
+from pathlib import Path
+from typing import Optional, Union
 
 import numpy as np
-import torch
-import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.engines.causal_lm import context_length, prefix_token
-from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.io.files import FilePath
+from csv_plugin.lm.engines.causal_lm import prefix_token
+from csv_plugin.lm.engines.protocol import Engine
+from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
+from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 
 
-def dump_info(model: PreTrainedModel,
+def dump_info(engine: Engine,
               tokenizer: PreTrainedTokenizerBase,
               texts: TextSet,
               name: Optional[str] = None,
@@ -24,30 +26,32 @@ def dump_info(model: PreTrainedModel,
     """How losses of a model on a validation set are computed.
 
     Args:
-        model (PreTrainedModel): A causal LM.
+        engine (Engine): What runs the model.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         name (Optional[str]): Name of the model, its path by default.
         context (Optional[int]): As in `token_losses`.
     """
-    limit = context_length(model) if context is None else context
+    facts = engine.facts
+    limit = facts.context if context is None else context
     return DumpInfo(
         fingerprint=texts.fingerprint,
-        model=str(model.name_or_path) if name is None else name,
+        model=facts.model if name is None else name,
         tokenizer=tokenizer.name_or_path,
         prefix=prefix_token(tokenizer)[1],
-        dtype=str(model.dtype).removeprefix('torch.'),
+        engine=facts.engine,
+        dtype=facts.dtype,
+        cache_dtype=facts.cache_dtype,
         context=limit,
         stride=window_stride(limit),
         versions={
             'csv_plugin': __version__,
             'numpy': np.__version__,
-            'torch': torch.__version__,
-            'transformers': transformers.__version__
+            **facts.versions
         })
 
 
-def dump_losses(model: PreTrainedModel,
+def dump_losses(model: Union[PreTrainedModel, Engine],
                 tokenizer: PreTrainedTokenizerBase,
                 texts: TextSet,
                 part: Optional[Sequence[Text]] = None,
@@ -55,13 +59,14 @@ def dump_losses(model: PreTrainedModel,
                 entropy: bool = False,
                 rank: bool = False,
                 context: Optional[int] = None,
+                folder: Optional[FilePath] = None,
                 progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
     Scored: as in `token_losses`.
 
     Args:
-        model (PreTrainedModel): A causal LM.
+        model (PreTrainedModel | Engine): A causal LM.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts of it to score; all by
@@ -71,7 +76,10 @@ def dump_losses(model: PreTrainedModel,
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
-        progress (Progress): Wraps the batches.
+        folder (Optional[FilePath]): Keeps the losses of every few texts as
+            soon as they are computed: a call that is repeated after an
+            interruption reads them there, see `score_in_chunks`.
+        progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
         TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
@@ -79,22 +87,27 @@ def dump_losses(model: PreTrainedModel,
     Raises:
         InputError: As in `token_losses`.
     """
-    losses = token_losses(
-        model,
-        tokenizer,
-        texts.texts if part is None else part,
-        entropy,
-        rank,
-        context,
-        progress=progress)
-    return TokenLossDump(
-        dump_info(model, tokenizer, texts, name, context), tuple(losses))
+    engine = as_engine(model)
+    wanted = texts.texts if part is None else part
+    info = dump_info(engine, tokenizer, texts, name, context)
+
+    def scored(some: Sequence[Text],
+               progress: Progress = iter) -> TokenLossDump:
+        losses = token_losses(engine, tokenizer, some, entropy, rank, context,
+                              progress)
+        return TokenLossDump(info, tuple(losses))
+
+    if folder is None:
+        return scored(wanted, progress)
+    return score_in_chunks(scored, wanted, Path(folder), entropy, rank,
+                           progress)
 
 
-def score(model: PreTrainedModel,
+def score(model: Union[PreTrainedModel, Engine],
           tokenizer: PreTrainedTokenizerBase,
           texts: TextSet,
           name: Optional[str] = None,
+          folder: Optional[FilePath] = None,
           progress: Progress = iter) -> ModelLosses:
     """Token losses of a causal LM on a validation set.
 
@@ -102,11 +115,14 @@ def score(model: PreTrainedModel,
     `token_losses`.
 
     Args:
-        model (PreTrainedModel): A causal LM of `transformers`.
+        model (PreTrainedModel | Engine): A causal LM of `transformers`, or
+            in another engine.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The validation set.
         name (Optional[str]): Name of the model, its path by default.
-        progress (Progress): Wraps the batches.
+        folder (Optional[FilePath]): Keeps losses in case of an interruption,
+            as in `dump_losses`; delete it once they are saved.
+        progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
         ModelLosses: Of this model alone, in nats; `|` joins those of
@@ -115,5 +131,6 @@ def score(model: PreTrainedModel,
     Raises:
         InputError: As in `token_losses`.
     """
-    dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
+    dump = dump_losses(
+        model, tokenizer, texts, name=name, folder=folder, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})

@@ -1,7 +1,7 @@
 """What OpenCompass finds in its registries, one module per registry.
 
 `models`, `datasets`, `inferencers`, `evaluators` and `summarizers` hold the
-registered classes. `labels` marks the right answers of a benchmark, `journal`
-keeps the losses of an interrupted run, and `validation_set` draws texts from
-OpenCompass's benchmarks. Nothing of OpenCompass is replaced.
+registered classes. `labels` marks the right answers of a benchmark, and
+`validation_set` draws texts from OpenCompass's benchmarks. Nothing of
+OpenCompass is replaced.
 """

@@ -1,8 +1,10 @@
 """Inferencers that compute losses, in the place of a benchmark's answers."""
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
@@ -15,20 +17,16 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import write_text
 from csv_plugin.io.runs.run_dumps import reason_kept
 from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 from csv_plugin.oc.datasets import texts_of
-from csv_plugin.oc.journal import Journal
 from csv_plugin.oc.labels import label_texts
-from csv_plugin.oc.models import get_token_loss, weights_of
-
-#: Number of texts that are scored together; a run that is killed loses the
-#: losses of at most that many texts.
-CHUNK = 32
+from csv_plugin.oc.models import engine_of, get_token_loss
 
 
 @ICL_INFERENCERS.register_module()
@@ -89,9 +87,9 @@ class TokenLossInferencer(BaseInferencer):
             return []
         path = Path(output_json_filepath, output_json_filename)
         file = path.with_name(f'{_stem(path)}.parquet')
+        chunks = path.with_name(f'tmp_{_stem(path)}')
         with reason_kept(file):
-            part = texts_of(retriever.test_ds).texts
-            dump = self._score(texts_of(retriever.index_ds), part, path)
+            dump = self._score(retriever, chunks)
             info = replace(dump.info, folder=path.parent.name)
             write_dump(file, replace(dump, info=info))
         rows = [
@@ -104,38 +102,22 @@ class TokenLossInferencer(BaseInferencer):
                 n_scored=text.n_scored) for row, text in enumerate(dump.texts)
         ]
         write_predictions(path, rows)
-        self._journal(path, dump.info).remove()
+        shutil.rmtree(chunks, ignore_errors=True)
         return rows
 
-    def _score(self, texts: TextSet, part: Sequence[Text],
-               path: Path) -> TokenLossDump:
-        """Score chunk by chunk, but read what an interrupted run scored."""
-        info = get_token_loss(self.model, texts, (), **self.settings).info
-        journal = self._journal(path, info)
-        n_chunks = -(-len(part) // CHUNK)
-        losses: dict[str, TokenLosses] = {}
-        with tqdm(
-                total=len(part), unit='text',
-                desc=one_line(_stem(path))) as bar:
-            for chunk in range(n_chunks):
-                # A chunk is a sample of all texts, and depends on them alone:
-                # losses agree to the last bit with those of a run that was
-                # not interrupted.
-                chunk_texts = part[chunk::n_chunks]
-                dump = journal.recall(chunk, chunk_texts)
-                if dump is None:
-                    dump = get_token_loss(self.model, texts, chunk_texts,
-                                          **self.settings)
-                    journal.keep(chunk, dump)
-                losses.update({text.text_id: text for text in dump.texts})
-                bar.update(len(chunk_texts))
-        return TokenLossDump(info,
-                             tuple(losses[text.text_id] for text in part))
+    def _score(self, retriever: Any, chunks: Path) -> TokenLossDump:
+        texts = texts_of(retriever.index_ds)
 
-    def _journal(self, path: Path, info: DumpInfo) -> Journal:
-        return Journal(
-            path.with_name(f'tmp_{_stem(path)}'), info,
-            self.settings['entropy'], self.settings['rank'])
+        def score(part: Sequence[Text]) -> TokenLossDump:
+            return get_token_loss(self.model, texts, part, **self.settings)
+
+        return score_in_chunks(
+            score,
+            texts_of(retriever.test_ds).texts,
+            chunks,
+            self.settings['entropy'],
+            self.settings['rank'],
+            progress=partial(tqdm, unit='chunk', desc=one_line(chunks.name)))
 
 
 @ICL_INFERENCERS.register_module()
@@ -147,7 +129,7 @@ class LabelLossInferencer(BaseInferencer):
     See `labels` for what a label is.
 
     Args:
-        model (Any): An OpenCompass model that `models.weights_of` takes.
+        model (Any): An OpenCompass model that `models.engine_of` takes.
         max_seq_len (Optional[int]): Most tokens of a prompt with its label.
             In-context examples are dropped until both fit, as OpenCompass
             does.
@@ -184,15 +166,15 @@ class LabelLossInferencer(BaseInferencer):
             Empty in all but the first process.
 
         Raises:
-            InputError: As in `label_texts`, `weights_of` and `token_losses`,
+            InputError: As in `label_texts`, `engine_of` and `token_losses`,
                 or if nothing stands before a label.
         """
         if not is_first_process():
             return []
-        weights = weights_of(self.model)
+        engine = engine_of(self.model)
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)
-        losses = token_losses(*weights, texts, progress=tqdm)
+        losses = token_losses(*engine, texts, progress=tqdm)
         rows = [_label_row(*pair) for pair in zip(texts, losses)]
         path = Path(output_json_filepath, output_json_filename)
         write_predictions(path, rows)

@@ -4,14 +4,18 @@ from contextlib import nullcontext
 from typing import Any, Optional
 
 import torch
-from opencompass.models import (BaseModel, HuggingFace,
-                                HuggingFacewithChatTemplate)
+from opencompass.models import (VLLM, BaseModel, HuggingFace,
+                                HuggingFacewithChatTemplate,
+                                TurboMindModelwithChatTemplate,
+                                VLLMwithChatTemplate)
 from opencompass.registry import MODELS
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
+from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.lm.own_code import own_code_refused
 from csv_plugin.oc.model_entries import (REMEDY, allows_own_code,
                                          without_own_code)
@@ -96,8 +100,9 @@ def get_token_loss(model: Any,
 
     Args:
         model (Any): An OpenCompass model with the weights and the tokenizer
-            of a `transformers` causal LM as `model` and `tokenizer`, or a
-            model with a method `get_token_loss(texts, part, **settings)`.
+            of a `transformers` causal LM as `model` and `tokenizer`, one of
+            its classes for vLLM or LMDeploy, or a model with a method
+            `get_token_loss(texts, part, **settings)`.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts to score; all texts of the
             validation set by default.
@@ -108,30 +113,43 @@ def get_token_loss(model: Any,
         TokenLossDump: Losses in nats, with a record of how they were made.
 
     Raises:
-        InputError: As in `weights_of` and `lm.engines.token_losses`.
+        InputError: As in `engine_of` and `lm.engines.token_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:
         return own(texts, part, **settings)
-    return dump_losses(*weights_of(model), texts, part, **settings)
+    return dump_losses(*engine_of(model), texts, part, **settings)
 
 
-def weights_of(model: Any) -> tuple[Any, Any]:
-    """The causal LM and the tokenizer inside an OpenCompass model.
+def engine_of(model: Any) -> tuple[Any, Any]:
+    """What computes the losses of an OpenCompass model, and its tokenizer.
 
     Args:
         model (Any): An OpenCompass model.
 
+    Returns:
+        tuple[Any, Any]: A causal LM of `transformers` or an `Engine`, and
+        the tokenizer.
+
     Raises:
-        InputError: If the model runs on another machine or in an engine
-            other than `transformers`.
+        InputError: If the model runs on another machine, in an engine that
+            is not supported, or in vLLM with an adapter.
     """
     inner = getattr(model, 'model', None)
     tokenizer = getattr(model, 'tokenizer', None)
+    where = f'model {getattr(model, "path", model)!r}'
+    if isinstance(model, (VLLM, VLLMwithChatTemplate)):
+        if model.lora_path:
+            raise InputError(where, 'a model without lora_path',
+                             repr(model.lora_path),
+                             'Merge the adapter into the model.')
+        return VLLMEngine(inner), tokenizer
+    if isinstance(model, TurboMindModelwithChatTemplate):
+        return LMDeployEngine(model.pipe), tokenizer
     if not isinstance(inner, torch.nn.Module) or tokenizer is None:
         raise InputError(
-            f'model {getattr(model, "path", model)!r}',
-            'the weights and the tokenizer of a Hugging Face model',
-            type(model).__name__, 'Evaluate it as HuggingFaceBaseModel or '
-            'HuggingFacewithChatTemplate, or leave the losses out.')
+            where, 'the weights and the tokenizer of a Hugging Face model, '
+            'or a model in vLLM',
+            type(model).__name__, 'Evaluate it as HuggingFaceBaseModel, '
+            'HuggingFacewithChatTemplate or VLLM, or leave the losses out.')
     return inner, tokenizer

@@ -16,6 +16,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.shards import merge_dumps
+from csv_plugin.lm import scoring_in_chunks
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.oc import inferencers
 from tests.oc import tiny
@@ -108,9 +109,10 @@ KILLED = '''
 import os, signal, sys
 from pathlib import Path
 from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.lm import scoring_in_chunks
 from csv_plugin.oc import inferencers
 score = inferencers.get_token_loss
-inferencers.CHUNK = 6
+scoring_in_chunks.CHUNK = 6
 def kill(model, texts, part, **settings):
     if part and part[0].text_id == 't3':
         os.kill(os.getpid(), signal.SIGKILL)
@@ -126,7 +128,7 @@ tiny.infer(Path('killed').resolve(),
 @pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(model_folder, entry, tmp_path,
                                            scored, monkeypatch):
-    monkeypatch.setattr(inferencers, 'CHUNK', 6)
+    monkeypatch.setattr(scoring_in_chunks, 'CHUNK', 6)
     model = config(model_folder)
     whole = files(tiny.infer(tmp_path / 'whole', model, entry))
     process = subprocess.run([sys.executable, '-c', KILLED, model_folder],
@@ -147,14 +149,14 @@ def test_a_killed_run_goes_on_where_it_was(model_folder, entry, tmp_path,
 
 
 def stop_after(n_chunks, monkeypatch):
-    keep = inferencers.Journal.keep
+    write = scoring_in_chunks.write_dump
 
-    def stop(journal, chunk, dump):
-        keep(journal, chunk, dump)
-        if chunk == n_chunks - 1:
+    def stop(file, dump):
+        write(file, dump)
+        if file.name == f'{n_chunks - 1}.parquet':
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(inferencers.Journal, 'keep', stop)
+    monkeypatch.setattr(scoring_in_chunks, 'write_dump', stop)
 
 
 @pytest.mark.parametrize('change', ['text', 'dtype', 'entropy', None])

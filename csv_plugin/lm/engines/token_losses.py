@@ -1,39 +1,37 @@
-"""Per-token losses of a causal language model."""
+"""Token losses of texts, by whatever engine runs the language model."""
 from collections.abc import Sequence
-from typing import Optional
+from contextlib import closing
+from typing import Optional, Union
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
-                                             input_device, logits_of,
-                                             plain_head, prefix_token)
-from csv_plugin.lm.engines.logit_statistics import (TokenStatistics,
-                                                    token_statistics)
-from csv_plugin.lm.engines.windows import (Window, cut_windows,
-                                           default_max_tokens, group_batches,
-                                           pad, target_rows)
+from csv_plugin.lm.engines.causal_lm import prefix_token
+from csv_plugin.lm.engines.protocol import Engine, TargetStatistics
+from csv_plugin.lm.engines.transformers_engine import TransformersEngine
+from csv_plugin.lm.engines.windows import Window, cut_windows
 from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                check_unknown_share,
                                                tokenize_all)
 
-#: Most inputs of a batch if the model computes all logits itself.
-MAX_TOKENS_FULL = 512
+
+def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
+    """A model of `transformers` as an engine; engines stay as they are."""
+    if isinstance(model, PreTrainedModel):
+        return TransformersEngine(model)
+    return model
 
 
-def token_losses(model: PreTrainedModel,
+def token_losses(model: Union[PreTrainedModel, Engine],
                  tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text],
                  entropy: bool = False,
                  rank: bool = False,
                  context: Optional[int] = None,
-                 max_tokens: Optional[int] = None,
                  progress: Progress = iter) -> list[TokenLosses]:
     """Losses of a causal LM on every token of every text.
 
@@ -49,8 +47,8 @@ def token_losses(model: PreTrainedModel,
     padded on the right, where causal models do not look.
 
     Args:
-        model (PreTrainedModel): A causal LM, on any device and of any
-            floating type. It is put into evaluation mode and back.
+        model (PreTrainedModel | Engine): A causal LM of `transformers`, on
+            any device and of any floating type, or in another engine.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer; its settings for
             padding, truncation and special tokens are not used.
         texts (Sequence[Text]): The texts to score.
@@ -58,53 +56,34 @@ def token_losses(model: PreTrainedModel,
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
-        max_tokens (Optional[int]): Most inputs of a batch, padding
-            included. If the position encoding depends on the length (some
-            RoPE variants), a batch takes that of its longest text.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
 
     Returns:
-        list[TokenLosses]: In the order of the texts; losses in nats,
-            computed in fp32, from logits in fp32 unless the model computes
-            the logits itself (see `plain_head`).
+        list[TokenLosses]: In the order of the texts; losses in nats.
 
     Raises:
         InputError: If a text cannot be reproduced from its tokens, more
-            than 1 % of the tokens are unknown to the tokenizer, or a loss
-            is not finite.
+            than 1 % of the tokens are unknown to the tokenizer, a loss is
+            not finite, or the engine refuses as in `Engine.score`.
     """
     tokenized = tokenize_all(tokenizer, texts)
     check_unknown_share(tokenized, tokenizer)
     prefix, _ = prefix_token(tokenizer)
-    limit = context_length(model) if context is None else context
+    engine = as_engine(model)
+    limit = engine.facts.context if context is None else context
     windows = [
         window for index, tokens in enumerate(tokenized)
         for window in cut_windows(index, tokens.ids, prefix, limit)
     ]
     record = _Record(tokenized, entropy, rank)
-    device = input_device(model)
-    with evaluating(model):
-        head = plain_head(model, pad(windows[:1]).to(device)) \
-            if windows else None
-        size = max_tokens or (default_max_tokens(device)
-                              if head else MAX_TOKENS_FULL)
-        for batch in progress(list(group_batches(windows, size))):
-            logits = logits_of(model, head, pad(batch).to(device))
-            record.fill(
-                batch,
-                token_statistics(logits,
-                                 target_rows(batch).to(logits.device),
-                                 _targets(batch).to(logits.device), entropy,
-                                 rank))
+    # An error must leave the model as it was, whoever keeps the error.
+    with closing(engine.score(windows, entropy, rank, progress)) as batches:
+        for batch, statistics in batches:
+            record.fill(batch, statistics)
             for window in batch:
-                _check_finite(model, texts[window.text], window,
+                _check_finite(engine, texts[window.text], window,
                               record.losses(window))
     return [record.text(i, text) for i, text in enumerate(texts)]
-
-
-def _targets(batch: Sequence[Window]) -> Tensor:
-    return torch.from_numpy(
-        np.concatenate([window.targets for window in batch]))
 
 
 class _Record:
@@ -130,11 +109,11 @@ class _Record:
             self.columns['rank'] = np.full(n_tokens, -1)
 
     def fill(self, batch: Sequence[Window],
-             statistics: TokenStatistics) -> None:
+             statistics: TargetStatistics) -> None:
         """Store the statistics of the targets of a batch."""
         tokens = np.concatenate([self._indices(window) for window in batch])
         for name, column in self.columns.items():
-            column[tokens] = getattr(statistics, name).cpu().numpy()
+            column[tokens] = getattr(statistics, name)
 
     def losses(self, window: Window) -> NDArray[np.float64]:
         """Losses of a window's targets, nats."""
@@ -156,13 +135,13 @@ class _Record:
         return np.arange(start, start + len(window.targets))
 
 
-def _check_finite(model: PreTrainedModel, text: Text, window: Window,
+def _check_finite(engine: Engine, text: Text, window: Window,
                   losses: NDArray[np.float64]) -> None:
     invalid = np.flatnonzero(~np.isfinite(losses))
     if len(invalid):
         first = invalid[0]
         raise InputError(
-            f'losses of {model.name_or_path!r} on text {text.text_id!r}',
+            f'losses of {engine.facts.model!r} on text {text.text_id!r}',
             'finite losses', f'{losses[first]} at token '
             f'{window.first + first} (number of such tokens: {len(invalid)})',
             'If the model runs in float16, which overflows, load it in '

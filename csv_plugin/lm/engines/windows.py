@@ -27,6 +27,11 @@ class Window:
     targets: NDArray[np.int64]
     first: int
 
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """The inputs and the last target, shape `(n + 1,)`."""
+        return np.append(self.inputs, self.targets[-1:])
+
 
 def window_stride(context: int) -> int:
     """Number of tokens that each window of a text after the first scores.

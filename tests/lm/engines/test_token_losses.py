@@ -6,8 +6,9 @@ from tokenizers import processors
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.engines import token_losses as module
+from csv_plugin.lm.engines import transformers_engine as module
 from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from tests.lm.models import CONTEXT, MODELS, make, reference_losses, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS, SPECIAL
 
@@ -17,7 +18,9 @@ TEXTS = [Text(f't{i}', text) for i, text in enumerate(SHORT)]
 LONG = Text('long', ' '.join(2 * CORPUS))
 
 
-def losses_of(model, texts, made=None, **settings):
+def losses_of(model, texts, made=None, max_tokens=None, **settings):
+    if max_tokens:
+        model = TransformersEngine(model, max_tokens)
     results = token_losses(model, made or tokenizer(), texts, **settings)
     assert ids_of(results) == ids_of(texts)
     return results

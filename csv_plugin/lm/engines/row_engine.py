@@ -1,0 +1,182 @@
+"""Engines that answer rows of token ids, and the checks of their answers.
+
+Servers cut rows that are too long, tokenize again, put a token in front,
+shift their answers by one position or answer with a constant, all without an
+error. Answers are therefore checked in two ways: each for what it must be,
+and, before the first answer is used, several against each other.
+"""
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
+                                            TargetStatistics)
+from csv_plugin.lm.engines.windows import Window
+
+#: Windows in one call of an engine: enough for its own batches, few enough
+#: for a progress bar.
+WINDOWS = 64
+#: How far rounding may lift a log-probability above zero, nats.
+ROUNDING = 1e-3
+#: Ids of the longest row of the trial, and most ids tried at one position.
+TRIAL_LENGTH, TRIAL_IDS = 16, 32
+#: Most that two answers for one position may differ, nats, and as a share of
+#: the answer: in half precision another batch moves it by a few hundredths,
+#: wrong positions by nats.
+AGREEMENT, SHARE = 0.25, 0.05
+
+Rows = Sequence[NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class RowScores:
+    """What an engine answers about one row of token ids.
+
+    Args:
+        ids (NDArray): The ids that the engine says it has read. Shape
+            `(n,)`.
+        log_probs (NDArray): `log p` of each id but the first, given those
+            before it, nats. Shape `(n - 1,)`.
+    """
+    ids: NDArray[np.int64]
+    log_probs: NDArray[np.float64]
+
+
+class RowEngine(ABC):
+    """An engine that answers rows of ids with their log-probabilities.
+
+    A new engine defines `facts` and `row_scores`, and no more.
+    """
+    _is_tried = False
+
+    @property
+    @abstractmethod
+    def facts(self) -> EngineFacts:
+        """What is recorded about the engine and its model."""
+
+    @abstractmethod
+    def row_scores(self, rows: Rows) -> Sequence[RowScores]:
+        """Log-probabilities of the ids of each row but its first.
+
+        Args:
+            rows (Rows): Rows of two ids or more, at most one more than the
+                context; what stands first is not scored.
+
+        Returns:
+            Sequence[RowScores]: One answer for each row, in their order.
+        """
+
+    def score(self, windows: Sequence[Window], entropy: bool, rank: bool,
+              progress: Progress) -> Generator[Scored, None, None]:
+        """See `Engine`."""
+        if entropy or rank:
+            raise InputError(
+                f'engine {self.facts.engine!r}', 'a wish for losses alone',
+                'a wish for entropies or ranks',
+                'Leave them out, or run the model with transformers.')
+        if windows and not self._is_tried:
+            try_engine(self, [window.row for window in windows])
+            self._is_tried = True
+        for start in progress(range(0, len(windows), WINDOWS)):
+            batch = windows[start:start + WINDOWS]
+            answers = checked_log_probs(self, [w.row for w in batch])
+            yield batch, TargetStatistics(-np.concatenate([
+                log_probs[-len(window.targets):]
+                for window, log_probs in zip(batch, answers)
+            ]))
+
+
+def checked_log_probs(engine: RowEngine,
+                      rows: Rows) -> list[NDArray[np.float64]]:
+    """The answers of an engine, each of them checked.
+
+    Args:
+        engine (RowEngine): The engine.
+        rows (Rows): As in `RowEngine.row_scores`.
+
+    Returns:
+        list[NDArray]: `log p` of each id but the first of each row, nats,
+        none above 0.
+
+    Raises:
+        InputError: An answer is missing, is about other ids, has another
+            number of values, or a value is not finite or above 0.
+    """
+    answers = engine.row_scores(rows)
+    if len(answers) != len(rows):
+        raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
+    for row, answer in zip(rows, answers):
+        if not np.array_equal(row, answer.ids):
+            raise _refused(engine, f'an answer about the ids {_start(row)}',
+                           f'one about the ids {_start(answer.ids)}')
+        if answer.log_probs.shape != (len(row) - 1, ):
+            raise _refused(
+                engine, f'{len(row) - 1} log-probabilities of {len(row)} ids',
+                f'an array of shape {answer.log_probs.shape}')
+        # Not a number is not below anything.
+        wrong = np.flatnonzero(~(answer.log_probs <= ROUNDING)
+                               | np.isinf(answer.log_probs))
+        if len(wrong):
+            raise _refused(
+                engine, 'finite log-probabilities, 0 or less',
+                f'{answer.log_probs[wrong[0]]} at id {wrong[0] + 1}')
+    return [np.minimum(answer.log_probs, 0) for answer in answers]
+
+
+def try_engine(engine: RowEngine, rows: Rows) -> None:
+    """Refuse an engine whose answers contradict each other.
+
+    Three things are tried. What an engine says of an id must not depend on
+    the ids behind it. What it says of the last id must depend on that id.
+    And the probabilities of different ids at one position must not add up to
+    more than 1.
+
+    Args:
+        engine (RowEngine): The engine.
+        rows (Rows): Rows that are to be scored, one or more; the first of
+            them and the ids of all are used.
+
+    Raises:
+        InputError: An answer is refused by `checked_log_probs`, or one of
+            the three fails.
+    """
+    row = max(rows, key=len)[:TRIAL_LENGTH]
+    starts = [row[:length] for length in sorted({2, len(row) // 2 + 1})]
+    whole, *parts = checked_log_probs(engine, [row, *starts])
+    for part in parts:
+        if not np.allclose(whole[:len(part)], part, SHARE, AGREEMENT):
+            raise _refused(
+                engine, 'the same log-probabilities of the first '
+                f'{len(part) + 1} ids of a row with and without the rest',
+                f'{_start(whole[:len(part)])} and {_start(part)}')
+    ids = np.unique(np.concatenate(rows))
+    ids = ids[::-(-len(ids) // TRIAL_IDS)]
+    last = np.concatenate(
+        checked_log_probs(engine, [np.append(row[:1], i) for i in ids]))
+    if len(ids) > 1 and np.ptp(last) == 0:
+        raise _refused(
+            engine, f'different log-probabilities of {len(ids)} different '
+            'ids behind the same start', f'{last[0]:g} for all of them')
+    total = np.exp(last).sum()
+    if total > 1 + AGREEMENT:
+        raise _refused(
+            engine, f'probabilities of {len(ids)} different ids behind the '
+            'same start that add up to 1 at most', f'a sum of {total:.3g}')
+
+
+def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
+    facts = engine.facts
+    return InputError(
+        f'engine {facts.engine!r} with model {facts.model!r}', expected, found,
+        'Its answers are not the losses of the texts: update or configure '
+        'the engine, or use another one (docs/engines.md).')
+
+
+def _start(values: NDArray) -> str:
+    """The first of some ids or log-probabilities, and their number."""
+    shown = ', '.join(f'{value:.6g}' for value in values[:8])
+    return f'{shown}, ... (of {len(values)})' if len(values) > 8 else shown

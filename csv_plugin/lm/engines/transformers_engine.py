@@ -1,0 +1,86 @@
+"""Causal language models of `transformers` as an engine."""
+from collections.abc import Generator, Sequence
+from typing import Optional
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from csv_plugin.core.conventions import Progress
+from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
+                                             input_device, logits_of,
+                                             plain_head)
+from csv_plugin.lm.engines.logit_statistics import token_statistics
+from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
+                                            TargetStatistics)
+from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
+                                           group_batches, pad, target_rows)
+
+#: Most inputs of a batch if the model computes all logits itself.
+MAX_TOKENS_FULL = 512
+
+
+class TransformersEngine:
+    """A causal LM of `transformers`, on any device and of any float type.
+
+    Losses are computed in fp32, from logits in fp32 unless the model
+    computes the logits itself (see `plain_head`). The model is put into
+    evaluation mode and back.
+
+    Args:
+        model (PreTrainedModel): The model.
+        max_tokens (Optional[int]): Most inputs of a batch, padding
+            included. If the position encoding depends on the length (some
+            RoPE variants), a batch takes that of its longest text.
+    """
+
+    def __init__(self,
+                 model: PreTrainedModel,
+                 max_tokens: Optional[int] = None) -> None:
+        self.model, self.max_tokens = model, max_tokens
+
+    @property
+    def facts(self) -> EngineFacts:
+        """See `Engine`."""
+        return EngineFacts(
+            engine='transformers',
+            model=str(self.model.name_or_path),
+            dtype=str(self.model.dtype).removeprefix('torch.'),
+            cache_dtype='none',
+            context=context_length(self.model),
+            versions={
+                'torch': torch.__version__,
+                'transformers': transformers.__version__
+            })
+
+    def score(self, windows: Sequence[Window], entropy: bool, rank: bool,
+              progress: Progress) -> Generator[Scored, None, None]:
+        """See `Engine`."""
+        if not windows:
+            return
+        model, device = self.model, input_device(self.model)
+        with evaluating(model):
+            head = plain_head(model, pad(windows[:1]).to(device))
+            size = self.max_tokens or (default_max_tokens(device)
+                                       if head else MAX_TOKENS_FULL)
+            for batch in progress(list(group_batches(windows, size))):
+                logits = logits_of(model, head, pad(batch).to(device))
+                statistics = token_statistics(
+                    logits,
+                    target_rows(batch).to(logits.device),
+                    _targets(batch).to(logits.device), entropy, rank)
+                yield batch, TargetStatistics(statistics.losses.cpu().numpy(),
+                                              _array(statistics.entropy),
+                                              _array(statistics.rank))
+
+
+def _targets(batch: Sequence[Window]) -> Tensor:
+    return torch.from_numpy(
+        np.concatenate([window.targets for window in batch]))
+
+
+def _array(values: Optional[Tensor]) -> Optional[NDArray]:
+    return None if values is None else values.cpu().numpy()

@@ -1,0 +1,68 @@
+"""vLLM inside this process as an engine."""
+from typing import Any
+
+import numpy as np
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.lm.engines.packages import optional_package
+from csv_plugin.lm.engines.protocol import EngineFacts
+from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
+
+
+class VLLMEngine(RowEngine):
+    """A model that vLLM runs in this process.
+
+    vLLM computes the log-probabilities of a prompt for the whole vocabulary
+    at once: `max_num_batched_tokens` of its settings bounds that memory.
+
+    Args:
+        llm (Any): A `vllm.LLM`.
+
+    Raises:
+        InputError: vLLM is not installed.
+    """
+
+    def __init__(self, llm: Any) -> None:
+        self._llm = llm
+        self._package = optional_package('vllm', 'VLLMEngine')
+        config = llm.llm_engine.vllm_config
+        dtype = str(config.model_config.dtype).removeprefix('torch.')
+        cache = str(config.cache_config.cache_dtype)
+        self._facts = EngineFacts(
+            engine='vllm',
+            model=config.model_config.model,
+            dtype=dtype,
+            cache_dtype=dtype if cache == 'auto' else cache,
+            # A prompt as long as the model's longest row is refused, and a
+            # window has one id more than inputs.
+            context=config.model_config.max_model_len - 2,
+            versions={'vllm': self._package.__version__})
+
+    @property
+    def facts(self) -> EngineFacts:
+        """See `RowEngine`."""
+        return self._facts
+
+    def row_scores(self, rows: Rows) -> list[RowScores]:
+        """See `RowEngine`."""
+        # Ids of the prompt alone: each further one costs a whole vocabulary.
+        settings = self._package.SamplingParams(
+            max_tokens=1, temperature=0, prompt_logprobs=0, detokenize=False)
+        prompts = [{'prompt_token_ids': row.tolist()} for row in rows]
+        try:
+            answers = self._llm.generate(prompts, settings, use_tqdm=False)
+        except ValueError as error:
+            raise InputError(
+                f'engine {self.facts.engine!r} with model '
+                f'{self.facts.model!r}', 'rows of ids that it can read',
+                f'the error {str(error)!r}',
+                "Use the model's own tokenizer, and a context that fits "
+                'its max_model_len.') from error
+        return [
+            RowScores(
+                np.array(answer.prompt_token_ids),
+                np.array([
+                    entry[index].logprob for index, entry in zip(
+                        row[1:].tolist(), answer.prompt_logprobs[1:])
+                ])) for row, answer in zip(rows, answers)
+        ]

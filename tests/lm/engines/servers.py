@@ -1,0 +1,210 @@
+"""Servers on the loopback that answer like those of vLLM and SGLang."""
+import json
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+from tests.lm.models import CONTEXT, make, reference_losses
+
+
+class Server(ThreadingHTTPServer):
+    """Answers like vLLM, from the tests' reference.
+
+    Other servers differ by what they override.
+    """
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(('127.0.0.1', 0), _Handler)
+        self.model, self.paths, self.requests = make('llama'), [], []
+        self.keys = set()
+
+    @property
+    def url(self):
+        return f'http://127.0.0.1:{self.server_port}'
+
+    def models(self):
+        return {
+            'object':
+            'list',
+            'data': [{
+                'id': 'tiny',
+                'owned_by': 'vllm',
+                'max_model_len': CONTEXT + 2
+            }]
+        }
+
+    def answer(self, path, request):
+        """Status, body and headers."""
+        assert path == '/v1/completions'
+        assert request['model'] == 'tiny'
+        assert (request['max_tokens'], request['prompt_logprobs']) == (1, 0)
+        return 200, self.completion(request['prompt']), {}
+
+    def completion(self, ids):
+        return {
+            'choices': [{
+                'prompt_logprobs': [None, *map(_entry, self.pairs(ids))]
+            }]
+        }
+
+    def pairs(self, ids):
+        """Each id but the first, with its log-probability."""
+        losses = reference_losses(self.model, ids)
+        return list(zip(ids[1:], (-losses).tolist()))
+
+
+def _entry(pair):
+    index, log_prob = pair
+    return {str(index): {'logprob': log_prob, 'rank': 1, 'decoded_token': 'a'}}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    disable_nagle_algorithm = True
+
+    def log_message(self, *unused):
+        pass
+
+    def do_GET(self):
+        assert self.path == '/v1/models'
+        self._send(200, self.server.models(), {})
+
+    def do_POST(self):
+        length = int(self.headers['Content-Length'])
+        request = json.loads(self.rfile.read(length))
+        self.server.requests.append(request)
+        self._send(*self.server.answer(self.path, request))
+
+    def _send(self, status, body, headers):
+        self.server.paths.append(self.path)
+        self.server.keys.add(self.headers['Authorization'])
+        body = body if isinstance(body, str) else json.dumps(body)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+@contextmanager
+def running(server):
+    """A server that answers in threads of its own."""
+    thread = Thread(target=server.serve_forever, args=(.01, ))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class SGLang(Server):
+    """Answers like SGLang."""
+
+    def models(self):
+        answer = super().models()
+        answer['data'][0]['owned_by'] = 'sglang'
+        return answer
+
+    def answer(self, path, request):
+        assert path == '/generate'
+        assert request['return_logprob'] and request['logprob_start_len'] == 0
+        ids = request['input_ids']
+        entries = [(log_prob, index, None)
+                   for index, log_prob in self.pairs(ids)]
+        return 200, {
+            'text': 'a',
+            'meta_info': {
+                'input_token_logprobs': [(None, ids[0], None), *entries]
+            }
+        }, {}
+
+
+class Tokenizing(Server):
+    """Makes text of the ids, and other ids of the text."""
+
+    def pairs(self, ids):
+        return super().pairs([*ids[:-1], ids[-1] + 1])
+
+
+class Shifted(Server):
+    """Log-probabilities of the id before."""
+
+    def pairs(self, ids):
+        pairs = super().pairs(ids)
+        return list(zip(ids[1:], [-1.0, *(p for _, p in pairs)]))
+
+
+class Constant(Server):
+    """Does not compute log-probabilities, and does not say so."""
+
+    def pairs(self, ids):
+        return [(index, -4.2) for index in ids[1:]]
+
+
+class Infinite(Server):
+    """A model that overflows, as vLLM tells it in JSON."""
+
+    def pairs(self, ids):
+        return [(index, -9999.0) for index in ids[1:]]
+
+
+class Silent(Server):
+    """Leaves the log-probabilities out."""
+
+    def completion(self, ids):
+        return {'choices': [{'text': 'a', 'prompt_logprobs': None}]}
+
+
+class Page(Server):
+    """Something else listens there."""
+
+    def answer(self, path, request):
+        return 200, '<html>Welcome</html>', {}
+
+
+class Away(Server):
+    """Sends its visitors to another machine."""
+
+    def answer(self, path, request):
+        return 302, '', {'Location': 'http://192.0.2.1/v1/completions'}
+
+
+class Failing(Server):
+    """Fails whatever it is asked."""
+
+    def answer(self, path, request):
+        return 500, 'out of memory', {}
+
+
+class Refusing(Server):
+    """Wants another key."""
+
+    def answer(self, path, request):
+        return 401, '{"error": "Unauthorized"}', {}
+
+
+class Busy(Server):
+    """Answers every other request, and asks for an hour of patience."""
+
+    def answer(self, path, request):
+        if len(self.requests) % 2:
+            return 429, 'slow down', {'Retry-After': '3600'}
+        return super().answer(path, request)
+
+
+#: What the error about each of them must say.
+WRONG = {
+    Tokenizing: 'an answer about the ids',
+    Shifted: 'different log-probabilities of .* -1 for all of them',
+    Constant: 'different log-probabilities of .* for all of them',
+    Infinite: 'finite log-probabilities, 0 or less, found -inf',
+    Silent: 'log-probabilities of all ids of the prompt, found .*None',
+    Page: 'expected JSON in UTF-8',
+    Away: 'found status 302',
+    Failing: "found status 500: 'out of memory'",
+    Refusing: 'found status 401: .*give the key in CSV_PLUGIN_API_KEY',
+}

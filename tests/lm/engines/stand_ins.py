@@ -1,0 +1,126 @@
+"""Stand-ins for packages that need another environment, or a GPU.
+
+Each has the interface of the real package as far as its engine calls it,
+refuses what the real one refuses, and computes with the tests' models.
+"""
+import asyncio
+import threading
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import torch
+
+from tests.lm.models import CONTEXT, VOCABULARY, make, reference_losses
+
+
+def package(name, **contents):
+    """A module of this name."""
+    module = ModuleType(name)
+    module.__version__ = '1.2'
+    vars(module).update(contents)
+    return module
+
+
+class LLM:
+    """`vllm.LLM`."""
+
+    def __init__(self, cache_dtype='auto'):
+        self.model = make('llama')
+        self.max_model_len = CONTEXT + 2
+        self.llm_engine = SimpleNamespace(
+            vllm_config=SimpleNamespace(
+                model_config=SimpleNamespace(
+                    model='lab/tiny',
+                    dtype=torch.float32,
+                    max_model_len=self.max_model_len),
+                cache_config=SimpleNamespace(cache_dtype=cache_dtype)))
+
+    def generate(self, prompts, sampling_params, *, use_tqdm):
+        assert sampling_params == dict(
+            max_tokens=1, temperature=0, prompt_logprobs=0, detokenize=False)
+        assert use_tqdm is False
+        return [self._answer(**prompt) for prompt in prompts]
+
+    def _answer(self, prompt_token_ids):
+        if len(prompt_token_ids) >= self.max_model_len:
+            raise ValueError('The decoder prompt is too long.')
+        if max(prompt_token_ids) >= VOCABULARY:
+            raise ValueError('Token id is out of vocabulary')
+        losses = reference_losses(self.model, prompt_token_ids)
+        entries = [{
+            index:
+            SimpleNamespace(logprob=-loss, rank=1, decoded_token=None)
+        } for index, loss in zip(prompt_token_ids[1:], losses.tolist())]
+        return SimpleNamespace(
+            prompt_token_ids=prompt_token_ids,
+            prompt_logprobs=[None, *entries])
+
+
+class Llama:
+    """`llama_cpp.Llama`."""
+
+    def __init__(self,
+                 model_path,
+                 *,
+                 n_ctx=512,
+                 logits_all=False,
+                 flash_attn=False,
+                 type_k=None,
+                 type_v=None,
+                 verbose=True):
+        if not model_path.endswith('.gguf'):
+            raise ValueError(f'Model path does not exist: {model_path}')
+        # Those of 16 bits are the default.
+        assert (type_k, type_v, flash_attn, verbose) == (0, 0, False, False)
+        self.model = make('llama')
+        self.metadata = {'general.file_type': '0'}
+        self.n_tokens, self.input_ids = 0, np.zeros(n_ctx, np.intc)
+        self.scores = np.zeros((n_ctx if logits_all else 1, VOCABULARY),
+                               np.single)
+
+    def reset(self):
+        self.n_tokens = 0
+
+    @torch.no_grad()
+    def eval(self, tokens):
+        start, end = self.n_tokens, self.n_tokens + len(tokens)
+        self.input_ids[start:end] = tokens
+        ids = torch.from_numpy(self.input_ids[None, :end].astype(int))
+        self.scores[start:end] = self.model(input_ids=ids).logits[0, start:]
+        self.n_tokens = end
+
+
+class Pipeline:
+    """`lmdeploy.Pipeline`: a coroutine, run in a thread of its own.
+
+    Args:
+        cached (int): Positions that prefix caching leaves out.
+        session_len (int): Most tokens of a session.
+    """
+
+    def __init__(self, cached=0, session_len=CONTEXT + 2):
+        self.model, self.cached = make('llama'), cached
+        self.async_engine, self.model_name = self, 'lab/tiny'
+        self.backend_config = SimpleNamespace(
+            dtype='auto', quant_policy=8, session_len=session_len)
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+
+    def close(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+
+    async def async_get_logits(self, input_ids, sessions=None):
+        assert all(isinstance(row, list) for row in input_ids)
+        with torch.no_grad():
+            return [
+                self.model(input_ids=torch.tensor([row])).logits[0,
+                                                                 self.cached:]
+                for row in input_ids
+            ]
+
+    def _run(self, fn=None, coro=None):
+        assert fn is None
+        return asyncio.run_coroutine_threadsafe(coro, self.loop)

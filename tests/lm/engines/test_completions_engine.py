@@ -1,0 +1,139 @@
+"""Losses from servers, and servers that answer wrongly."""
+import socket
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import Text
+from csv_plugin.lm.engines import completions_engine
+from csv_plugin.lm.engines.completions_engine import KEY, CompletionsEngine
+from csv_plugin.lm.engines.token_losses import token_losses
+from tests.lm.engines.servers import (WRONG, Away, Busy, Failing, Refusing,
+                                      Server, SGLang, running)
+from tests.lm.models import CONTEXT, make, tokenizer
+from tests.lm.tokens.tokenizers import CORPUS
+
+TEXTS = [
+    *(Text(f't{i}', text) for i, text in enumerate(CORPUS)),
+    Text('long', ' '.join(2 * CORPUS))
+]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(completions_engine, 'RETRIES', 1)
+    monkeypatch.delenv(KEY, raising=False)
+
+
+def check_losses(engine):
+    expected = token_losses(make('llama'), tokenizer(), TEXTS)
+    for first, second in zip(
+            token_losses(engine, tokenizer(), TEXTS), expected):
+        np.testing.assert_allclose(first.losses, second.losses, atol=2e-5)
+
+
+@pytest.mark.parametrize('server, name', [(Server, 'vllm'),
+                                          (SGLang, 'sglang')])
+def test_losses_are_those_of_transformers(server, name):
+    with running(server()) as running_server:
+        engine = CompletionsEngine(
+            running_server.url, 'tiny', name, dtype='bfloat16')
+        check_losses(engine)
+    facts = engine.facts
+    assert (facts.engine, facts.model, facts.dtype, facts.cache_dtype,
+            facts.context) == (f'{name} server', 'tiny', 'bfloat16', 'unknown',
+                               CONTEXT)
+    assert facts.versions == {'server': name}
+
+
+def test_text_is_never_sent():
+    with running(Server()) as server:
+        check_losses(CompletionsEngine(server.url, 'tiny'))
+    for request in server.requests:
+        assert all(type(index) is int for index in request['prompt'])
+
+
+@pytest.mark.parametrize('kind', WRONG, ids=lambda kind: kind.__name__)
+def test_wrong_answers_are_refused(kind):
+    with running(kind()) as server:
+        engine = CompletionsEngine(server.url, 'tiny')
+        with pytest.raises(InputError, match=WRONG[kind]):
+            token_losses(engine, tokenizer(), TEXTS)
+
+
+def test_what_is_sent_again():
+    """A busy server, but not one that refuses or sends elsewhere."""
+    with running(Busy()) as server:
+        check_losses(CompletionsEngine(server.url, 'tiny', concurrency=1))
+    for kind, tries in ((Failing, 2), (Refusing, 1), (Away, 1)):
+        with running(kind()) as server:
+            engine = CompletionsEngine(server.url, 'tiny', concurrency=1)
+            with pytest.raises(InputError):
+                token_losses(engine, tokenizer(), TEXTS[:1])
+        first = server.requests[0]
+        assert server.requests.count(first) == tries
+
+
+def test_the_key_comes_from_its_variable_alone(monkeypatch, tmp_path):
+    netrc = tmp_path / 'netrc'
+    netrc.write_text('machine 127.0.0.1 login me password secret')
+    monkeypatch.setenv('NETRC', str(netrc))
+    monkeypatch.setenv('OPENAI_API_KEY', 'another')
+    monkeypatch.setenv('HTTP_PROXY', 'http://192.0.2.1:9')
+    for key, expected in ((None, None), ('mine', 'Bearer mine')):
+        if key:
+            monkeypatch.setenv(KEY, key)
+        with running(Server()) as server:
+            check_losses(CompletionsEngine(server.url, 'tiny'))
+        assert server.keys == {expected}
+
+
+def test_at_most_so_many_requests_at_a_time():
+
+    class Counting(Server):
+        now = most = 0
+
+        def answer(self, path, request):
+            self.now += 1
+            self.most = max(self.most, self.now)
+            answer = super().answer(path, request)
+            self.now -= 1
+            return answer
+
+    with running(Counting()) as server:
+        check_losses(CompletionsEngine(server.url, 'tiny', concurrency=2))
+    assert server.most <= 2
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (('localhost:8000', 'tiny'), 'expected http://'),
+    (('http://me:secret@localhost', 'tiny'), 'without a name'),
+    (('http://localhost', 'tiny', 'ollama'), 'expected vllm or sglang'),
+])
+def test_wrong_settings(arguments, words):
+    with pytest.raises(InputError, match=words):
+        CompletionsEngine(*arguments)
+
+
+def test_the_model_that_the_server_has():
+    with running(Server()) as server:
+        assert CompletionsEngine(
+            server.url + '/v1/', 'tiny', context=9).facts.context == 9
+        with pytest.raises(InputError, match="'large', found 'tiny'"):
+            CompletionsEngine(server.url, 'large')
+        server.models = lambda: {'data': [{'id': 'tiny'}]}
+        with pytest.raises(InputError, match='max_model_len.*the context'):
+            CompletionsEngine(server.url, 'tiny')
+        for other in ([], {}, {'data': ['tiny']}, {'data': None}):
+            server.models = lambda other=other: other
+            with pytest.raises(InputError, match='expected a list of models'):
+                CompletionsEngine(server.url, 'tiny')
+
+
+def test_nothing_listens():
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    with pytest.raises(InputError, match='Start the server'):
+        CompletionsEngine(f'http://127.0.0.1:{port}', 'tiny')

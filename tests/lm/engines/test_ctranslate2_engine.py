@@ -1,0 +1,118 @@
+"""CTranslate2 gives the losses of transformers, or is refused."""
+import json
+import shutil
+
+import ctranslate2
+import numpy as np
+import pytest
+from ctranslate2.converters import TransformersConverter
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import Text
+from csv_plugin.demo import shipped
+from csv_plugin.io.text_sets import read_texts
+from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
+from csv_plugin.lm.engines.token_losses import token_losses
+from tests.lm import models
+from tests.lm.tokens.tokenizers import CORPUS
+
+TEXTS = [Text(f't{i}', text) for i, text in enumerate(CORPUS)]
+LONG = [Text('long', ' '.join(2 * CORPUS))]
+
+
+def convert(source, folder, **settings):
+    converter = TransformersConverter(str(source), **settings)
+    return converter.convert(str(folder))
+
+
+@pytest.fixture(scope='module')
+def saved(tmp_path_factory):
+    """A tiny Llama and its tokenizer, whose vocabulary it fills."""
+    folder = tmp_path_factory.mktemp('tiny')
+    tokenizer = models.tokenizer()
+    models.make('llama', vocab_size=len(tokenizer)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def converted(saved, tmp_path_factory):
+    return convert(saved, tmp_path_factory.mktemp('ct2') / 'tiny')
+
+
+def largest_difference(first, second):
+    return max(
+        np.abs(a.losses - b.losses).max() for a, b in zip(first, second))
+
+
+@pytest.mark.parametrize('texts', [TEXTS, LONG], ids=['texts', 'windows'])
+def test_losses_are_those_of_transformers(saved, converted, texts):
+    tokenizer = AutoTokenizer.from_pretrained(saved)
+    expected = token_losses(
+        AutoModelForCausalLM.from_pretrained(saved), tokenizer, texts)
+    engine = CTranslate2Engine(str(converted), models.CONTEXT)
+    losses = token_losses(engine, tokenizer, texts)
+    assert largest_difference(losses, expected) <= 2e-4
+
+
+def test_it_tells_what_it_is(converted):
+    engine = CTranslate2Engine(str(converted), 64, 'int8')
+    assert engine.facts.dtype.startswith('int8')
+    assert engine.facts.context == 64
+    assert engine.facts.versions == {'ctranslate2': ctranslate2.__version__}
+
+
+def test_integers_are_told_apart(saved, converted):
+    tokenizer = AutoTokenizer.from_pretrained(saved)
+    losses = [
+        token_losses(
+            CTranslate2Engine(str(converted), models.CONTEXT, number_format),
+            tokenizer, TEXTS) for number_format in ('float32', 'int8')
+    ]
+    assert largest_difference(*losses) > 1e-2
+
+
+@pytest.mark.slow
+def test_a_trained_model(tmp_path):
+    """Of the demonstration, on its own texts."""
+    folder = tmp_path / 'whole'
+    shutil.copytree(shipped.SCORING_LM, folder)
+    shutil.copytree(shipped.SCORING_TOKENIZER, folder, dirs_exist_ok=True)
+    texts = read_texts(shipped.TEXTS).texts[::5]
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype='float32')
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    engine = CTranslate2Engine(
+        convert(folder, tmp_path / 'ct2'),
+        model.config.max_position_embeddings)
+    losses = token_losses(engine, tokenizer, texts)
+    assert largest_difference(losses, token_losses(model, tokenizer,
+                                                   texts)) <= 2e-4
+
+
+def test_pieces_that_are_named_alike(converted, tmp_path):
+    folder = tmp_path / 'doubled'
+    shutil.copytree(converted, folder)
+    file = folder / 'vocabulary.json'
+    pieces = json.loads(file.read_text())
+    pieces[7] = pieces[300]
+    file.write_text(json.dumps(pieces))
+    with pytest.raises(InputError, match='a string of its own for every'):
+        CTranslate2Engine(str(folder), 64)
+
+
+def test_a_folder_without_a_model(saved, tmp_path):
+    with pytest.raises(InputError, match='ct2-transformers-converter'):
+        CTranslate2Engine(str(saved), 64)
+    (tmp_path / 'vocabulary.json').write_text('["a", "b"]')
+    with pytest.raises(InputError, match='model that ctranslate2 can load'):
+        CTranslate2Engine(str(tmp_path), 64)
+
+
+def test_ids_that_it_does_not_have(saved, converted):
+    """A tokenizer with more tokens than the converted model."""
+    tokenizer = AutoTokenizer.from_pretrained(saved)
+    tokenizer.add_tokens(['quick'])
+    engine = CTranslate2Engine(str(converted), models.CONTEXT)
+    with pytest.raises(InputError, match='tokens of the model'):
+        token_losses(engine, tokenizer, TEXTS)
