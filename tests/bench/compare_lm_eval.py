@@ -87,8 +87,9 @@ def main(command, models):
             try:
                 cp.import_losses('lm-eval', {copy.name: wrong}, texts)
                 verdict = 'NOT refused'
-            except cp.InputError:
-                verdict = 'refused'
+            except cp.InputError as error:
+                verdict = ('refused' if 'add_bos_token=False' in str(error)
+                           else f'refused for another reason: {error}')
             print(
                 f'| {copy.name} | {error:.1e} | {total:+.0e} | {seconds:.0f} '
                 f'| {more:+.0%} | {verdict} |',

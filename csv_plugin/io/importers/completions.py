@@ -12,8 +12,9 @@ from typing import Any
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.importers.json_rows import JsonPart, read_json_rows
-from csv_plugin.io.importers.text_losses import MOST_NATS, TextLoss, is_number
+from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
+                                               read_json_rows)
+from csv_plugin.io.importers.text_losses import MOST_NATS, TextLoss
 
 _REMEDY = ('Log answers to /v1/completions with prompt_logprobs=0, or with '
            'echo=True and logprobs=0.')

@@ -1,8 +1,9 @@
 """Files with an object a line or a row, and typed access to its fields."""
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TypeGuard, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +15,11 @@ from csv_plugin.io.json_files import parse_json, read_json
 _Type = TypeVar('_Type')
 _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
           list: 'a list'}  # yapf: disable
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value from JSON is a finite number."""
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,17 @@ class JsonPart:
         # A truth value is a number to Python.
         if not isinstance(value, kind) or isinstance(value, bool):
             raise self.error(name, _NAMES[kind])
+        return value
+
+    def number(self, name: str) -> float:
+        """The finite number in a field.
+
+        Raises:
+            InputError: It is missing, or no finite number.
+        """
+        value = self.fields.get(name)
+        if not is_number(value):
+            raise self.error(name, 'a finite number')
         return value
 
     def part(self, name: str) -> 'JsonPart':
@@ -99,7 +116,8 @@ def read_parquet_rows(path: FilePath,
     file = os.fspath(path)
     try:
         # pyarrow gets bytes: it might take a path for a network address.
-        table = pq.ParquetFile(pa.BufferReader(read_bytes(path))).read(columns)
+        table = pq.ParquetFile(pa.BufferReader(read_bytes(path))).read(
+            columns, use_threads=False)
         table.validate(full=True)
         rows = table.to_pylist()
     except (pa.ArrowException, OSError, ValueError) as error:

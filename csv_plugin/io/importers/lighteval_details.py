@@ -4,8 +4,9 @@ from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.importers.json_rows import JsonPart, read_parquet_rows
-from csv_plugin.io.importers.text_losses import TextLoss, is_number
+from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
+                                               read_parquet_rows)
+from csv_plugin.io.importers.text_losses import TextLoss
 
 _REMEDY = 'Run lighteval again with --save-details.'
 
@@ -52,8 +53,8 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
 
 def _answer(row: JsonPart, task: str) -> TextLoss:
     doc, response = row.part('doc'), row.part('model_response')
-    choices, logprobs = doc.get('choices',
-                                list), response.get('logprobs', list)
+    choices = doc.get('choices', list)
+    logprobs = response.get('logprobs', list)
     gold = doc.fields.get('gold_index')
     index = gold[0] if isinstance(gold, list) and len(gold) == 1 else gold
     if type(index) is not int or not 0 <= index < len(choices):
@@ -62,6 +63,18 @@ def _answer(row: JsonPart, task: str) -> TextLoss:
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
     if response.fields.get('truncated_tokens_count'):
         raise response.error('truncated_tokens_count', '0')
-    query = doc.get('query', str)
-    return TextLoss(f'{task}/{doc.get("id", str)}', query + choices[index],
-                    0.0 - logprobs[index], len(query))
+    context = _context(doc)
+    return TextLoss(f'{task}/{doc.get("id", str)}', context + choices[index],
+                    0.0 - logprobs[index], len(context))
+
+
+def _context(doc: JsonPart) -> str:
+    """What tells one prompt from another: the file lacks the prompt itself."""
+    examples = [
+        JsonPart(f'{doc.where}, example', example, _REMEDY).get('query', str)
+        for example in doc.get('fewshot_samples', list)
+    ]
+    instruction = doc.fields.get('instruction') or ''
+    return '\n\n'.join(
+        filter(None, [instruction, *examples,
+                      doc.get('query', str)]))

@@ -12,9 +12,9 @@ from typing import Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.io.importers.json_rows import (JsonPart, read_json_part,
-                                               read_json_rows)
-from csv_plugin.io.importers.text_losses import TextLoss, is_number
+from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
+                                               read_json_part, read_json_rows)
+from csv_plugin.io.importers.text_losses import TextLoss
 
 #: The empty text among those of a task. A tokenizer that puts nothing around
 #: a text gives it no token, so that it has no loss.
@@ -143,7 +143,7 @@ def newest_results(path: FilePath, task: str) -> tuple[Path, JsonPart]:
             several models.
     """
     found = []
-    models, tasks = set(), set()
+    models, tasks = set[str](), set[str]()
     # The date is in the name, whatever the folder.
     for file in sorted(
             Path(path).rglob('results_*.json'), key=lambda file: file.name):
@@ -200,10 +200,9 @@ def _check_mean(results: Path, scores: JsonPart,
     n_bytes = sum(len(loss.text.encode()) for loss in losses.values())
     nats = sum(loss.nats for loss in losses.values())
     mean = nats / max(n_bytes, 1) / math.log(2)
-    reported = scores.fields.get('bits_per_byte,none')
-    if not is_number(reported) or not math.isclose(
-            mean, reported, rel_tol=1e-6):
+    reported = scores.number('bits_per_byte,none')
+    if not math.isclose(mean, reported, rel_tol=1e-6):
         raise InputError(
             str(results), f'{mean:.9g} bits per byte, as the samples have',
-            repr(reported), 'The samples are not those of this run, or not '
+            f'{reported:.9g}', 'The samples are not those of this run, or not '
             f'all of them. {_REMEDY}')

@@ -7,10 +7,9 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.importers.json_rows import JsonPart
+from csv_plugin.io.importers.json_rows import JsonPart, is_number
 from csv_plugin.io.importers.lm_eval import newest_results
 from csv_plugin.io.importers.model_paths import paths_by_model
-from csv_plugin.io.importers.text_losses import is_number
 from csv_plugin.io.known_benchmarks import benchmark_infos
 
 #: Metrics that are accuracies; the first that a benchmark has counts.

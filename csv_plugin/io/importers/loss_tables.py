@@ -8,7 +8,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.importers.json_rows import read_parquet_rows
-from csv_plugin.io.importers.text_losses import TextLoss, is_number
+from csv_plugin.io.importers.text_losses import TextLoss
 
 #: Columns of losses, one of which a table has, and the nats of a text by the
 #: number in it.
@@ -70,10 +70,8 @@ def _of_parquet(file: str) -> Iterator[_Row]:
     rows = read_parquet_rows(file, _REMEDY)
     measure = _measure(file, rows[0].fields)
     for row in rows:
-        loss = row.fields[measure]
-        if not is_number(loss):
-            raise row.error(measure, 'a finite number')
-        yield row.where, row.get('text_id', str), measure, loss
+        yield (row.where, row.get('text_id',
+                                  str), measure, row.number(measure))
 
 
 def _measure(file: str, columns: Collection[str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.importers.json_rows import JsonPart, read_json_rows
-from csv_plugin.io.importers.text_losses import TextLoss, is_number
+from csv_plugin.io.importers.text_losses import TextLoss
 
 _SUFFIX = '-predictions.jsonl'
 _REMEDY = 'Run olmo-eval again, or fetch an intact copy of its output.'
@@ -54,13 +54,11 @@ def _answer(row: JsonPart, prefix: str) -> TextLoss:
     if not isinstance(answers[index], dict):
         raise row.error('model_output', 'objects')
     answer = JsonPart(f'{row.where}, answer {index}', answers[index], _REMEDY)
-    total, text = answer.fields.get('sum_logits'), answer.get('text', str)
-    if not is_number(total):
-        raise answer.error('sum_logits', 'a log-likelihood')
+    text = answer.get('text', str)
     if answer.get('num_tokens', int) != answer.get('num_tokens_all', int):
         raise answer.error('num_tokens',
                            f'all {answer.fields["num_tokens_all"]} tokens')
     if not text:
         raise answer.error('text', 'the answer that was scored')
     return TextLoss(prefix + str(row.fields.get('native_id')), text,
-                    0.0 - total)
+                    0.0 - answer.number('sum_logits'))

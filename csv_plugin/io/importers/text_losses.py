@@ -2,7 +2,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class TextLoss:
 
     def __post_init__(self) -> None:
         where = f'loss on {self.text_id!r}'
-        if not is_number(self.nats):
+        if not math.isfinite(self.nats):
             raise InputError(where, 'a finite number',
                              repr(self.nats)[:80],
                              'Leave the model out, or score it again.')
@@ -64,11 +64,6 @@ class TextLoss:
         return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value from JSON is a finite number."""
-    return type(value) in (int, float) and math.isfinite(value)
-
-
 def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
     """The losses of M models on the same texts as feature columns.
@@ -78,7 +73,7 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     Args:
         losses (Mapping): Losses of each model on each text, in any order.
         texts (Optional[TextSet]): The texts that all must be on; by default
-            those of the first model.
+            those of the first model, sorted by their ids.
 
     Returns:
         FeatureTable: A column per text, in the order of the texts: nats per
@@ -101,8 +96,9 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     }
     first = next(iter(by_model.values()))
     if texts is None:
+        # Sorted, because programs shuffle the items of a benchmark.
         texts = TextSet(
-            tuple(Text(loss.text_id, loss.text) for loss in first.values()))
+            tuple(Text(name, first[name].text) for name in sorted(first)))
     for model, scored in by_model.items():
         _check_texts(model, scored, texts)
         _check_starts(model, scored, first)
