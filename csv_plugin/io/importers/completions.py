@@ -57,9 +57,8 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
         text = by_id[text_id]
         tokens = list(_prompt_tokens(_answer(row)))
         _check_tokens(row, tokens, text)
-        losses.append(
-            TextLoss(text_id, text,
-                     sum(token.nats or 0.0 for token in tokens[1:])))
+        nats = sum(token.nats or 0.0 for token in tokens)
+        losses.append(TextLoss(text_id, text, nats, where=row.where))
     return losses
 
 

@@ -65,7 +65,7 @@ def _answer(row: JsonPart, task: str) -> TextLoss:
         raise response.error('truncated_tokens_count', '0')
     context = _context(doc)
     return TextLoss(f'{task}/{doc.get("id", str)}', context + choices[index],
-                    0.0 - logprobs[index], len(context))
+                    0.0 - logprobs[index], len(context), row.where)
 
 
 def _context(doc: JsonPart) -> str:

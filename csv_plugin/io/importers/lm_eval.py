@@ -173,18 +173,15 @@ def _text_loss(row: JsonPart) -> TextLoss:
             and pair[1] == len(text.encode())):
         raise row.error('bits_per_byte',
                         f'a log-likelihood and {len(text.encode())} bytes')
-    # A sum of no terms is 0, not -0.
-    return _checked(row, doc.get('text_id', str), text, 0.0 - pair[0])
-
-
-def _checked(row: JsonPart, text_id: str, text: str, nats: float) -> TextLoss:
-    if text_id == _PROBE and nats > 0:
+    text_id = doc.get('text_id', str)
+    if text_id == _PROBE and pair[0]:
         raise InputError(
-            row.where, 'no loss on the empty text', f'{nats:g} nats',
+            row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',
             'The tokenizer adds BOS by itself, and the harness scored it '
             'behind another BOS: run it with add_bos_token=False among '
             '--model_args.')
-    return TextLoss(text_id, text, nats)
+    # A sum of no terms is 0, not -0.
+    return TextLoss(text_id, text, 0.0 - pair[0], where=row.where)
 
 
 def _check_probe(samples: Path, probe: Optional[TextLoss]) -> None:

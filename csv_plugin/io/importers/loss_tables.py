@@ -51,7 +51,9 @@ def read_loss_table(path: FilePath, texts: TextSet) -> list[TextLoss]:
             raise InputError(where, 'the id of a text', repr(text_id),
                              'Give losses on the texts of this set only.')
         text = by_id[text_id]
-        losses.append(TextLoss(text_id, text, _MEASURES[measure](loss, text)))
+        losses.append(
+            TextLoss(
+                text_id, text, _MEASURES[measure](loss, text), where=where))
     return losses
 
 

@@ -60,5 +60,8 @@ def _answer(row: JsonPart, prefix: str) -> TextLoss:
                            f'all {answer.fields["num_tokens_all"]} tokens')
     if not text:
         raise answer.error('text', 'the answer that was scored')
-    return TextLoss(prefix + str(row.fields.get('native_id')), text,
-                    0.0 - answer.number('sum_logits'))
+    return TextLoss(
+        prefix + str(row.fields.get('native_id')),
+        text,
+        0.0 - answer.number('sum_logits'),
+        where=answer.where)

@@ -26,6 +26,7 @@ class TextLoss:
         text (str): The text; of an item, the question and the right answer.
         nats (float): `-log p` of the scored characters.
         start (int): The first of them, 0 for the whole text.
+        where (str): The file and the line, for errors.
 
     Raises:
         InputError: The loss is no finite number of 0 or more, or beyond what
@@ -35,9 +36,11 @@ class TextLoss:
     text: str
     nats: float
     start: int = 0
+    where: str = ''
 
     def __post_init__(self) -> None:
-        where = f'loss on {self.text_id!r}'
+        where = ', '.join(
+            filter(None, (self.where, f'loss on {self.text_id!r}')))
         if not math.isfinite(self.nats):
             raise InputError(where, 'a finite number',
                              repr(self.nats)[:80],

@@ -53,6 +53,7 @@ def predictor(zoo, folders):
                    for name in known}, 'ridge')
 
 
+@pytest.mark.slow
 def test_a_predictor_from_imported_losses_is_saved_and_predicts(
         zoo, folders, predictor, tmp_path):
     cp.save(predictor, tmp_path / 'p.safetensors')
@@ -78,6 +79,7 @@ def from_dumps(zoo):
     return predictor.predict(features.select(NAMES[9:]))
 
 
+@pytest.mark.slow
 def test_the_same_losses_from_a_table_predict_the_same(zoo, folders, predictor,
                                                        tmp_path):
     name = NAMES[-1]
@@ -92,6 +94,7 @@ def test_the_same_losses_from_a_table_predict_the_same(zoo, folders, predictor,
         rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_predictor_refuses_losses_of_other_texts_and_of_answers(
         zoo, predictor):
     texts = cp.read_texts(TEXTS)

@@ -110,7 +110,7 @@ def test_values_of_other_types_are_refused(output, pair):
 
 def test_gains_in_place_of_losses_are_refused(output):
     change_rows(output, lambda rows: rows[1].update(bits_per_byte=[3.0, 20]))
-    with pytest.raises(InputError, match='change the sign'):
+    with pytest.raises(InputError, match='line 2, loss on .*change the sign'):
         read_lm_eval(output, SET)
 
 
