@@ -5,7 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo import shipped
 from csv_plugin.io.importers.lighteval_details import read_lighteval
 from tests.io.importers.outputs import LIGHTEVAL
 
@@ -92,3 +95,21 @@ def test_no_details_and_damaged_ones(tmp_path):
     pq.write_table(pa.table({'doc': ['a']}), tmp_path / 'details_a.parquet')
     with pytest.raises(InputError, match='columns doc, model_response'):
         read_lighteval(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name, model', [('c-l-80', 'c/l/80'),
+                                         ('d-s-100', 'd/s/100')])
+def test_losses_are_those_of_the_model(name, model):
+    """As this package scores the same question and answer."""
+    scoring = pytest.importorskip('csv_plugin.lm.scoring_lm')
+    items = read_lighteval(LIGHTEVAL / name)
+    texts = TextSet(tuple(Text(item.text_id, item.text) for item in items))
+    losses = cp.score(
+        *scoring.load_scoring_lm(shipped.ZOO / model,
+                                 shipped.ZOO / model[0] / 'tokenizer'), texts,
+        name)
+    for item, scored in zip(items, losses[name].texts):
+        start = len(item.text[:item.start].encode())
+        answer = scored.losses[scored.spans.ends > start]
+        assert item.nats == pytest.approx(answer.sum(), rel=1e-5)
