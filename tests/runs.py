@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tabulate import tabulate
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import text_columns
@@ -35,7 +36,7 @@ def model_losses(skill: float, texts: TextSet = TEXTS) -> list[TokenLosses]:
     return [
         TokenLosses(
             text.text_id,
-            3 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
+            6 - (0.5 if i < 2 else 0.2) * skill + 0.02 * rng.normal(size=3),
             TokenSpans([0, 2, 4], [2, 4, 6], 6),
             6,
             sha256=text.sha256) for i, text in enumerate(texts)
@@ -69,7 +70,8 @@ def train(benchmarks: Sequence[str] = ('easy', 'hard'),
 
 def dump(model: str,
          losses: Sequence[TokenLosses],
-         texts: TextSet = TEXTS) -> TokenLossDump:
+         texts: TextSet = TEXTS,
+         folder: str = '') -> TokenLossDump:
     """The losses of a model, and how they were made."""
     info = DumpInfo(
         texts.fingerprint,
@@ -79,7 +81,8 @@ def dump(model: str,
         dtype='float32',
         context=0,
         stride=0,
-        versions={})
+        versions={},
+        folder=folder)
     return TokenLossDump(info, tuple(losses))
 
 
@@ -87,12 +90,13 @@ def write_losses(work_dir: Path,
                  model: str,
                  losses: Sequence[TokenLosses],
                  texts: TextSet = TEXTS,
-                 part: str = '') -> Path:
+                 part: str = '',
+                 folder: str = '') -> Path:
     """A dump where a run leaves it."""
     path = Path(work_dir, 'predictions', model,
                 f'{dataset_abbr(texts.fingerprint)}{part}.parquet')
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_dump(path, dump(model, losses, texts))
+    write_dump(path, dump(model, losses, texts, folder))
     return path
 
 
@@ -114,3 +118,21 @@ def write_result(work_dir: Path, model: str, dataset: str,
     path = Path(work_dir, 'results', model, f'{dataset}.json')
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result), 'utf-8')
+
+
+def write_summary(work_dir: Path,
+                  table: Sequence[Sequence[str]],
+                  time: str = '20260101_120000') -> Path:
+    """The table of a summary as OpenCompass 0.5.4 writes it, the CSV file."""
+    lines, rule = '\n'.join(map(','.join, table)), '-' * 128
+    path = Path(work_dir, 'summary', f'summary_{time}.csv')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix('.txt').write_text(
+        f'{time}\ntabulate format\n{"^" * 128}\n{tabulate(table)}\n'
+        f'{"$" * 128}\n\n{rule} THIS IS A DIVIDER {rule}\n\n'
+        f'csv format\n{"^" * 128}\n{lines}\n{"$" * 128}\n\n'
+        f'raw format\n{"^" * 128}\n{{}}\n{"$" * 128}\n', 'utf-8')
+    path.write_text(
+        '\n'.join(','.join(cell.replace(',', ' ') for cell in row)
+                  for row in table) + '\n', 'utf-8')
+    return path

@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
@@ -38,13 +39,13 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     Raises:
         InputError: One of them was given.
     """
+    options = {name: f'--{name.replace("_", "-")}' for name in names}
     given = [
-        f'--{name.replace("_", "-")}' for name in names
-        if getattr(args, name) is not None
+        options[name] for name in names if getattr(args, name) is not None
     ]
     if given:
-        raise InputError(where, f'no {", ".join(names)} beside it',
-                         ', '.join(given), 'Leave them out.')
+        raise InputError(where, f'none of {", ".join(options.values())} '
+                         'beside it', ', '.join(given), 'Leave them out.')
 
 
 def check_folder(path: Path) -> None:
@@ -54,12 +55,19 @@ def check_folder(path: Path) -> None:
         path (Path): The folder to be, with or without its parents.
 
     Raises:
-        InputError: There is a file in its place or in that of a parent.
+        InputError: There is a file in its place or in that of a parent, or
+            nothing can be written there.
     """
-    existing = next(p for p in (path, *path.parents) if p.exists())
-    if not existing.is_dir():
-        raise InputError(f'--out {path}', 'a folder or a new name',
-                         f'the file {existing}', 'Choose another name.')
+    try:
+        existing = next(p for p in (path, *path.parents) if p.exists())
+        if not existing.is_dir():
+            raise InputError(f'--out {path}', 'a folder or a new name',
+                             f'the file {existing}', 'Choose another name.')
+        TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise InputError(f'--out {path}', 'a folder that can be written to',
+                         f'the error {error.strerror!r}',
+                         'Choose another folder.') from error
 
 
 def whole_number(text: str, least: int = 0) -> int:

@@ -9,7 +9,6 @@ two predictors fitted to the same models: the default method and the all-token
 baseline.
 """
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,14 +35,14 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         required=True,
         type=Path,
         metavar='DIR',
-        help='folder of the trained zoo')
+        help='folder of the trained zoo (required)')
     parser.add_argument(
         '--runs',
         required=True,
         nargs='+',
         type=Path,
         metavar='DIR',
-        help="time-stamped folders of the zoo's evaluation")
+        help="time-stamped folders of the zoo's evaluation\n(required)")
     return parser.parse_args(argv)
 
 
@@ -51,11 +50,7 @@ def run(args: argparse.Namespace) -> None:
     texts = world.validation_texts()
     write_texts(shipped.TEXTS, texts)
     building.copy_models(args.zoo, shipped.ZOO, args.runs)
-    manifest = json.loads((args.zoo / 'manifest.json').read_text('utf-8'))
-    sizes = {
-        model: record['parameters']
-        for model, record in manifest['models'].items()
-    }
+    sizes = building.model_sizes(args.zoo)
     building.write_collection(shipped.COLLECTION, args.runs, texts, sizes)
     train()
 

@@ -39,25 +39,31 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         required=True,
         metavar='DIR',
         type=Path,
-        help=f'folder for {TEXTS} and {MANIFEST}')
+        help=f'folder for {TEXTS} and {MANIFEST} (required)')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
-        '--recipe', metavar='FILE', help='YAML file with a list of sources')
+        '--recipe',
+        metavar='FILE',
+        help='YAML file with a list of sources (default: those of\n'
+        'the paper)')
     recipe.add_argument(
         '--sample',
         action='append',
         metavar='NAME=COUNT',
         help='a source or dataset config, and how many texts;\n'
-        'may be given several times')
+        'may be given several times (default: those of the\n'
+        'paper)')
     parser.add_argument(
         '--seed',
         type=int,
         default=0,
+        metavar='N',
         help='another seed draws other texts (default 0)')
     parser.add_argument(
         '--skip-missing',
         action='store_true',
-        help='go on without sources that cannot be loaded')
+        help='go on without sources that cannot be loaded (default:\n'
+        'stop)')
     return parser.parse_args(argv)
 
 

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
+from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
@@ -30,15 +31,18 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     for table, text in (
-        ('losses',
-         'column model, and one of losses per unit, such as a\ntext'),
+        ('losses', 'column model, and one of mean losses in nats per unit,\n'
+         'such as a text'),
         ('scores', 'column model, and one of accuracies per benchmark,\n'
          'fractions; empty where it was not run'),
         ('models', 'columns model, family and split'),
         ('benchmarks', 'columns benchmark, chance, n_items and perhaps main\n'
          '(0 for benchmarks that means leave out)')):
         parser.add_argument(
-            f'--{table}', required=True, metavar='CSV', help=text)
+            f'--{table}',
+            required=True,
+            metavar='CSV',
+            help=f'{text} (required)')
     for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
                                   ('predict', 'predict', ['test'])):
         parser.add_argument(
@@ -59,7 +63,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--leave-family-out',
         action='store_true',
         help='predict each model of all these splits from the other\n'
-        'families')
+        'families (default: no)')
     parser.add_argument(
         '--seed',
         type=whole_number,
@@ -71,7 +75,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         required=True,
         metavar='DIR',
         type=Path,
-        help='folder for the predictor and the tables')
+        help='folder for the predictor and the tables (required)')
     return parser.parse_args(argv)
 
 
@@ -80,13 +84,16 @@ def run(args: argparse.Namespace, command: str) -> None:
     in_both = set(args.fit) & set(args.predict)
     if in_both and not args.leave_family_out:
         raise InputError('--fit and --predict', 'different splits',
-                         f'{sorted(in_both)} in both',
+                         f'{" and ".join(sorted(in_both))} in both',
                          'Take it out of one, or use --leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(*args.fit)
     predict = tables.models_in(*args.predict)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
+    fitted = tables.features.models if args.leave_family_out else fit
+    for line in shortages(tables.accuracies, tables.families, fitted):
+        print(f'warning: {line}', flush=True)
     solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
     if args.leave_family_out:
         study = leave_families_out(

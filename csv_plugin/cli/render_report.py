@@ -21,16 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import exit_code
+from csv_plugin.cli.arguments import check_folder, exit_code
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.capability_points import capability_points
-from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.coverage import coverage_by_level
+from csv_plugin.core.escaping import visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.outliers import outliers
+from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import (collect_features, predict_models,
                                         predictable_benchmarks)
-from csv_plugin.core.predictions import REAL, Missing
+from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.io.files import FilePath, check_target
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump, run_models
@@ -38,7 +40,6 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
                                            newest_summary, read_run_accuracies)
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.escaping import visible
 from csv_plugin.report.leaderboards import (Leaderboard, compare,
                                             predictor_remarks,
                                             read_leaderboard)
@@ -75,7 +76,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         'work_dir',
         metavar='WORK_DIR',
         type=Path,
-        help='time-stamped folder of the run')
+        help='time-stamped folder of the run (required)')
     parser.add_argument(
         '--predictor',
         action='append',
@@ -83,18 +84,23 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         type=labelled,
         metavar='LABEL=FILE',
         help='predict anew from the dumps of the run, the main\n'
-        'predictor first')
+        'predictor first (default: the predictions of the\n'
+        'leaderboard of the run)')
     parser.add_argument(
         '--scores',
         metavar='CSV',
-        help='real scores in place of those of the run;\nneeds --predictor')
+        help='real accuracies, fractions in 0..1; needs --predictor\n'
+        '(default: those of the run)')
     parser.add_argument(
-        '--models', metavar='CSV', help='families of models, as in training')
+        '--models',
+        metavar='CSV',
+        help='families of models, as in training (default: each\n'
+        'model is one of its own)')
     parser.add_argument(
         '--texts',
         metavar='JSONL',
         help='validation set of the first predictor, to show its\n'
-        'tokens; needs --predictor')
+        'tokens; needs --predictor (default: no tokens)')
     parser.add_argument(
         '--out',
         metavar='HTML',
@@ -108,8 +114,11 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.out:
-        check_target(args.out)
+    out = args.out or args.work_dir / 'report.html'
+    # A folder that is no run is told of in other words.
+    if args.out or out.parent.is_dir():
+        check_target(out)
+        check_folder(out.parent)
     page = run_page(
         args.work_dir,
         args.predictor,
@@ -117,7 +126,11 @@ def run(args: argparse.Namespace) -> None:
         models=args.models,
         texts=args.texts,
         progress=partial(tqdm, desc='models', delay=2))
-    out = args.out or args.work_dir / 'report.html'
+    if args.models:
+        for model, folder in page.board.folders.items():
+            if not page.families.keys() & {model, folder}:
+                print(f'warning: {visible(model)} has no family in '
+                      f'{visible(args.models)} and is one of its own')
     write_page(out, page)
     print(f'Written to {visible(str(out))}')
 
@@ -148,7 +161,7 @@ def run_page(work_dir: FilePath,
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
-    check_unique('predictors', [REAL, *(label for label, _ in predictors)])
+    check_labels('predictors', [label for label, _ in predictors])
     sources = [
         PredictorFile(label, path, load_predictor(path))
         for label, path in predictors
@@ -158,10 +171,11 @@ def run_page(work_dir: FilePath,
                               read_texts(texts) if texts else None)
     if sources:
         board, columns = _predicted_leaderboard(work_dir, sources, accuracies,
-                                                progress)
+                                                families, progress)
         pictures = _pictures(board, sources[0], columns, families)
     else:
         board, pictures = _written_leaderboard(work_dir), []
+        _check_families(families, board.folders, ())
     return Page(
         Path(work_dir).resolve().name, board, outliers(board.predictions),
         sources, heat_maps, families, pictures)
@@ -181,6 +195,7 @@ def _written_leaderboard(work_dir: FilePath) -> Leaderboard:
 def _predicted_leaderboard(work_dir: FilePath,
                            sources: Sequence[PredictorFile],
                            accuracies: Optional[FilePath],
+                           families: Mapping[str, str],
                            progress: Progress) -> tuple[Leaderboard, _Columns]:
     """Predictions anew, beside the real accuracies.
 
@@ -201,16 +216,34 @@ def _predicted_leaderboard(work_dir: FilePath,
         model: model
         for model in run_models(work_dir) if model not in named
     }
+    _check_families(families, folders, [
+        model for predictor in predictors.values()
+        for part in predictor.benchmarks for model in part.fit_models
+    ])
     columns = collect_features(predictors, list(folders.values()),
                                partial(read_run_dump, work_dir), progress)
     missing = Missing(f'no score in {file}')
+    scores = {
+        (model, benchmark): real.get(model, {}).get(benchmark, missing)
+        for model in folders
+        for benchmark in benchmarks
+    }
     board = compare(
-        predict_models(predictors, columns, benchmarks), folders, {
-            (model, benchmark): real.get(model, {}).get(benchmark, missing)
-            for model in folders
-            for benchmark in benchmarks
-        }, predictor_remarks(predictors, paths))
+        predict_models(predictors, columns, benchmarks), folders,
+        scores if accuracies else without_fractions(scores, predictors),
+        predictor_remarks(predictors, paths))
     return board, columns[sources[0].label]
+
+
+def _check_families(families: Mapping[str, str], folders: Mapping[str, str],
+                    fitted: Sequence[str]) -> None:
+    """Refuse a table that tells of no model of the page."""
+    models = {*folders, *folders.values(), *fitted}
+    if families and models.isdisjoint(families):
+        raise InputError('table of models',
+                         f'models of the run such as {min(models)!r}',
+                         shortened(', '.join(families), 200),
+                         'Use the names that models have in the run.')
 
 
 def _table_accuracies(path: FilePath) -> _Accuracies:

@@ -52,7 +52,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         required=True,
         metavar='DIR',
         type=Path,
-        help='folder for texts.csv, texts.svg and texts.png')
+        help='folder for texts.csv, texts.svg and texts.png\n'
+        '(required)')
     return parser.parse_args(argv)
 
 

@@ -32,7 +32,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument(
         '--leave-one-run-out',
         action='store_true',
-        help='also forecast each training run from the other ones')
+        help='also forecast each training run from the other ones\n'
+        '(default: no)')
     return parser.parse_args(argv)
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.cli.arguments import exit_code, whole_number
+from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
 from csv_plugin.demo.zoo_files import Manifest, model_folder
 from csv_plugin.demo.zoo_training import (make_tokenizer, train_model,
@@ -45,25 +45,31 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--tokens',
         type=partial(whole_number, least=1),
         default=TrainingRecipe.tokens,
+        metavar='N',
         help='training tokens of each model (default %(default)s)')
     parser.add_argument(
         '--seed',
         type=int,
         default=TrainingRecipe.seed,
+        metavar='N',
         help='another seed, other weights and texts (default %(default)s)')
     parser.add_argument(
         '--jobs',
         type=partial(whole_number, least=1),
         default=1,
+        metavar='N',
         help='models trained at once, one thread each (default 1)')
     parser.add_argument(
-        '--device', default='cpu', help='cpu or cuda (default cpu)')
+        '--device',
+        default='cpu',
+        metavar='NAME',
+        help='cpu or cuda (default cpu)')
     parser.add_argument(
         '--out',
         required=True,
         metavar='DIR',
         type=Path,
-        help='folder of the zoo')
+        help='folder of the zoo (required)')
     return parser.parse_args(argv)
 
 
@@ -89,6 +95,7 @@ def results(tasks: Sequence[Task],
 
 def run(args: argparse.Namespace) -> None:
     recipe = TrainingRecipe(tokens=args.tokens, seed=args.seed)
+    check_folder(args.out)
     args.out.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(args.out, recipe)
     complete = manifest.models

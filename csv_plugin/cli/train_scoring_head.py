@@ -10,7 +10,7 @@ table of --scores; or from a --collection. docs/training.md says more.
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,13 @@ from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
                                       refuse)
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study
 from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collecting import collect, named_benchmarks
-from csv_plugin.io.collection import Collection, read_collection
+from csv_plugin.io.collection import MODELS, Collection, read_collection
+from csv_plugin.io.tables import ModelInfo, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head.algorithm2 import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, check_validation
@@ -45,7 +47,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         required=True,
         metavar='DIR',
         type=Path,
-        help='folder for the predictor, the report and the pictures')
+        help='folder for the predictor, the report and the pictures\n'
+        '(required)')
     return parser.parse_args(argv)
 
 
@@ -58,18 +61,20 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         metavar='DIR',
         help='time-stamped folders of OpenCompass, the newest last,\n'
-        'which counts where several have a result')
+        'which counts where several have a result; this,\n'
+        '--dumps or --collection is required')
     source.add_argument(
         '--dumps',
         nargs='+',
         metavar='FILE',
-        help='token losses <model>.parquet; needs --scores')
+        help='token losses <model>.parquet, in place of --runs;\n'
+        'needs --scores')
     source.add_argument(
         '--collection',
         metavar='DIR',
         type=Path,
-        help='OUT/collection of an earlier call; the next five\n'
-        'options are refused beside it')
+        help='OUT/collection of an earlier call, in place of\n'
+        '--runs; the next five options are refused beside it')
     group.add_argument(
         '--texts',
         metavar='FILE',
@@ -90,13 +95,14 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         type=named_number,
         metavar='NAME=LEVEL',
-        help='chance levels, such as mine=0.25 (default: those of\n'
-        'the table, or of common benchmarks)')
+        help='accuracies of guessing, fractions in 0..1 such as\n'
+        'mine=0.25 (default: those of the table, or of common\n'
+        'benchmarks)')
     group.add_argument(
         '--scores',
         metavar='CSV|paper',
-        help='table of accuracies, fractions; paper for those of the\n'
-        'paper (default: those of the runs)')
+        help='table of accuracies, fractions in 0..1; paper for those\n'
+        'of the paper (default: those of the runs)')
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
@@ -112,12 +118,13 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         default=(),
         metavar='SPLIT',
-        help='splits to fit to (default: all but test)')
+        help='of train, validation and test, those to fit to\n'
+        '(default: all but test)')
     add('--scoring-lm',
         required=True,
         metavar='PATH',
         help='causal LM whose hidden states tell tokens apart, a\n'
-        'folder or a name on the hub')
+        'folder or a name on the hub (required)')
     add('--tokenizer',
         metavar='PATH',
         help='its tokenizer (default: that in the folder of the LM)')
@@ -136,7 +143,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     add('--learning-rate',
         type=float,
         metavar='RATE',
-        help='learning rate of --method paper (default '
+        help='step per gradient of --method paper (default '
         f'{HeadSettings.learning_rate:g})')
     add('--steps',
         type=int,
@@ -153,18 +160,22 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, command: str) -> None:
     check_folder(args.out)
     settings = head_settings(args)
-    collection = collected(args)
-    models = collection.models_to_fit(args.fit)
-    print(*collection.coverage(models), sep='\n')
+    check_sources(args)
+    info = model_infos(args)
+    models = model_splits.models_to_fit(args.fit, tuple(info), info)
     validation = [
-        model for model in models
-        if collection.info[model].split == 'validation'
+        model for model in models if info[model].split == 'validation'
     ]
     if settings:
-        # Before the scoring LM is run, which takes long.
         check_validation(validation, models)
+    # Whatever may be wrong is told before the losses are read, and before the
+    # scoring LM is run, which takes long.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
+    collection = collected(args, info)
+    print(*collection.coverage(models), sep='\n')
+    for line in shortages(collection.accuracies, collection.families, models):
+        print(f'warning: {line}', flush=True)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -209,23 +220,41 @@ def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     })
 
 
-def collected(args: argparse.Namespace) -> Collection:
-    """Losses, accuracies and splits that the options name."""
-    folder = args.collection or args.out / 'collection'
+def check_sources(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
     if args.collection:
         refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
                'chance')
-    elif not (args.texts and args.benchmarks):
-        raise InputError('--runs and --dumps', '--texts and --benchmarks',
-                         'not both', 'Name the texts and the benchmarks.')
-    else:
-        collect(folder, read_texts(args.texts),
-                model_splits.named_models(args.models, args.split),
+        return
+    lacking = [
+        f'--{name}' for name in ('texts', 'benchmarks')
+        if not getattr(args, name)
+    ]
+    if lacking:
+        raise InputError('--runs and --dumps',
+                         '--texts and --benchmarks beside them',
+                         f'no {" and no ".join(lacking)}',
+                         'Name the texts and the benchmarks.')
+
+
+def model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
+    """Families and splits of the models that the options name."""
+    if args.collection:
+        info = read_models(args.collection / MODELS)
+        return model_splits.split_models(info, args.split)
+    return model_splits.named_models(args.models, args.split)
+
+
+def collected(args: argparse.Namespace,
+              info: Mapping[str, ModelInfo]) -> Collection:
+    """Losses and accuracies of these models from what the options name."""
+    folder = args.collection or args.out / 'collection'
+    if not args.collection:
+        collect(folder, read_texts(args.texts), info,
                 named_benchmarks(args.benchmarks, dict(args.chance or ())),
                 args.runs or (), args.dumps or (), args.scores,
                 partial(tqdm, desc='losses'))  # yapf: disable
     collection = read_collection(folder, partial(tqdm, desc='dumps'))
-    info = model_splits.split_models(collection.info, args.split)
     return replace(collection, info=info)
 
 

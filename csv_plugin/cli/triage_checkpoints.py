@@ -54,16 +54,21 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--predictor',
         required=True,
         metavar='FILE',
-        help='a predictor made from token losses')
-    for option, text in (('dumps', 'losses of the runs to judge'),
-                         ('runs', 'the same, from OpenCompass'),
-                         ('history', 'losses of earlier, finished runs')):
+        help='a predictor made from token losses (required)')
+    for option, text in (
+        ('dumps', 'losses of the runs to judge; this, --runs or\n'
+         '--watch is required'),
+        ('runs', 'the same, from OpenCompass; in place of --dumps or\n'
+         'beside it'), ('history',
+                        'losses of earlier, finished runs (default:\n'
+                        'none)')):
         parser.add_argument(
             f'--{option}', nargs='+', default=[], metavar='PLACE', help=text)
     parser.add_argument(
         '--checkpoints',
         metavar='CSV',
-        help='columns model, run, step, and perhaps tokens, budget')
+        help='columns model, run, step, and perhaps tokens, budget\n'
+        '(default: names of models tell run and step)')
     parser.add_argument(
         '--budget',
         type=positive,
@@ -74,7 +79,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument(
         '--watch',
         metavar='DIR',
-        help='look in this place for new dumps until Ctrl-C')
+        help='look in this place for new dumps until Ctrl-C\n'
+        '(default: judge once)')
     parser.add_argument(
         '--interval',
         type=positive,
@@ -85,13 +91,14 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--tensorboard',
         metavar='LOGDIR',
         type=Path,
-        help='log predictions and forecasts in this folder')
+        help='log predictions and forecasts in this folder\n'
+        '(default: no log)')
     parser.add_argument(
         '--out',
         required=True,
         metavar='DIR',
         type=Path,
-        help='folder for the tables and the picture')
+        help='folder for the tables and the picture (required)')
     return parser.parse_args(argv)
 
 

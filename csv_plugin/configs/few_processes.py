@@ -1,13 +1,18 @@
-"""One task for each model and stage, because processes start slowly."""
-from opencompass.partitioners import NaivePartitioner
+"""Three tasks for each model, because processes start slowly.
+
+One runs all benchmarks, another the texts, so that what fails in one of them
+does not end the other. The third evaluates both.
+"""
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
+from csv_plugin.oc.partitioners import TextsApartPartitioner
+
 infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=TextsApartPartitioner),
     runner=dict(
         type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLInferTask)))
 eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=TextsApartPartitioner),
     runner=dict(
         type=LocalRunner, max_num_workers=2, task=dict(type=OpenICLEvalTask)))

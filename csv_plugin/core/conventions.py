@@ -1,8 +1,11 @@
 """What every room shares: the error for bad input, progress, short reprs."""
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from textwrap import shorten
 from typing import Any
+
+from csv_plugin.core.escaping import one_line
 
 #: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
 Progress = Callable[[Sequence[Any]], Iterable[Any]]
@@ -11,8 +14,8 @@ Progress = Callable[[Sequence[Any]], Iterable[Any]]
 class InputError(ValueError):
     """Bad input: where it is, what was expected and found, what to do.
 
-    The message is one line of printable characters, at most a few thousand
-    of them, whatever is quoted in it.
+    The message is one line of at most 1,000 printable characters, whatever
+    is quoted in it.
 
     Args:
         where (str): The file, argument or item at fault.
@@ -30,27 +33,25 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
 
     def __init__(self, where: str, expected: str, found: str,
                  remedy: str) -> None:
-        where, expected, found, remedy = map(_one_line,
-                                             (where, expected, found, remedy))
+        where, expected, remedy = (
+            _line(part, _PART) for part in (where, expected, remedy))
+        found = _line(found, _ALL - len(where + expected + remedy))
         super().__init__(f'{where}: expected {expected}, found {found}. '
                          f'{remedy}')
 
 
-#: Longest part of an error, in characters: the head and the tail of it.
-_HEAD, _TAIL = 500, 100
+#: Most characters of an error, but for the words that join its parts, and of
+#: each part but `found`, which has the rest.
+_ALL, _PART = 950, 230
 
 
-def _one_line(text: str) -> str:
-    """The text without its middle, if it is long, and without line breaks."""
-    if len(text) > _HEAD + _TAIL:
-        text = f'{text[:_HEAD]} ... {text[-_TAIL:]}'
-    return ''.join(map(_printable, text))
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ' ' if character.isspace() else ascii(character)[1:-1]
+def _line(text: str, width: int) -> str:
+    """The text in one line, and without its middle if it is too long."""
+    line = one_line(re.sub(r'\s', ' ', text))
+    if len(line) <= width:
+        return line
+    tail = width // 3
+    return f'{line[:width - tail - 5]} ... {line[-tail:]}'
 
 
 def check_unique(where: str, names: Iterable[str]) -> None:

@@ -1,5 +1,5 @@
 """From losses and observed accuracies to a `Predictor`."""
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Optional
 
 import numpy as np
@@ -19,6 +19,9 @@ from csv_plugin.core.scaling_law import PROBLEMS
 
 #: Called with a benchmark, what was fitted to, and the fit.
 Watch = Callable[[str, Task, SalienceFit], None]
+
+#: Squares of smaller numbers are too small for float64.
+LEAST_LOSS = 1e-150
 
 
 def fit_predictor(features: FeatureTable,
@@ -44,13 +47,23 @@ def fit_predictor(features: FeatureTable,
         watch (Optional[Watch]): Is told of every fit.
 
     Raises:
-        InputError: A model has no features or no family.
+        InputError: A model has no features or no family, or losses are too
+            small for their squares to be numbers.
     """
+    if isinstance(families, Mapping):
+        raise InputError(
+            'families', 'a list, in the order of the accuracies',
+            f'a {type(families).__name__}',
+            'Give [families[model] for model in accuracies.models].')
     if len(families) != len(accuracies.models):
         raise InputError('families',
                          f'{len(accuracies.models)}, one per model',
                          f'{len(families)}', 'Name the family of each model.')
     features = features.select(accuracies.models)
+    largest = np.abs(features.values).max(initial=0)
+    if 0 < largest < LEAST_LOSS:
+        raise InputError('features', f'losses of {LEAST_LOSS} or more',
+                         f'{largest} at most', 'Give them in another unit.')
     groups = np.asarray(families)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):

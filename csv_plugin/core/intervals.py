@@ -23,6 +23,7 @@ from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
 BACKTEST_SHARE = 2 / 3
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
+_REMEDY = 'Fit the predictor again.'
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,11 @@ class Intervals:
         score_low (float): Lowest capability score of the models fitted on,
             infinite without a model.
         score_high (float): The highest, negative infinite without a model.
+
+    Raises:
+        InputError: An error or a variance is negative or not finite, an
+            error belongs to no fold model, or the models do not have the
+            same number of errors each.
     """
     folds: SalienceModel
     n_models: int
@@ -52,6 +58,23 @@ class Intervals:
     backtest: NDArray
     score_low: float
     score_high: float
+
+    def __post_init__(self) -> None:
+        for name in ('errors', 'variance', 'backtest'):
+            values = getattr(self, name)
+            if not np.all((values >= 0) & np.isfinite(values)):
+                raise InputError(f'{name} of intervals', 'numbers of 0 or '
+                                 'more', f'{values}'[:80], _REMEDY)
+        n_folds, n_models = len(self.folds.coefficients), self.n_models
+        if np.any((self.fold < 0) | (self.fold >= n_folds)):
+            raise InputError('errors of intervals',
+                             f'fold models below {n_folds}',
+                             f'{self.fold.tolist()}'[:80], _REMEDY)
+        if len(self.errors) % max(n_models, 1) or (len(self.errors)
+                                                   and not n_models):
+            raise InputError('errors of intervals',
+                             f'the same number for each of {n_models} models',
+                             f'{len(self.errors)} in all', _REMEDY)
 
     def __repr__(self) -> str:
         return (f'Intervals({len(self.errors)} held-out errors of '

@@ -12,6 +12,11 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.mapping import LossMap, loss_array
 from csv_plugin.core.spans import TokenSpans
 
+#: Nats by which rounding may make a loss or an entropy negative. In float32,
+#: `-log p` is the difference of two numbers of the size of the logits: those
+#: of 1000 are rounded by 3e-5, and an engine rounds a few times.
+ROUNDING = 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class TokenLosses:
@@ -22,7 +27,8 @@ class TokenLosses:
 
     Args:
         text_id (str): Which text.
-        losses (NDArray): `-log p` of each token, nats. Shape `(n,)`.
+        losses (NDArray): `-log p` of each token, nats, 0 or more except for
+            `ROUNDING`. Shape `(n,)`.
         spans (TokenSpans): Where the n tokens lie.
         n_chars (int): Characters (code points) of the raw text.
         token_ids (Optional[NDArray]): Vocabulary index of each token, None if
@@ -54,6 +60,8 @@ class TokenLosses:
     def __post_init__(self) -> None:
         where = f'losses on text {self.text_id!r}'
         self._keep('losses', where, loss_array(where, self.losses))
+        _check_each(where, ~(self.losses < -ROUNDING),
+                    'losses of 0 or more, -log p', self.losses)
         _check_lengths([self.text_id], np.array([self.n_chars]),
                        np.array([self.n_bytes]))
         if self.token_ids is not None:
@@ -81,6 +89,8 @@ class TokenLosses:
         _check_each(where,
                     np.isnan(entropy) == np.isnan(self.losses),
                     'nats for every scored token, NaN for the others', entropy)
+        _check_each(where, ~(entropy < -ROUNDING), 'entropies of 0 or more',
+                    entropy)
 
     def _keep_rank(self, values: ArrayLike) -> None:
         where = f'rank on text {self.text_id!r}'

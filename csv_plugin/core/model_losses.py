@@ -32,6 +32,12 @@ class DumpInfo:
             scores, with the context before them read again; 0 if unlimited.
         versions (Mapping[str, str]): Version of each package that took
             part, by its name.
+        engine (str): What ran the model, such as 'transformers'.
+        cache_dtype (str): Number format of the cache of keys and values, as
+            `dtype`; 'none' if the model ran without one.
+        folder (str): Name of the folder of predictions for which they were
+            computed, which is the model's name in its run; empty where there
+            was no run.
 
     Raises:
         InputError: A field has another type, or a number is negative.
@@ -44,6 +50,9 @@ class DumpInfo:
     context: int
     stride: int
     versions: Mapping[str, str]
+    engine: str = 'transformers'
+    cache_dtype: str = 'none'
+    folder: str = ''
 
     def __post_init__(self) -> None:
         valid = {

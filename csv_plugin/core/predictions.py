@@ -19,6 +19,23 @@ _MARKS = ('extrapolated', 'in_sample')
 _CUBES = ('values', 'low', 'high', *_MARKS)
 
 
+def check_labels(where: str, labels: Sequence[str]) -> None:
+    """Refuse labels of predictors that are not unique, or are `REAL`.
+
+    Args:
+        where (str): What to call the labels in an error.
+        labels (Sequence[str]): The labels.
+
+    Raises:
+        InputError: A label occurs twice or is `REAL`.
+    """
+    if REAL in labels:
+        raise InputError(where, 'labels of predictors', f'{REAL!r}, which is '
+                         'what the real accuracies are called',
+                         'Choose another label.')  # yapf: disable
+    check_unique(where, labels)
+
+
 @dataclass(frozen=True)
 class Missing:
     """Stands where a value should be, and says why there is none.
@@ -96,7 +113,7 @@ class Predictions:
     def __post_init__(self) -> None:
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
-        check_unique('predictors', (REAL, *self.methods))
+        check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
         for part in (*_CUBES, REAL):
             expected = shape[:2] if part == REAL else shape

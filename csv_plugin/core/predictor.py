@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, shortened
+from csv_plugin.core.conventions import (InputError, check_unique, shortened)
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
@@ -37,6 +37,10 @@ class BenchmarkPredictor:
         model (SalienceModel): Salience weights and the curve.
         intervals (Intervals): See `intervals`.
         notes (tuple[str, ...]): What a user should know.
+
+    Raises:
+        InputError: The name is empty, a model was fitted on twice, or a
+            number is out of its range.
     """
     benchmark: str
     chance: float
@@ -48,6 +52,21 @@ class BenchmarkPredictor:
     model: SalienceModel
     intervals: Intervals
     notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        sound = {
+            'benchmark': bool(self.benchmark),
+            'chance': 0 <= self.chance < 1,
+            'n_items': self.n_items >= 0,
+            'penalty': self.penalty >= 0,
+            'cv_mse': not self.cv_mse < 0,
+        }
+        for name in (name for name in sound if not sound[name]):
+            raise InputError(f'predictor of {self.benchmark!r}'[:80],
+                             f'a {name} in its range',
+                             repr(getattr(self,
+                                          name)), 'Fit the predictor again.')
+        check_unique(f'models of {self.benchmark!r}'[:80], self.fit_models)
 
     def __repr__(self) -> str:
         return (f'BenchmarkPredictor({self.benchmark}: {self.solver}, '
@@ -88,8 +107,8 @@ class Predictor:
             column, `(T, K)`; see `TokenColumns`.
 
     Raises:
-        InputError: There is no benchmark, or the parts about tokens do not
-            fit each other.
+        InputError: There is no benchmark or one twice, or the parts about
+            tokens do not fit each other.
     """
     columns: Columns
     benchmarks: tuple[BenchmarkPredictor, ...]
@@ -101,6 +120,7 @@ class Predictor:
         if not self.benchmarks:
             raise InputError('predictor', 'a benchmark or more', 'none',
                              'Give accuracies on a benchmark.')
+        check_unique('benchmarks of a predictor', self.names)
         if self.targets is not None:
             n_tokens = self._token_columns().matrix.shape[0]
             fingerprint = self.columns.fingerprint

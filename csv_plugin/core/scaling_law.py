@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.conventions import InputError, short_repr
 
 #: Accuracies this close to the chance level, or below it, carry no signal.
 CHANCE_MARGIN = 0.02
 
+#: With fewer there is no curve to fit.
+LEAST_MODELS = 3
+
 #: Why no curve can be fitted or trusted, in words, by the names that
 #: `diagnose` returns.
 PROBLEMS = {
-    'too_few_models': 'fewer than 3 models with an accuracy',
+    'too_few_models': f'fewer than {LEAST_MODELS} models with an accuracy',
     'constant_score': 'all models have the same capability score',
     'constant_accuracy': 'all models have the same accuracy',
     'at_chance': f'no model is more than {CHANCE_MARGIN} above chance',
@@ -74,7 +77,10 @@ class Curve:
         alpha (NDArray): Slope per unit of score, shape `(...)`.
         beta (NDArray): Score half-way between the floor and 1, `(...)`.
         floor (NDArray): Accuracy at infinitely bad scores, a fraction,
-            `(...)`.
+            `(...)`. Where alpha is 0 it may lie below 0, down to -1.
+
+    Raises:
+        InputError: A floor is no such number.
 
     >>> Curve(-3.0, 2.0, 0.25).accuracies(np.array([2.0]))
     array([0.625])
@@ -87,6 +93,10 @@ class Curve:
         for part in fields(self):
             values = np.asarray(getattr(self, part.name), dtype=np.float64)
             object.__setattr__(self, part.name, values)
+        lowest = np.where(self.alpha == 0, -1, 0)
+        if not np.all((lowest <= self.floor) & (self.floor <= 1)):
+            raise InputError('curve', 'a floor in 0..1', f'{self.floor}'[:80],
+                             'Give accuracies as fractions.')
 
     def __repr__(self) -> str:
         if self.alpha.ndim:
@@ -148,7 +158,7 @@ def diagnose(score: NDArray, accuracy: NDArray,
     # Equal losses may have sums that differ in their last bits.
     rounding = 1e-12 * np.abs(score).max(initial=0)
     present = {
-        'too_few_models': len(score) < 3,
+        'too_few_models': len(score) < LEAST_MODELS,
         'constant_score': len(score) > 0 and np.ptp(score) <= rounding,
         'constant_accuracy': len(score) > 0 and np.ptp(accuracy) == 0,
         'at_chance': bool(np.all(accuracy <= chance + CHANCE_MARGIN)),

@@ -9,10 +9,12 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import world
 from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, SERIES, recipe_of
-from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
+from csv_plugin.demo.zoo_files import (checkpoint_folder, read_manifest,
+                                       tokenizer_folder)
 from csv_plugin.io import collection
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.files import write_text
+from csv_plugin.io.files import check_fields, write_text
+from csv_plugin.io.json_files import read_json
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
@@ -56,6 +58,23 @@ def checkpoints() -> list[tuple[str, int]]:
 def abbr(model: str, percent: int) -> str:
     """The name of a checkpoint in a run, such as 'a-l@50'."""
     return f'{model}@{percent}'
+
+
+def model_sizes(zoo: Path) -> dict[str, int]:
+    """Number of parameters of each model of a trained zoo.
+
+    Args:
+        zoo (Path): Folder of the zoo.
+
+    Raises:
+        InputError: As in `read_manifest`, or a model has no such number.
+    """
+    models = read_manifest(zoo)['models']
+    for model, record in models.items():
+        check_fields(
+            str(zoo), f'the record of {model}', record,
+            {'parameters': 'a count'}, 'Train the zoo again.')
+    return {model: record['parameters'] for model, record in models.items()}
 
 
 def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
@@ -117,7 +136,7 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
         _copy(
             checkpoint_folder(zoo, model, percent),
             checkpoint_folder(folder, model, percent))
-    manifest = json.loads((zoo / 'manifest.json').read_text('utf-8'))
+    manifest = read_manifest(zoo)
     for model, record in manifest['models'].items():
         record['scores'] = {
             percent: {
@@ -143,11 +162,10 @@ def _accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
     """The accuracy of a checkpoint in an exam, a fraction."""
     place = f'results/{name}/{kind}.json'
     path = _last_run(runs, place) / place
-    result = json.loads(path.read_text('utf-8'))
-    if 'accuracy' not in result:
-        raise InputError(
-            str(path), 'an accuracy',
-            str(result)[:80], 'Evaluate the model again.')
+    remedy = 'Remove it, and evaluate the model again with -r.'
+    result = read_json(path, remedy)
+    check_fields(
+        str(path), 'the result', result, {'accuracy': 'a number'}, remedy)
     return result['accuracy'] / 100
 
 

@@ -10,9 +10,10 @@ from secrets import token_hex
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.demo.recipes import (CHECKPOINTS, SERIES, SIZES,
+from csv_plugin.demo.recipes import (CHECKPOINTS, MODELS, SERIES, SIZES,
                                      TrainingRecipe, recipe_of)
-from csv_plugin.io.files import read_bytes, write_text
+from csv_plugin.io.files import check_fields, write_text
+from csv_plugin.io.json_files import read_json
 
 
 def tokenizer_folder(zoo: Path, series: str) -> Path:
@@ -84,6 +85,34 @@ def manifest_head(recipe: TrainingRecipe) -> dict[str, Any]:
     return json.loads(json.dumps(head))
 
 
+def read_manifest(zoo: Path) -> dict[str, Any]:
+    """The content of `<zoo>/manifest.json`.
+
+    Args:
+        zoo (Path): Folder of the zoo.
+
+    Returns:
+        dict[str, Any]: With `models`, the record of each model that is
+        trained.
+
+    Raises:
+        InputError: The file cannot be read, is not such an object, or has a
+            model that the zoo does not have.
+    """
+    path = zoo / 'manifest.json'
+    where, remedy = str(path), 'Choose another folder, or remove this one.'
+    content = read_json(path, remedy)
+    check_fields(where, 'the manifest', content, {}, remedy)
+    models = content.setdefault('models', {})
+    check_fields(where, "its 'models'", models, {}, remedy)
+    for model, record in models.items():
+        if model not in MODELS:
+            raise InputError(where, f'models among {", ".join(MODELS)}',
+                             repr(model)[:80], remedy)
+        check_fields(where, f'the record of {model}', record, {}, remedy)
+    return dict(content)
+
+
 class Manifest:
     """`<zoo>/manifest.json`: how the models were trained, and how well.
 
@@ -92,17 +121,19 @@ class Manifest:
         recipe (TrainingRecipe): How models are trained.
 
     Raises:
-        InputError: If the zoo holds models of another recipe.
+        InputError: If the zoo holds models of another recipe, or as in
+            `read_manifest`.
     """
 
     def __init__(self, zoo: Path, recipe: TrainingRecipe) -> None:
         self.zoo, self._path = zoo, zoo / 'manifest.json'
         self._head = manifest_head(recipe)
         content = self._read()
-        for name, value in self._head.items() if content else ():
+        for name, value in self._head.items():
             if content.get(name) != value:
                 raise InputError(
-                    str(self._path), f'{name} {value}', str(content.get(name)),
+                    str(self._path), f'{name} {value}',
+                    repr(content.get(name))[:200],
                     'Choose another folder, or remove this one.')
 
     @property
@@ -110,7 +141,7 @@ class Manifest:
         """The record of each model that has all its checkpoints."""
         return {
             model: record
-            for model, record in self._read().get('models', {}).items() if all(
+            for model, record in self._read()['models'].items() if all(
                 checkpoint_folder(self.zoo, model, percent).is_dir()
                 for percent in CHECKPOINTS)
         }
@@ -122,12 +153,12 @@ class Manifest:
             model (str): Name of the model.
             record (dict[str, Any]): Values that JSON can hold.
         """
-        records = {**self._read().get('models', {}), model: record}
+        records = {**self._read()['models'], model: record}
         ordered = {name: records[name] for name in sorted(records)}
         text = json.dumps({**self._head, 'models': ordered}, indent=1)
         write_text(self._path, text + '\n')
 
     def _read(self) -> dict[str, Any]:
-        if not self._path.exists():
-            return {}
-        return json.loads(read_bytes(self._path))
+        if self._path.exists():
+            return read_manifest(self.zoo)
+        return {**self._head, 'models': {}}

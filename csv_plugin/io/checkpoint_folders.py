@@ -5,6 +5,10 @@ import re
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.io.file_names import check_file_names
+
+#: The number at the end of a name; no step has more digits.
+_STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
 
 
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
@@ -26,8 +30,9 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 
     Raises:
         InputError: No folder matches, the name of a folder does not end
-            with a number, there are fewer folders above it than levels, or
-            two checkpoints have the same run and step.
+            with a number, there are fewer folders above it than levels, a
+            run cannot be part of the name of a file, or two checkpoints have
+            the same run and step.
     """
     folders = [
         path for path in map(Path, sorted(glob.glob(os.path.abspath(pattern))))
@@ -39,7 +44,7 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
                          'Check the path, relative to where you start.')
     checkpoints: dict[tuple[str, int], Path] = {}
     for path in folders:
-        number = re.search(r'\d+$', path.name)
+        number = _STEP.search(path.name)
         above = path.parent.parts[1:][-levels:]
         if not number or len(above) < levels:
             raise InputError(
@@ -48,6 +53,7 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
                 repr(path.name),
                 'Narrow the pattern, such as runs/*/checkpoint-*.')
         key = '-'.join(above), int(number.group())
+        check_file_names('run', [key[0]], 'Rename the folder of the run.')
         earlier = checkpoints.setdefault(key, path)
         if earlier != path:
             raise InputError(

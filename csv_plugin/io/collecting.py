@@ -12,14 +12,17 @@ import numpy as np
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.percentages import REMEDY, fractions_found, seem_fractions
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import write_collection
 from csv_plugin.io.dumps import files_by_model, read_dump
+from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.known_benchmarks import benchmark_infos
+from csv_plugin.io.known_benchmarks import benchmark_infos, group_remedy
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
+                                           read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
                                   read_accuracy_columns, read_benchmarks)
 
@@ -27,6 +30,7 @@ from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
 PAPER = 'paper'
 #: Accuracies in 0..1 by model and benchmark, without those that were not run.
 Accuracies = dict[str, dict[str, float]]
+_RUNS = 'runs'
 
 
 def collect(folder: FilePath,
@@ -53,11 +57,12 @@ def collect(folder: FilePath,
     Raises:
         InputError: As in these functions, before anything is written.
     """
-    _check_names(info)
+    check_file_names('model', info, 'Give it another `abbr` in its config.')
     if scores:
         accuracies = accuracies_of_table(scores, info, list(benchmarks))
     elif runs:
         accuracies = accuracies_of_runs(runs, info, list(benchmarks))
+        _check_percent(accuracies, benchmarks)
     else:
         raise InputError('dumps', 'a table of accuracies beside them', 'none',
                          'Give the table, or give runs with summaries.')
@@ -65,16 +70,6 @@ def collect(folder: FilePath,
         dumps_of_runs(runs, info, texts.fingerprint, progress)
         if runs else dumps_of_files(dumps, info, texts.fingerprint, progress))
     write_collection(folder, texts, losses, info, accuracies, benchmarks)
-
-
-def _check_names(models: Iterable[str]) -> None:
-    """Refuse names of models that cannot be names of files."""
-    for model in models:
-        if '/' in model or model.startswith('.'):
-            raise InputError(
-                f'model {model!r}', 'a name without slashes or a leading dot, '
-                'as for a file', repr(model),
-                'Give it another `abbr` in its config.')
 
 
 def dumps_of_runs(runs: Sequence[FilePath],
@@ -182,24 +177,20 @@ def accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
         Accuracies: Of all models, in the given order.
 
     Raises:
-        InputError: No run has a summary, or there is no accuracy on a
-            benchmark.
+        InputError: No run has a summary, a summary is damaged, or there is
+            no accuracy on a benchmark.
     """
-    summaries, errors = [], []
-    for run in runs:
-        try:
-            summaries.append(read_run_accuracies(run, benchmarks))
-        except InputError as error:
-            errors.append(error)
     # A run of other models may have been given up before its summary.
-    if not summaries:
-        raise errors[0]
+    finished = [run for run in runs if newest_summary(run, SUMMARY)]
+    summaries = [
+        read_run_accuracies(run, benchmarks) for run in finished or runs[:1]
+    ]
     accuracies: Accuracies = {model: {} for model in models}
-    _check_models('runs', accuracies, set[str]().union(*summaries))
+    _check_models(_RUNS, accuracies, set[str]().union(*summaries))
     for summary in summaries:
         for model in accuracies.keys() & summary:
             accuracies[model].update(summary[model])
-    _check_benchmarks('runs', accuracies, benchmarks)
+    _check_benchmarks(_RUNS, accuracies, benchmarks)
     return accuracies
 
 
@@ -250,6 +241,17 @@ def _check_models(where: str, wanted: Iterable[str],
                          'Use the same names in all tables.')
 
 
+def _check_percent(accuracies: Accuracies,
+                   benchmarks: Mapping[str, BenchmarkInfo]) -> None:
+    for name, info in benchmarks.items():
+        values = [row[name] for row in accuracies.values() if name in row]
+        if seem_fractions(values, info.chance):
+            raise InputError(
+                f'accuracies on {name!r}', 'percentages, as OpenCompass has',
+                fractions_found(info.chance),
+                f'{REMEDY} Or give a table of fractions in their place.')
+
+
 def _check_benchmarks(where: str, accuracies: Accuracies,
                       benchmarks: Sequence[str]) -> None:
     lacking = [
@@ -260,7 +262,8 @@ def _check_benchmarks(where: str, accuracies: Accuracies,
         raise InputError(
             where, 'an accuracy on every benchmark, of at least one model',
             f'none on {", ".join(lacking)}',
-            'Run the benchmarks, correct their names, or leave them out.')
+            where == _RUNS and group_remedy(lacking)
+            or 'Run the benchmarks, correct their names, or leave them out.')
 
 
 def named_benchmarks(names: Sequence[str],

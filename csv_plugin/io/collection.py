@@ -8,10 +8,12 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io import model_splits
 from csv_plugin.io.dumps import read_dumps, write_dump
+from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
                                   read_accuracies, read_benchmarks,
@@ -58,7 +60,8 @@ class Collection:
             fitted (Sequence[str]): Models that are to be fitted to.
 
         Returns:
-            list[str]: One line on the losses, and one per benchmark.
+            list[str]: One line on the losses, and one per benchmark, to be
+            shown on the screen.
 
         Raises:
             InputError: A benchmark has no accuracy of a model to fit to.
@@ -85,7 +88,7 @@ class Collection:
             lines.append(f'{name}: accuracies of {len(evaluated)} of '
                          f'{len(models)} models, {n_fitted} of them to fit to'
                          f'{lacking}')
-        return lines
+        return list(map(one_line, lines))
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
         """Models of some splits, in the order of the losses.
@@ -102,9 +105,8 @@ class Collection:
         Raises:
             InputError: A split has no model, or no model has a split.
         """
-        present = {self.info[model].split for model in self.losses}
-        return self.models_in(
-            *(splits or sorted(present - {'', 'test'}) or ('train', )))
+        return model_splits.models_to_fit(splits, self.accuracies.models,
+                                          self.info)
 
     def select_texts(self, texts: TextSet) -> 'Collection':
         """The same models on some of the texts."""
@@ -124,10 +126,12 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
 
     Raises:
         InputError: A file is missing or cannot be used, or `models.csv`
-            lacks a model of `scores.csv`.
+            lacks a model of `scores.csv` or names one that no file can be
+            named after.
     """
     root = Path(folder)
     texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
+    check_file_names(f'{root / MODELS}, model', info, 'Rename the model.')
     accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
     check_models_in(root / SCORES, accuracies.models, root / MODELS, info)
     accuracies = with_all_models(accuracies, tuple(info))
@@ -156,7 +160,11 @@ def write_collection(folder: FilePath, texts: TextSet,
         scores (Mapping): Accuracies, fractions, by model and benchmark,
             without those that were not run.
         benchmarks (Mapping[str, BenchmarkInfo]): By benchmark.
+
+    Raises:
+        InputError: No file can be named after a model.
     """
+    check_file_names('model', info, 'Rename the model.')
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     for model, dump in dumps.items():

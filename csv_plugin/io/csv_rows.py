@@ -3,11 +3,25 @@ import csv
 import io
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import from_csv_cell
 from csv_plugin.io.files import FilePath, read_bytes
+
+#: A number in ASCII digits; `float` would also take 1_000, nan and ３.
+_NUMBER = re.compile(r'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
+
+
+def decimal(text: str) -> float:
+    """The number that a text is in full, NaN if it is none.
+
+    >>> decimal('-2.5e1'), decimal('1_000'), decimal('inf')
+    (-25.0, nan, nan)
+    """
+    return float(text) if _NUMBER.fullmatch(text) else math.nan
 
 
 @dataclass(frozen=True)
@@ -52,10 +66,7 @@ class CsvRow:
         Raises:
             InputError: The cell is empty or no finite number.
         """
-        try:
-            number = float(self.cells[column])
-        except ValueError:
-            number = math.nan
+        number = decimal(self.cells[column])
         if not math.isfinite(number):
             raise self.error(column, 'a finite number',
                              'Write it with a decimal point, such as 0.25.')
@@ -122,7 +133,7 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             if cells:
-                yield line, [cell.strip() for cell in cells]
+                yield line, [from_csv_cell(cell.strip()) for cell in cells]
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
@@ -134,12 +145,17 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
 def _text(file: str) -> str:
     data = read_bytes(file)
     try:
-        return data.decode('utf-8-sig')  # Excel writes a byte order mark
+        text = data.decode('utf-8-sig')  # Excel writes a byte order mark
     except UnicodeDecodeError as error:
         line = error.object.count(b'\n', 0, error.start) + 1
         raise InputError(f'{file}, line {line}', 'UTF-8 text',
                          f'the byte 0x{error.object[error.start]:02x}',
                          'Save the file as "CSV UTF-8".') from error
+    if '\0' in text:
+        line = text.count('\n', 0, text.index('\0')) + 1
+        raise InputError(f'{file}, line {line}', 'text', 'a NUL character',
+                         'Fetch an intact copy of the file.')
+    return text
 
 
 def _check_header(file: str, header: list[str],

@@ -5,9 +5,10 @@ and lists with one number per token: `token_ids`, `starts` and `ends` (UTF-8
 bytes), `losses` and `entropy` (nats), `rank`. In the last three columns a
 null stands for a token that the model did not score. The columns
 `token_ids`, `entropy` and `rank` are absent where they were not recorded.
-The metadata key `csv_plugin.dump` holds JSON: `format_version` and the
-fields of `DumpInfo`.
+The metadata key `csv_plugin.dump` holds JSON: `format_version`, the digest of
+the file (`digests`) and the fields of `DumpInfo`.
 """
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,11 +28,15 @@ from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
                                           ModelLosses, TokenLossDump)
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet
+from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
+                                   check_version, sealed)
 from csv_plugin.io.files import FilePath, atomic_path, read_bytes
+from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.parquet_tables import open_table, read_columns
 from csv_plugin.io.shards import merge_dumps
 
 FORMAT = b'csv_plugin.dump'
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _SCALARS = {
     'text_id': pa.string(),
@@ -48,8 +53,19 @@ _LISTS: dict[str, Any] = {
     'entropy': np.float32,
     'rank': np.int32,
 }
+#: Types of all columns.
+_TYPES = {
+    **_SCALARS,
+    **{
+        name: pa.list_(pa.from_numpy_dtype(kind))
+        for name, kind in _LISTS.items()
+    }
+}
 #: Values in memory of an unscored token, which is a null in the file.
 _UNSCORED = {'losses': np.nan, 'entropy': np.nan, 'rank': -1}
+
+#: What files of version 1 do not say of how they were made; see `DumpInfo`.
+_SINCE_VERSION_2 = ('engine', 'cache_dtype')
 
 #: What to do about a damaged file.
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
@@ -69,13 +85,18 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
         InputError: The folder does not exist, or a number does not fit
             into 32 bits.
     """
-    header = {'format_version': FORMAT_VERSION, **asdict(dump.info)}
+    header = {
+        'format_version': FORMAT_VERSION,
+        'digest': PLACEHOLDER,
+        **asdict(dump.info)
+    }
+    if not dump.info.folder:
+        del header['folder']
     # ASCII and sorted, so that equal dumps make equal files.
     metadata = {FORMAT: json.dumps(header, sort_keys=True)}
-    table = _to_table(dump.texts).replace_schema_metadata(metadata)
-    with atomic_path(path) as temporary, temporary.open('wb') as file:
-        pq.write_table(
-            table, file, compression='zstd', write_page_checksum=True)
+    with atomic_path(path) as temporary:
+        data = _as_parquet(_to_table(dump.texts), metadata)
+        temporary.write_bytes(sealed(os.fspath(path), data))
 
 
 def read_dump(path: FilePath) -> TokenLossDump:
@@ -86,17 +107,25 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
     Returns:
         TokenLossDump: Texts in the order of the file. Losses and entropies
-        are float64 with the float32 values of the file.
+        are float64 with the float32 values of the file. A file of format
+        version 1 has no digest: a warning says so.
 
     Raises:
-        InputError: The file is missing, truncated, damaged, not a dump or
-            of a later format, lacks a column or has a column of another
-            type, or the values of a text contradict each other.
+        InputError: The file is missing, damaged, not a dump, of a later
+            format or expands beyond all measure; or a value in it is
+            missing or wrong.
     """
     where = os.fspath(path)
-    table = _read_table(where)
-    info = _info(where, table.schema.metadata or {})
-    texts = _from_table(where, table)
+    data = read_bytes(where)
+    file = open_table(where, data)
+    info = _info(where, data, file.metadata.metadata or {})
+    names = file.schema_arrow.names
+    types = {
+        name: kind
+        for name, kind in _TYPES.items()
+        if name in names or name not in OPTIONAL_FIELDS
+    }
+    texts = _from_table(where, read_columns(where, data, types))
     with _errors_name(where):
         return TokenLossDump(info, texts)
 
@@ -184,67 +213,54 @@ def _narrow(name: str, text: TokenLosses) -> NDArray:
     return values.astype(dtype)
 
 
-def _read_table(file: str) -> pa.Table:
-    """The table in a Parquet file, with its metadata, not yet checked."""
-    data = read_bytes(file)
-    try:
-        # pyarrow gets bytes: it might take a path for a network address.
-        table = pq.ParquetFile(
-            pa.BufferReader(data), page_checksum_verification=True).read()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(file, 'an intact Parquet file',
-                         f'the error {str(error)!r}', _REMEDY) from error
-    return table
+def _as_parquet(table: pa.Table, metadata: Mapping[bytes, str]) -> bytes:
+    """A table as the bytes of a file; metadata stand in it once."""
+    file = io.BytesIO()
+    with pq.ParquetWriter(
+            file,
+            table.schema,
+            compression='zstd',
+            write_page_checksum=True,
+            store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(metadata)
+    return file.getvalue()
 
 
-def _info(where: str, metadata: Mapping[bytes, bytes]) -> DumpInfo:
-    try:
-        header = json.loads(metadata[FORMAT])
-        version = header.pop('format_version')
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+def _info(where: str, data: bytes, metadata: Mapping[bytes,
+                                                     bytes]) -> DumpInfo:
+    header = parse_json(metadata.get(FORMAT, b'{}'), where, _REMEDY)
+    if not isinstance(header, dict) or 'format_version' not in header:
         raise InputError(where, 'a token-loss dump of csv_plugin',
                          'another Parquet file',
-                         'Give the file that scoring wrote.') from error
-    if version != FORMAT_VERSION:
-        raise InputError(
-            where, f'format version {FORMAT_VERSION}', f'version {version!r}',
-            'Install the version of csv_plugin that wrote it: '
-            f'{header.get("versions")}.')
+                         'Give the file that scoring wrote.')
+    version = check_version(
+        where, header, FORMAT_VERSION,
+        'Writing what read_dump reads, by write_dump, renews it.')
     names = [field.name for field in fields(DumpInfo)]
+    if version >= WITH_DIGEST:
+        check_seal(where, data, header.pop('digest', None), _REMEDY)
+    else:
+        names = [name for name in names if name not in _SINCE_VERSION_2]
+    del header['format_version']
+    names.remove('folder')
+    folder = header.pop('folder', '')
     if sorted(header) != sorted(names):
         raise InputError(where, f'the metadata {", ".join(names)}',
-                         ', '.join(header) or 'none', _REMEDY)
+                         ', '.join(header)[:200] or 'none', _REMEDY)
     with _errors_name(where):
-        return DumpInfo(**header)
+        return DumpInfo(**header, folder=folder)
 
 
 def _from_table(file: str, table: pa.Table) -> tuple[TokenLosses, ...]:
-    """The inverse of `_to_table`; additional columns are ignored."""
-    names = [
-        name for name in (*_SCALARS, *_LISTS)
-        if name not in OPTIONAL_FIELDS or name in table.column_names
-    ]
-    for name in names:
-        _check_column(file, table, name)
-    rows = zip(*(table.column(name) for name in names))
+    """The inverse of `_to_table`."""
+    for name in table.column_names:
+        if nulls := table.column(name).null_count:
+            raise InputError(f'{file}, column {name!r}',
+                             'a value in every row', f'{nulls} nulls', _REMEDY)
+    names = table.column_names
+    rows = zip(*table.columns)
     return tuple(_text(file, dict(zip(names, row))) for row in rows)
-
-
-def _check_column(file: str, table: pa.Table, name: str) -> None:
-    if name not in table.column_names:
-        raise InputError(file, f'a column {name!r}',
-                         f'{", ".join(table.column_names)}', _REMEDY)
-    column = table.column(name)
-    expected = (
-        _SCALARS[name] if name in _SCALARS else pa.list_(
-            pa.from_numpy_dtype(_LISTS[name])))
-    if column.type != expected:
-        raise InputError(f'{file}, column {name!r}', str(expected),
-                         str(column.type), _REMEDY)
-    if column.null_count:
-        raise InputError(f'{file}, column {name!r}', 'a value in every row',
-                         f'{column.null_count} nulls', _REMEDY)
 
 
 def _text(file: str, row: Mapping[str, Any]) -> TokenLosses:

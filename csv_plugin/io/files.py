@@ -1,10 +1,14 @@
 """Reading files with clear errors, and writing them whole or not at all."""
+import errno
+import hashlib
 import math
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from socket import gethostname
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
@@ -20,18 +24,28 @@ def check_target(path: FilePath) -> None:
         path (FilePath): The file to create or replace later.
 
     Raises:
-        InputError: The folder of the file does not exist, or the path is
-            that of a folder.
+        InputError: The folder of the file does not exist or may not be
+            written to, or the path is too long or that of a folder, a device
+            or a pipe.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(
-            str(target), 'a file name in an existing folder',
-            f'no folder {str(target.parent)!r}', 'Create the folder first.')
-    if target.is_dir():
-        raise InputError(
-            str(target), 'the name of a file', 'a folder',
-            'Add a file name to it.')
+    with _plain_errors(target):
+        if not target.parent.is_dir():
+            raise InputError(
+                str(target), 'a file name in an existing folder',
+                f'no folder {str(target.parent)!r}',
+                'Create the folder first.')
+        if target.is_dir():
+            raise InputError(
+                str(target), 'the name of a file', 'a folder',
+                'Add a file name to it.')
+        if target.exists() and not target.is_file():
+            # The file would take its place, even that of /dev/null.
+            raise InputError(
+                str(target), 'the name of a file', 'a device or a pipe',
+                'Choose another name.')
+        if not os.access(target.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 @contextmanager
@@ -39,9 +53,11 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     """Give a temporary path, and rename the file written there to `path`.
 
     The temporary file lies in the same folder, so that renaming it is one
-    step of the file system, and has the same suffix. If the body of the
-    `with` statement fails, the temporary file is removed and an earlier
-    file at `path` stays as it was.
+    step of the file system, and has the same suffix. It is on the disk, not
+    only in the memory of the machine, before it is renamed. If the body of
+    the `with` statement fails, the temporary file is removed and an earlier
+    file at `path` stays as it was. What a process that was killed has left
+    of the same file is removed by the next one that writes it.
 
     Args:
         path (FilePath): The file to create or replace.
@@ -50,17 +66,109 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
         Path: Where to write; no file exists there yet.
 
     Raises:
-        InputError: As in `check_target`.
+        InputError: As in `check_target`, or the file cannot be written, such
+            as on a full disk.
     """
     target = Path(path)
     check_target(target)
+    _remove_remains(target)
     # Only a name: a file that tempfile made could be read by its owner alone.
-    temporary = target.with_name(f'.{token_hex(8)}.{target.name}')
+    temporary = target.with_name(
+        f'{_start(target)}{os.getpid()}.{token_hex(4)}{_suffix(target)}')
     try:
-        yield temporary
-        os.replace(temporary, target)
+        with _plain_errors(target, temporary):
+            yield temporary
+            _flush(temporary)
+            os.replace(temporary, target)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
+    # Some file systems cannot flush a folder; the file is there all the same.
+    with suppress(OSError):
+        _flush(target.parent)
+
+
+def _flush(path: Path) -> None:
+    """Wait until the disk has what was written."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _start(target: Path) -> str:
+    """How the names of a file's temporary files start on this host.
+
+    They are short, so that a file may have the longest name that there is.
+    """
+    # Containers may share a host name, but not their processes.
+    space = Path('/proc/self/ns/pid')
+    host = f'{gethostname()} {os.readlink(space) if space.exists() else ""}'
+    return '.' + ''.join(
+        hashlib.sha256(os.fsencode(text)).hexdigest()[:12] + '.'
+        for text in (target.name, host))
+
+
+def _suffix(target: Path) -> str:
+    """The suffix, by which libraries choose a format, unless it is long."""
+    return target.suffix if len(target.suffix) <= 12 else ''
+
+
+def _remove_remains(target: Path) -> None:
+    """Remove temporary files of processes of this host that were killed."""
+    start = _start(target)
+    names = []
+    # One may be allowed to write into a folder, but not to read it.
+    with suppress(OSError):
+        names = os.listdir(target.parent)
+    for name in names:
+        if name.startswith(start):
+            process = name.removeprefix(start).partition('.')[0]
+            if process.isdecimal() and not _is_running(int(process)):
+                with suppress(OSError):
+                    target.with_name(name).unlink()
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # of another user, or no process at all
+        pass
+    return True
+
+
+#: What to do about the errors of a system that users can mend.
+_REMEDIES = {
+    errno.ENOSPC: 'Make room on the disk, then start again.',
+    errno.EDQUOT: 'Make room on the disk, then start again.',
+    errno.EFBIG: 'Raise the limit of the size of files (ulimit -f).',
+    errno.ENAMETOOLONG: 'Choose a shorter name.',
+}
+
+
+@contextmanager
+def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
+    """Turn errors of the system about a file into `InputError`.
+
+    Args:
+        target (Path): The file that is to be written.
+        written (Path): Other names that the file has in errors.
+    """
+    names = {'None', *map(str, (target, target.parent, *written))}
+    try:
+        yield
+    except OSError as error:
+        # Others come from elsewhere, such as the network.
+        if error.errno is None or str(error.filename) not in names:
+            raise
+        raise InputError(
+            str(target), 'a file that can be written',
+            f'the error {error.strerror!r}',
+            _REMEDIES.get(error.errno,
+                          'Choose a folder that you may write to.')) from error
 
 
 def write_text(path: FilePath, text: str) -> None:
@@ -74,21 +182,28 @@ def write_text(path: FilePath, text: str) -> None:
         InputError: As in `check_target`.
     """
     with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode('utf-8'))
+        # Names of files that are not Unicode are written as JSON writes them.
+        temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
 def read_bytes(path: FilePath) -> bytes:
     """The content of a file.
 
     Raises:
-        InputError: The file cannot be read.
+        InputError: The file cannot be read, or is none but a pipe or a
+            device, which may have no end.
     """
     try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, 'Not a file')
         return Path(path).read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        # ValueError: a name that holds the character 0.
+        problem = getattr(error, 'strerror', str(error))
         raise InputError(
             os.fspath(path), 'a file that can be read',
-            f'the error {error.strerror!r}', 'Check the path.') from error
+            f'the error {problem!r}', 'Check the path.') from error
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],

@@ -6,6 +6,16 @@ from importlib.resources import as_file, files
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
+#: The known benchmarks that are averages over a group of datasets, and the
+#: module of OpenCompass that defines the group.
+GROUPS = {
+    'mmlu': 'mmlu',
+    'bbh': 'bbh',
+    'ceval': 'ceval',
+    'ceval-test': 'ceval',
+    'cmmlu': 'cmmlu',
+}
+
 
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """The table of benchmarks that comes with this package.
@@ -27,6 +37,26 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """
     with as_file(files('csv_plugin.data') / 'benchmarks.csv') as path:
         return read_benchmarks(path)
+
+
+def group_remedy(benchmarks: Sequence[str]) -> str:
+    """How the summary of a run gets averages that it lacks.
+
+    Args:
+        benchmarks (Sequence[str]): Benchmarks of which it lacks accuracies.
+
+    Returns:
+        str: One sentence, about the first that is known to be such an
+        average; empty if none is.
+    """
+    name = next((name for name in benchmarks if name in GROUPS), None)
+    if name is None:
+        return ''
+    # Short enough for an error: the others have such lines as well.
+    groups = f'{GROUPS[name]}_summary_groups'
+    return (f'Run {name} or, if its parts were run, add "from opencompass.'
+            f'configs.summarizers.groups.{GROUPS[name]} import {groups}" and, '
+            f'to the summarizer, "summary_groups={groups}"; then -m viz -r.')
 
 
 def benchmark_infos(names: Sequence[str],

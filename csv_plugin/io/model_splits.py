@@ -73,6 +73,18 @@ def models_in(splits: Sequence[str], models: Sequence[str],
     return tuple(model for model in models if info[model].split in splits)
 
 
+def models_to_fit(splits: Sequence[str], models: Sequence[str],
+                  info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+    """Those of some splits, by default of all but the test split.
+
+    Args and errors as in `models_in`; it is an error, too, if no model has a
+    split.
+    """
+    present = {info[model].split for model in models}
+    chosen = splits or sorted(present - {'', 'test'}) or ('train', )
+    return models_in(chosen, models, info)
+
+
 def split_models(info: Mapping[str, ModelInfo],
                  split: str) -> dict[str, ModelInfo]:
     """Replace the splits of models.

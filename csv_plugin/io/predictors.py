@@ -1,18 +1,22 @@
 """Predictors as safetensors files: arrays, and the rest as JSON.
 
 Loading a file executes nothing in it, and needs neither torch nor the scoring
-LM. docs/formats.md describes the layout.
+LM. docs/formats.md describes the layout. A file may come from anyone, so all
+that is in it is checked: every number that compiled code takes as an index,
+and every value that a predictor cannot have.
 """
+import io
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
@@ -23,10 +27,14 @@ from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.io.files import FilePath, atomic_path, check_fields
+from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
+                                   check_version, sealed)
+from csv_plugin.io.files import FilePath, atomic_path, check_fields, read_bytes
+from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.safetensors_files import read_metadata
 
 FORMAT = 'csv_plugin.predictor'
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _Arrays = Mapping[str, NDArray]
 
@@ -49,29 +57,35 @@ _BENCHMARK_FIELDS = {
     'score_high': 'a number or null',
     'notes': 'a list of texts',
 }
-#: Axes of a benchmark's arrays: K units, F folds, N errors, b errors of the
-#: back-test.
+#: Kind of number and axes of a benchmark's arrays: K units, F folds, N
+#: errors, b errors of the back-test.
 _SHAPES = {
-    'coefficients': 'K',
-    'curve': '3',
-    'fold_coefficients': 'FK',
-    'fold_curves': 'F3',
-    'errors': 'N',
-    'error_fold': 'N',
-    'error_variance': '2',
-    'backtest': 'b',
+    'coefficients': ('f', 'K'),
+    'curve': ('f', '3'),
+    'fold_coefficients': ('f', 'FK'),
+    'fold_curves': ('f', 'F3'),
+    'errors': ('f', 'N'),
+    'error_fold': ('i', 'N'),
+    'error_variance': ('f', '2'),
+    'backtest': ('f', 'b'),
 }
-#: Axes of the arrays about tokens: S texts, T tokens, K units, E entries of
-#: the matrix.
+#: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
+#: entries of the matrix.
 _TOKEN_SHAPES = {
-    'tokens.per_text': 'S',
-    'tokens.n_bytes': 'S',
-    'tokens.starts': 'T',
-    'tokens.ends': 'T',
-    'matrix.per_column': 'K',
-    'matrix.token': 'E',
-    'matrix.value': 'E',
+    'tokens.per_text': ('i', 'S'),
+    'tokens.n_bytes': ('i', 'S'),
+    'tokens.starts': ('i', 'T'),
+    'tokens.ends': ('i', 'T'),
+    'matrix.per_column': ('i', 'K'),
+    'matrix.token': ('i', 'E'),
+    'matrix.value': ('f', 'E'),
 }
+#: What an array of each kind holds.
+_KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
+#: Larger numbers could have sums and products that are none.
+_LARGEST = 1e60
+#: Characters of the longest name or note.
+_LONGEST = 10_000
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
@@ -86,7 +100,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     Raises:
         InputError: The folder does not exist.
     """
-    columns = predictor.columns
+    where, columns = os.fspath(path), predictor.columns
     arrays: dict[str, NDArray] = {'uniform': columns.uniform}
     if columns.scored is not None:
         arrays['scored'] = columns.scored
@@ -100,6 +114,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     header = {
         'format': FORMAT,
         'format_version': FORMAT_VERSION,
+        'digest': PLACEHOLDER,
         'fingerprint': columns.fingerprint,
         'units': columns.units,
         'texts': texts,
@@ -111,36 +126,39 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     text = json.dumps(header, allow_nan=False, ensure_ascii=False)
     with atomic_path(path) as temporary:
         # save_file would make a file that only its owner may read.
-        temporary.write_bytes(save(contiguous, metadata={FORMAT: text}))
+        data = save(contiguous, metadata={FORMAT: text})
+        temporary.write_bytes(sealed(where, data))
 
 
 def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
 
+    A file of format version 1 has no digest: a warning says so.
+
     Raises:
-        InputError: The file is missing, truncated, not a predictor or of a
+        InputError: The file is missing, damaged, not a predictor or of a
             later format; or a field or an array in it is missing, of another
-            type or shape, or not finite.
+            type or shape, or holds what no predictor has.
     """
     where = os.fspath(path)
     header, arrays = _read(where)
+    _check_texts(where, [
+        header['fingerprint'], *header['units'], *header['versions'],
+        *header['versions'].values(), *map(str, header['texts'])
+    ])
     lengths = {'K': len(header['units']), '2': 2, '3': 3}
-    uniform = _array(where, arrays, 'uniform', 'K', lengths)
+    uniform = _array(where, arrays, 'uniform', ('f', 'K'), lengths)
     benchmarks = tuple(
         _benchmark(where, scalars, index, arrays, lengths)
         for index, scalars in enumerate(header['benchmarks']))
     scored = None
     if 'scored' in arrays:
-        scored = _array(where, arrays, 'scored', 'T', lengths).astype(bool)
+        scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
     tokens = _tokens(where, header, arrays, lengths)
-    try:
+    with _errors_name(where, 'parts of a single predictor'):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens)
-    except InputError as error:
-        raise InputError(where, 'parts of a single predictor',
-                         f'parts that do not fit ({error})',
-                         _REMEDY) from error
 
 
 def _tokens(
@@ -152,14 +170,11 @@ def _tokens(
         return None, None
     lengths['S'] = len(texts)
     part = {
-        name: _array(where, arrays, name, letters, lengths)
-        for name, letters in _TOKEN_SHAPES.items()
+        name: _array(where, arrays, name, layout, lengths)
+        for name, layout in _TOKEN_SHAPES.items()
     }
-    try:
+    with _errors_name(where, 'tokens that lie in their texts'):
         return _unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
-    except (InputError, ValueError) as error:
-        raise InputError(where, 'tokens that lie in their texts',
-                         f'tokens that do not ({error})', _REMEDY) from error
 
 
 def _pack_tokens(targets: TargetTokens,
@@ -189,21 +204,35 @@ def _unpack_tokens(part: Mapping[str, NDArray], texts: Sequence[Sequence[str]],
         n_columns (int): K.
 
     Raises:
-        InputError: The tokens do not lie in their texts.
-        ValueError: The parts do not fit each other.
+        InputError: The tokens do not lie in their texts, or the parts do
+            not fit each other.
     """
-    ends = np.cumsum(part['tokens.per_text'])[:-1]
+    n_tokens = len(part['tokens.starts'])
+    ends = _offsets(part, 'tokens.per_text', n_tokens)[1:-1]
     spans = tuple(
         TokenSpans(*tokens) for tokens in zip(
             np.split(part['tokens.starts'], ends),
             np.split(part['tokens.ends'], ends), (
                 int(n) for n in part['tokens.n_bytes'])))
-    pointers = np.append(0, np.cumsum(part['matrix.per_column']))
-    matrix = csc_array((part['matrix.value'], part['matrix.token'], pointers),
-                       shape=(len(part['tokens.starts']), n_columns))
-    matrix.check_format()
+    tokens = part['matrix.token']
+    # Compiled code takes them as indices, and does not look.
+    if np.any((tokens < 0) | (tokens >= n_tokens)):
+        raise InputError('matrix.token', f'tokens 0 to {n_tokens - 1}',
+                         f'{tokens.min()} to {tokens.max()}', _REMEDY)
+    pointers = _offsets(part, 'matrix.per_column', len(tokens))
+    matrix = csc_array((part['matrix.value'], tokens, pointers),
+                       shape=(n_tokens, n_columns))
     ids, hashes = zip(*texts)
     return TargetTokens(ids, hashes, spans, fingerprint), matrix
+
+
+def _offsets(part: Mapping[str, NDArray], name: str, total: int) -> NDArray:
+    """Where each of some runs of items starts, and the end of the last."""
+    counts = part[name]
+    if np.any((counts < 0) | (counts > total)) or counts.sum() != total:
+        raise InputError(name, f'counts, {total} in all', f'{counts}'[:80],
+                         _REMEDY)
+    return np.append(0, np.cumsum(counts))
 
 
 def _arrays(part: BenchmarkPredictor) -> dict[str, NDArray]:
@@ -253,36 +282,37 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: Mapping[str, int]) -> BenchmarkPredictor:
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
                  _REMEDY)
+    _check_texts(where, [
+        scalars['benchmark'], scalars['solver'], *scalars['fit_models'],
+        *scalars['notes']
+    ])
     # F, N and b are lengths of this benchmark alone.
     sizes = dict(lengths)
     part = {
-        name: _array(where, arrays, f'{index}.{name}', letters, sizes)
-        for name, letters in _SHAPES.items()
+        name: _array(where, arrays, f'{index}.{name}', layout, sizes)
+        for name, layout in _SHAPES.items()
     }
-    fold, n_folds = part['error_fold'], len(part['fold_curves'])
-    if fold.dtype.kind != 'i' or np.any((fold < 0) | (fold >= n_folds)):
-        raise InputError(where, f'whole numbers below {n_folds} in error_fold',
-                         f'{fold.dtype} {fold.tolist()}'[:80], _REMEDY)
-    return BenchmarkPredictor(
-        scalars['benchmark'], scalars['chance'], scalars['n_items'],
-        tuple(scalars['fit_models']), scalars['solver'],
-        _number(scalars['penalty'], math.inf),
-        _number(scalars['cv_mse'], math.nan),
-        _model(part['coefficients'], part['curve']),
-        Intervals(
-            _model(part['fold_coefficients'], part['fold_curves']),
-            len(scalars['fit_models']), part['errors'], fold,
-            part['error_variance'], part['backtest'],
-            _number(scalars['score_low'], math.inf),
-            _number(scalars['score_high'], -math.inf)),
-        tuple(scalars['notes']))
+    with _errors_name(where, f'a sound benchmark {index}'):
+        return BenchmarkPredictor(
+            scalars['benchmark'], scalars['chance'], scalars['n_items'],
+            tuple(scalars['fit_models']), scalars['solver'],
+            _number(scalars['penalty'], math.inf),
+            _number(scalars['cv_mse'], math.nan),
+            _model(part['coefficients'], part['curve']),
+            Intervals(
+                _model(part['fold_coefficients'], part['fold_curves']),
+                len(scalars['fit_models']), part['errors'], part['error_fold'],
+                part['error_variance'], part['backtest'],
+                _number(scalars['score_low'], math.inf),
+                _number(scalars['score_high'], -math.inf)),
+            tuple(scalars['notes']))
 
 
 def _number(value: Optional[float], null: float) -> float:
     return null if value is None else value
 
 
-def _array(where: str, arrays: _Arrays, key: str, letters: str,
+def _array(where: str, arrays: _Arrays, key: str, layout: tuple[str, str],
            lengths: dict[str, int]) -> NDArray:
     """An array, checked.
 
@@ -290,14 +320,17 @@ def _array(where: str, arrays: _Arrays, key: str, letters: str,
         where (str): The file, for errors.
         arrays (_Arrays): All arrays of the file.
         key (str): Name of the array.
-        letters (str): A letter or digit for each of its axes.
+        layout (tuple[str, str]): Its kind of numbers, and a letter or digit
+            for each of its axes.
         lengths (dict[str, int]): Length of an axis by letter. Letters that it
             lacks are added with the lengths that this array has.
 
     Raises:
-        InputError: There is no such array, an axis has another length, or a
-            number is not finite.
+        InputError: There is no such array, an axis has another length, or
+            the numbers are of another kind, not finite or beyond all
+            measure.
     """
+    kind, letters = layout
     if key not in arrays:
         raise InputError(where, f'an array {key!r}', 'none', _REMEDY)
     array = arrays[key]
@@ -310,37 +343,59 @@ def _array(where: str, arrays: _Arrays, key: str, letters: str,
     if not np.isfinite(array).all():
         raise InputError(where, f'finite numbers in {key!r}',
                          'NaN or infinity', _REMEDY)
+    if np.any(np.abs(array) > _LARGEST):
+        raise InputError(where, f'numbers of at most {_LARGEST:g} in {key!r}',
+                         'larger ones', _REMEDY)
+    if array.dtype.kind != kind:
+        raise InputError(where, f'{_KINDS[kind]} in {key!r}', str(array.dtype),
+                         _REMEDY)
     return array
+
+
+def _check_texts(where: str, texts: Iterable[str]) -> None:
+    """Refuse names and notes that nobody would write."""
+    for text in texts:
+        if len(text) > _LONGEST:
+            raise InputError(where, f'texts of at most {_LONGEST} characters',
+                             f'{len(text)} in {text[:40]!r}', _REMEDY)
+
+
+@contextmanager
+def _errors_name(where: str, expected: str) -> Iterator[None]:
+    """Name the file in errors about its values."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(where, expected, f'values that are not ({error})',
+                         _REMEDY) from error
 
 
 def _read(where: str) -> tuple[dict[str, Any], _Arrays]:
     if os.path.isdir(where):
         raise InputError(where, 'a file', 'a folder',
                          'Name the predictor in it.')
+    data = read_bytes(where)
+    header = _header(where, data)
     try:
-        with safe_open(where, framework='numpy') as file:
-            header = _header(where, file.metadata() or {})
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
-    # TypeError: an array of a type that numpy does not have.
-    except (OSError, SafetensorError, TypeError) as error:
+        arrays = load(data)
+    # KeyError: an array of a type that numpy does not have.
+    except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(where, 'a readable safetensors file', f'{error}',
-                         'Check the path; fetch an intact copy.') from error
+                         _REMEDY) from error
     return header, arrays
 
 
-def _header(where: str, metadata: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        header = json.loads(metadata[FORMAT])
-    except (KeyError, ValueError) as error:
+def _header(where: str, data: bytes) -> dict[str, Any]:
+    metadata = read_metadata(where, io.BytesIO(data))
+    if FORMAT not in metadata:
         raise InputError(where, 'a predictor of csv_plugin',
                          'another safetensors file',
-                         'Give the file that a training wrote.') from error
+                         'Give the file that a training wrote.')
+    header = parse_json(metadata[FORMAT], where, _REMEDY)
     check_fields(where, 'the header', header, {}, _REMEDY)
-    if header.get('format_version') != FORMAT_VERSION:
-        raise InputError(
-            where, f'format version {FORMAT_VERSION}',
-            f'version {header.get("format_version")!r}',
-            'Install the version of csv_plugin that wrote it: '
-            f'{header.get("versions")}.')
+    version = check_version(where, header, FORMAT_VERSION,
+                            'cp.save(cp.load(path), path) renews it.')
+    if version >= WITH_DIGEST:
+        check_seal(where, data, header.get('digest'), _REMEDY)
     check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
     return header

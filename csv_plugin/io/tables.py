@@ -8,12 +8,14 @@ import math
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import csv_cell
 from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import FilePath, atomic_path
 
@@ -227,18 +229,32 @@ def write_csv(path: FilePath, header: Sequence[str],
         path (FilePath): The file to create or replace.
         header (Sequence[str]): Names of the columns.
         rows (Iterable[Sequence[object]]): Cells in the order of the header.
-            Floats are written with all their digits, NaN as an empty cell.
+            Floats are written with all their digits, NaN as an empty cell,
+            texts by `csv_cell`.
 
     Raises:
         InputError: The folder does not exist.
     """
     with atomic_path(path) as temporary:
-        with temporary.open('w', encoding='utf-8', newline='') as file:
-            writer = csv.writer(file, lineterminator='\n')
-            writer.writerow(header)
-            # Only NaN, of whatever float type, differs from itself.
-            writer.writerows(['' if cell != cell else cell for cell in row]
-                             for row in rows)
+        # UTF-8 cannot hold names of files that are not Unicode.
+        with temporary.open(
+                'w', encoding='utf-8', errors='backslashreplace',
+                newline='') as file:
+            plain = csv.writer(file, lineterminator='\n')
+            quoted = csv.writer(
+                file, lineterminator='\n', quoting=csv.QUOTE_ALL)
+            for row in chain([header], rows):
+                cells = list(map(_cell, row))
+                # Python before 3.13 quotes no carriage return by itself.
+                breaks = any('\r' in str(cell) for cell in cells)
+                (quoted if breaks else plain).writerow(cells)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return csv_cell(value)
+    # Only NaN, of whatever float type, differs from itself.
+    return '' if value != value else value
 
 
 def _model_columns(path: FilePath, read_cell: _CellReader) -> ModelColumns:

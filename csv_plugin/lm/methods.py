@@ -162,7 +162,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
 
     Raises:
         InputError: The method is unknown, there is no model, one lacks
-            losses or a family, losses are of another type, or as in
+            losses or a family, losses are of another type, an argument is
+            for losses of another type, or as in
             `check_validation`, `fit_predictor`, `train_auto` and
             `train_paper`.
     """
@@ -175,6 +176,12 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             raise InputError('families', 'the family of every model',
                              f'none of {model!r}', 'Name its family.')
     if isinstance(losses, FeatureTable):
+        if scoring_lm is not None or validation:
+            raise InputError(
+                'fit on a table of losses', 'neither a scoring LM nor '
+                'validation models', 'a scoring LM'
+                if scoring_lm is not None else 'validation models',
+                'Leave them out: they are for token losses.')
         solver = _named('solver', method, SOLVERS)
         return fit_predictor(losses, accuracies,
                              [families[model] for model in models], solver,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
-from transformers import AutoConfig, PretrainedConfig
+from transformers import AutoConfig
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
@@ -20,8 +20,7 @@ from csv_plugin.io.files import FilePath
 READ_IT = 'Read the code and, if you trust it,'
 
 
-def config_without_code(path: FilePath,
-                        remedy: str) -> Optional[PretrainedConfig]:
+def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
     """The config of a model that is loaded without code of its own.
 
     Args:
@@ -29,7 +28,7 @@ def config_without_code(path: FilePath,
         remedy (str): How the user can let the code run, one sentence.
 
     Returns:
-        Optional[PretrainedConfig]: None if there is no config to read.
+        Optional[Any]: As `transformers` reads it; None if it cannot.
 
     Raises:
         InputError: The model comes with code that would run, or that it
@@ -42,7 +41,7 @@ def config_without_code(path: FilePath,
             config = AutoConfig.from_pretrained(path, trust_remote_code=False)
     except InputError:
         raise
-    except (OSError, ValueError):  # The error of loading says the same.
+    except Exception:  # Of any kind; the error of loading says the same.
         return None
     for part in (config, *_parts(config)):
         attention = str(getattr(part, '_attn_implementation', ''))
@@ -85,7 +84,7 @@ def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
                       'files without code to run', found, remedy)
 
 
-def _parts(config: PretrainedConfig) -> list[Any]:
+def _parts(config: Any) -> list[Any]:
     """Configs inside a config, as models of several parts have them."""
     names = getattr(config, 'sub_configs', ())
     return [getattr(config, name, None) for name in names]

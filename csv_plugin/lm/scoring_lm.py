@@ -5,7 +5,6 @@ from typing import Any, Optional
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
                           PreTrainedTokenizerBase)
@@ -46,10 +45,12 @@ def load_scoring_lm(
                 path, trust_remote_code=trust_remote_code)
     except InputError:
         raise
-    except (OSError, ValueError, ImportError, SafetensorError) as error:
+    # A wrong value in its files may end in any error of the libraries.
+    except Exception as error:
+        reason = ' '.join(str(error).split())[:200]
         raise InputError(f'scoring LM {os.fspath(path)!r}',
                          'a causal LM and its tokenizer',
-                         ' '.join(str(error).split())[:200],
+                         f'{type(error).__name__}: {reason}',
                          'Name its folder, or a model of the hub.') from error
     if torch.cuda.is_available():
         return model.to('cuda', torch.bfloat16), loaded_tokenizer

@@ -15,8 +15,9 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.io.shards import check_texts, merge_dumps
 from csv_plugin.oc.datasets import texts_of
 
@@ -53,10 +54,11 @@ class SalienceEvaluator(BaseEvaluator):
             benchmark.
 
         Raises:
-            InputError: Texts are missing, a dump cannot be read, or dumps
-                contradict each other.
+            InputError: Texts are missing, a dump cannot be read or lies
+                elsewhere, or dumps contradict each other.
         """
         texts = texts_of(test_set)
+        check_file_names('dump', dump, 'Remove the predictions and run again.')
         if len(text_id) != len(texts):
             raise InputError(
                 f'predictions of {self._model()!r}', f'{len(texts)} texts',
@@ -64,7 +66,7 @@ class SalienceEvaluator(BaseEvaluator):
                 'run started, tells of other texts, remove it and the '
                 'predictions, and run again.')
         merged = merge_dumps(
-            read_dump(self._predictions() / file)
+            read_model_dump(self._predictions() / file)
             for file in dict.fromkeys(dump))
         by_id = {losses.text_id: losses for losses in merged.texts}
         check_texts(f'dump of {self._model()!r}', by_id, texts)

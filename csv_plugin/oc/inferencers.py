@@ -2,6 +2,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -11,6 +12,7 @@ from opencompass.registry import ICL_INFERENCERS
 from tqdm import tqdm
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -90,7 +92,8 @@ class TokenLossInferencer(BaseInferencer):
         with reason_kept(file):
             part = texts_of(retriever.test_ds).texts
             dump = self._score(texts_of(retriever.index_ds), part, path)
-            write_dump(file, dump)
+            info = replace(dump.info, folder=path.parent.name)
+            write_dump(file, replace(dump, info=info))
         rows = [
             dict(
                 text_id=text.text_id,
@@ -111,7 +114,9 @@ class TokenLossInferencer(BaseInferencer):
         journal = self._journal(path, info)
         n_chunks = -(-len(part) // CHUNK)
         losses: dict[str, TokenLosses] = {}
-        with tqdm(total=len(part), unit='text', desc=_stem(path)) as bar:
+        with tqdm(
+                total=len(part), unit='text',
+                desc=one_line(_stem(path))) as bar:
             for chunk in range(n_chunks):
                 # A chunk is a sample of all texts, and depends on them alone:
                 # losses agree to the last bit with those of a run that was

@@ -13,7 +13,8 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.own_code import own_code_refused
-from csv_plugin.oc.own_code import REMEDY, allows_own_code, without_own_code
+from csv_plugin.oc.model_entries import (REMEDY, allows_own_code,
+                                         without_own_code)
 
 #: Classes of OpenCompass that load models by transformers.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)

@@ -11,12 +11,15 @@ from opencompass.summarizers.default import \
 from opencompass.utils import model_abbr_from_cfg
 from tqdm import tqdm
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.escaping import csv_cell, markdown, one_line
+from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import (attempt, collect_features,
                                         predict_models, predictable_benchmarks)
-from csv_plugin.core.predictions import REAL, Missing
+from csv_plugin.core.predictions import Missing
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
+from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
+                                      names_in_run, predictor_files)
 from csv_plugin.report.leaderboards import (as_text, compare, predicted_row,
                                             predictor_remarks,
                                             write_leaderboard)
@@ -49,7 +52,8 @@ class PredictedSummarizer(DefaultSummarizer):
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass.
 
     Raises:
-        InputError: There is no predictor, or a label occurs twice.
+        InputError: Two models have one name, or as in
+            `run_checks.predictor_files` and `names_in_run`.
     """
 
     def __init__(self,
@@ -58,13 +62,10 @@ class PredictedSummarizer(DefaultSummarizer):
                  benchmarks: Sequence[tuple[str, Any]] = (),
                  **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
-        self.predictors = [(label, path) for label, path in predictors]
-        if not self.predictors:
-            raise InputError('PredictedSummarizer', 'a predictor or more',
-                             'none', 'Give pairs of a label and a path.')
-        check_unique('labels of predictors',
-                     (REAL, *(label for label, _ in self.predictors)))
-        self.names = dict(benchmarks)
+        check_models(self.model_cfgs)
+        self.predictors = predictor_files(predictors)
+        self.names = names_in_run(benchmarks, self.dataset_cfgs,
+                                  self.summary_groups)
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
         """OpenCompass's results, which the leaderboard needs as well."""
@@ -78,8 +79,9 @@ class PredictedSummarizer(DefaultSummarizer):
         }
         predictors = {
             label: attempt(load_predictor, path)
-            for label, path in self.predictors
+            for label, path in self.predictors.items()
         }
+        check_benchmarks(self.names, predictors)
         columns = collect_features(predictors, list(folders.values()),
                                    partial(read_run_dump, self.work_dir),
                                    partial(tqdm, desc='predictions', delay=2))
@@ -94,7 +96,8 @@ class PredictedSummarizer(DefaultSummarizer):
         }
         self.leaderboard = compare(
             predict_models(predictors, columns, tuple(self.places)), folders,
-            real, predictor_remarks(predictors, dict(self.predictors)))
+            without_fractions(real, predictors),
+            predictor_remarks(predictors, self.predictors))
         return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,
@@ -118,7 +121,8 @@ class PredictedSummarizer(DefaultSummarizer):
                 row = len(table) - 1
             if row is not None:
                 table[row + 1:row + 1] = [[
-                    place.abbr, '-', label, 'losses',
+                    _cell(place.abbr), '-',
+                    _cell(label), 'losses',
                     *predicted_row(self.leaderboard, label, benchmark)
                 ] for label in self.leaderboard.predictions.methods]
         return table
@@ -127,13 +131,19 @@ class PredictedSummarizer(DefaultSummarizer):
                         table: Sequence[Sequence[str]], raw_txts: str) -> None:
         """Write OpenCompass's files, and the leaderboard beside them."""
         board = self.leaderboard
-        super()._output_to_file(output_path, time_str, table,
-                                '\n'.join([raw_txts, '', *board.notes]))
+        super()._output_to_file(
+            output_path, time_str, table,
+            '\n'.join([raw_txts, '', *map(one_line, board.notes)]))
         summary = Path(
             output_path or Path(self.work_dir, 'summary', f'{time_str}.txt'))
         files = write_leaderboard(
             summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
         print(as_text(board), *files, sep='\n', end='\n\n')
+
+
+def _cell(name: str) -> str:
+    """A name for OpenCompass, which writes it as Markdown and as CSV."""
+    return csv_cell(markdown(name))
 
 
 def _accuracy(raw: Mapping[str, Mapping[str, Any]],

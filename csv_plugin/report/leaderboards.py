@@ -11,12 +11,14 @@ import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
+from csv_plugin.core.escaping import markdown, one_line
+from csv_plugin.core.predictions import (REAL, Missing, Prediction,
+                                         Predictions, check_labels)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Constant
-from csv_plugin.io.files import FilePath, check_fields, read_bytes, write_text
+from csv_plugin.io.files import FilePath, check_fields, write_text
+from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.escaping import table_cell
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
@@ -202,18 +204,19 @@ def as_text(board: Leaderboard) -> str:
     As many benchmarks stand side by side as fit into `WIDTH`, the rest
     follows below.
     """
-    names = _names(board)
+    names = _one_line(_names(board))
     blocks: list[list[list[str]]] = []
     room = 0
     for benchmark in board.predictions.benchmarks:
-        group = _columns(board, benchmark)
+        group = list(map(_one_line, _columns(board, benchmark)))
         width = sum(2 + _width(column) for column in group)
         if width > room:
             blocks.append([names])
             room = WIDTH - _width(names)
         blocks[-1] += group
         room -= width
-    return '\n\n'.join([*map(_plain, blocks), '\n'.join(board.notes)])
+    return '\n\n'.join(
+        [*map(_plain, blocks), '\n'.join(_one_line(board.notes))])
 
 
 def _plain(columns: Sequence[Sequence[str]]) -> str:
@@ -230,8 +233,8 @@ def as_markdown(board: Leaderboard) -> str:
     columns = [_names(board)]
     for benchmark in board.predictions.benchmarks:
         columns += _columns(board, benchmark)
-    header = [table_cell(' '.join(column[:2])) for column in columns]
-    rows = list(zip(*(map(table_cell, column[2:]) for column in columns)))
+    header = [markdown(' '.join(column[:2])) for column in columns]
+    rows = list(zip(*(map(markdown, column[2:]) for column in columns)))
     return tabulate(rows, header, tablefmt='pipe',
                     colalign=_alignment(columns),
                     disable_numparse=True)  # yapf: disable
@@ -239,6 +242,10 @@ def as_markdown(board: Leaderboard) -> str:
 
 def _names(board: Leaderboard) -> list[str]:
     return ['', 'model', *board.predictions.models, 'mean abs. diff']
+
+
+def _one_line(cells: Sequence[str]) -> list[str]:
+    return list(map(one_line, cells))
 
 
 def _columns(board: Leaderboard, benchmark: str) -> list[list[str]]:
@@ -329,12 +336,13 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     Raises:
         InputError: The folder does not exist.
     """
-    text, markdown, table, data = (
+    text, page, table, data = (
         Path(f'{os.fspath(stem)}.{kind}')
         for kind in ('txt', 'md', 'csv', 'json'))
     write_text(text, f'{as_text(board)}\n')
-    lines = [as_markdown(board), '', *(f'* {note}' for note in board.notes)]
-    write_text(markdown, '\n'.join([*lines, '']))
+    notes = [f'* {markdown(note)}' for note in board.notes]
+    lines = [as_markdown(board), '', *notes]
+    write_text(page, '\n'.join([*lines, '']))
     rows = list(board.rows())
     write_csv(table, FIELDS, (list(row.values()) for row in rows))
     content = {
@@ -346,13 +354,16 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         'notes': board.notes,
     }
     write_text(data, json.dumps(content, indent=1, ensure_ascii=False) + '\n')
-    return [text, markdown, table, data]
+    return [text, page, table, data]
 
 
 #: Kinds of the fields of a row that are read.
 _ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
 _NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
 _ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
+#: The largest number in each field of a row: percent, or 1 for yes.
+_MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
+_MOST |= {'extrapolated': 1, 'in_sample': 1}
 _LISTS = ('models', 'benchmarks', 'predictors', 'notes')
 #: Rows by predictor, model and benchmark.
 _Rows = dict[tuple[str, str, str], dict[str, Any]]
@@ -376,10 +387,12 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
     if not labels or not models:
         raise InputError(where, 'a model and a predictor or more', 'none',
                          _REMEDY)
-    for kind, names in (('models', models), ('benchmarks', benchmarks),
-                        ('predictors', (REAL, *labels))):
-        check_unique(f'{where}, {kind}', names)
-    rows = dict(_read_row(where, row) for row in content['rows'])
+    check_unique(f'{where}, models', models)
+    check_unique(f'{where}, benchmarks', benchmarks)
+    check_labels(f'{where}, predictors', labels)
+    places = [_read_row(where, row) for row in content['rows']]
+    check_unique(f'{where}, rows', [', '.join(place) for place, _ in places])
+    rows = dict(places)
     for place in product(labels, models, benchmarks):
         if place not in rows:
             raise InputError(where, f'a row of {", ".join(place)}', 'none',
@@ -392,6 +405,12 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         ], np.float64).reshape(shape)
         for field in ('real', *_NUMBERS)
     }  # yapf: disable
+    real = cubes['real'][:, :, :1]
+    if not np.array_equal(
+            cubes['real'], np.broadcast_to(real, shape), equal_nan=True):
+        raise InputError(
+            where, 'the same real score in all rows of a model '
+            'and a benchmark', 'others', _REMEDY)
     predictions = Predictions(
         models,
         benchmarks,
@@ -401,7 +420,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         high=cubes['high'] / 100,
         extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
         in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
-        real=cubes['real'][:, :, 0] / 100,
+        real=real[:, :, 0] / 100,
         level=np.nan,
         missing={
             cell: Missing(reason)
@@ -416,11 +435,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
 
 
 def _read_content(where: str) -> dict[str, Any]:
-    try:
-        content = json.loads(read_bytes(where))
-    except ValueError as error:
-        raise InputError(where, 'a leaderboard in JSON', str(error),
-                         _REMEDY) from error
+    content = read_json(where, _REMEDY)
     check_fields(where, 'the leaderboard', content, {
         **dict.fromkeys(_LISTS, 'a list of texts'), 'rows': 'a list'
     }, _REMEDY)
@@ -435,11 +450,12 @@ def _read_row(where: str,
               row: Any) -> tuple[tuple[str, str, str], dict[str, Any]]:
     check_fields(where, 'a row', row, _ROW, _REMEDY)
     place = row['predictor'], row['model'], row['benchmark']
-    real, prediction = row['real'], [row[name] for name in _NUMBERS]
-    if not (real is None or 0 <= real <= 100):
-        raise InputError(
-            where, f'a real score of {", ".join(place[1:])} in '
-            'percent', repr(real), _REMEDY)
+    for name, most in _MOST.items():
+        if not (row[name] is None or 0 <= row[name] <= most):
+            raise InputError(where,
+                             f'{name!r} of {", ".join(place)} in 0..{most}',
+                             repr(row[name]), _REMEDY)
+    prediction = [row[name] for name in _NUMBERS]
     if None in prediction and prediction != [None] * len(prediction):
         raise InputError(
             where, f'{", ".join(_NUMBERS)} of {", ".join(place)} '

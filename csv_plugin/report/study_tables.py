@@ -1,13 +1,14 @@
 """A study as tables: predictions, errors by benchmark, a Markdown report."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import indent
 
 from tabulate import tabulate
 
+from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.escaping import table_cell
 from csv_plugin.report.leaderboards import (explain_marks, predicted_cell,
                                             real_cell)
 
@@ -56,10 +57,10 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
     table = study.predictions.select(models)
     header = ['model']
     for benchmark in table.benchmarks:
-        header += [table_cell(benchmark), 'predicted']
+        header += [markdown(benchmark), 'predicted']
     rows = []
     for model, accuracies in zip(models, table.real):
-        cells = [table_cell(model)]
+        cells = [markdown(model)]
         for benchmark, accuracy in zip(table.benchmarks, accuracies):
             cells += [
                 real_cell(100 * accuracy),
@@ -95,7 +96,7 @@ def error_table(study: Study, main: Sequence[str]) -> str:
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
     rows = [[
-        table_cell(benchmark), solver[benchmark].n_models,
+        markdown(benchmark), solver[benchmark].n_models,
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.predictions.benchmarks]
@@ -105,8 +106,9 @@ def error_table(study: Study, main: Sequence[str]) -> str:
           for method in methods), '', *_measures([solver[b] for b in main])
     ]
     header = [
-        'benchmark', 'models', *(f'MSE {method}' for method in methods),
-        'noise', 'MAE', 'Spearman', 'pairs', 'coverage', 'width'
+        'benchmark', 'models',
+        *(markdown(f'MSE {method}') for method in methods), 'noise', 'MAE',
+        'Spearman', 'pairs', 'coverage', 'width'
     ]
     digits = ['', '', *('.2f' for _ in methods), '.2f', '.1f', *['.2f'] * 3,
               '.1f']  # yapf: disable
@@ -156,11 +158,12 @@ def write_report(path: FilePath, study: Study, main: Sequence[str], title: str,
     """
     legend = _LEGEND.format(level=study.predictions.level, n_main=len(main))
     notes = [
-        f'* {part.benchmark}: {note}.' for part in study.predictor.benchmarks
-        for note in part.notes
+        '* ' + markdown(f'{part.benchmark}: {note}.')
+        for part in study.predictor.benchmarks for note in part.notes
     ]
     parts = [
-        f'# {title}', f'    {command}',
+        f'# {title}',
+        indent(visible(command), '    '),
         error_table(study, main),
         legend.strip(), '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]

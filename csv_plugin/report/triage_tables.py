@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.report.escaping import table_cell
+from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.report.leaderboards import explain_marks, predicted_cell
 from csv_plugin.triage.judging import LEVEL, OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
@@ -13,6 +13,9 @@ from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 PER_TABLE = 6
 #: Signs that stand for the verdicts on one benchmark.
 SIGNS = {AHEAD: '+', BEHIND: '-', OPEN: '=', UNKNOWN: '?'}
+
+#: How texts are written in the tables of a style of `tabulate`.
+_ESCAPES = {'simple': one_line, 'pipe': markdown}
 
 
 def as_text(triage: Triage) -> str:
@@ -49,7 +52,10 @@ def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
         *triage.notes
     ]
     if notes:
-        parts += [title('Notes'), '\n'.join(f'* {note}' for note in notes)]
+        escape = _ESCAPES[style]
+        parts += [
+            title('Notes'), '\n'.join(f'* {escape(note)}' for note in notes)
+        ]
     return '\n\n'.join(parts)
 
 
@@ -62,8 +68,7 @@ def _table(rows: Sequence[Sequence[str]], n_fixed: int, style: str) -> str:
             first of them is repeated in further tables.
         style (str): Of `tabulate`.
     """
-    if style == 'pipe':
-        rows = [list(map(table_cell, row)) for row in rows]
+    rows = [list(map(_ESCAPES[style], row)) for row in rows]
     blocks = []
     for start in range(n_fixed, len(rows[0]), PER_TABLE):
         before = n_fixed if start == n_fixed else 1

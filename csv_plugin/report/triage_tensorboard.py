@@ -1,6 +1,7 @@
 """A triage as curves in TensorBoard."""
 from pathlib import Path
 
+from csv_plugin.core.escaping import file_name
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 
@@ -36,7 +37,8 @@ class TensorBoardLog:
         # Files that are made within one second would have the same name.
         suffix = f'.{len(self._logged)}'
         with SummaryWriter(
-                str(self.folder / run.run), filename_suffix=suffix) as writer:
+                str(self.folder / file_name(run.run)),
+                filename_suffix=suffix) as writer:
             for name, tokens, row in zip(run.checkpoints, run.tokens,
                                          predicted):
                 if name in self._logged:

@@ -63,7 +63,7 @@ class DumpPlace:
         for file in files:
             try:
                 status = file.stat()
-            except FileNotFoundError:  # just replaced or removed
+            except OSError:  # just replaced or removed, or out of reach
                 continue
             stamps.append((file.name, status.st_mtime_ns, status.st_size))
         return tuple(stamps)

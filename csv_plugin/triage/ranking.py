@@ -100,7 +100,8 @@ def expect(forecast: Forecast, predictor: Predictor,
     Returns:
         Expectation: The same for the same run, whatever else is compared.
     """
-    rng = np.random.default_rng(zlib.crc32(forecast.run.encode()))
+    rng = np.random.default_rng(
+        zlib.crc32(forecast.run.encode('utf-8', 'surrogatepass')))
     floors = curve_floors(predictor)
     slopes, constants = np.array([
         _deviations(benchmark, exponent) for benchmark, exponent in zip(

@@ -95,7 +95,8 @@ def watch(job: TriageJob, show: Callable[[Triage], None],
     """Look for new checkpoints until told to stop.
 
     Files that cannot be used yet, such as half-written ones, and folders that
-    do not exist yet are reported once and tried again when they change.
+    do not exist yet or cannot be read are reported once and tried again when
+    they change.
 
     Args:
         job (TriageJob): The places to look.
@@ -109,7 +110,7 @@ def watch(job: TriageJob, show: Callable[[Triage], None],
     while not stop.is_set():
         try:
             triage = job.update()
-        except InputError as error:
+        except (InputError, OSError) as error:
             if str(error) != complaint:
                 complain(str(error))
             complaint = str(error)

@@ -1,12 +1,14 @@
 """What the commands share: exit codes, output folders, named numbers."""
 import argparse
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
-                                      whole_number)
+                                      refuse, whole_number)
 from csv_plugin.core.conventions import InputError
 
 
@@ -43,6 +45,26 @@ def test_folders_are_checked_before_the_work(tmp_path):
     for path in (file, file / 'deeper'):
         with pytest.raises(InputError, match=f'found the file {file}'):
             check_folder(path)
+
+
+@pytest.mark.skipif(not os.path.isdir('/proc/self'), reason='needs /proc')
+def test_folders_that_cannot_be_written_to():
+    with pytest.raises(InputError, match='expected a folder that can be writ'):
+        check_folder(Path('/proc/new/deeper'))
+
+
+def test_folders_whose_names_are_too_long(tmp_path):
+    with pytest.raises(InputError, match="the error 'File name too long'"):
+        check_folder(tmp_path / ('a' * 256))
+
+
+def test_options_beside_which_others_do_nothing():
+    given = argparse.Namespace(learning_rate=1, steps=None, texts='t')
+    with pytest.raises(InputError) as caught:
+        refuse(given, '--method exact', 'learning_rate', 'steps')
+    assert str(caught.value) == (
+        '--method exact: expected none of --learning-rate, --steps beside it, '
+        'found --learning-rate. Leave them out.')
 
 
 @given(

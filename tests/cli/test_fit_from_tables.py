@@ -13,6 +13,7 @@ from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.tables import write_csv
 from csv_plugin.report.study_tables import PREDICTION_COLUMNS
 from tests.tables import Tables, small_tables, write_tables
 
@@ -337,7 +338,7 @@ def test_an_output_that_cannot_be_written(tmp_path, arguments, capsys):
 
 def test_models_cannot_be_fitted_on_and_predicted(tmp_path, arguments, capsys):
     assert main([*arguments, '--fit', 'train', 'test']) == 2
-    assert_says(capsys.readouterr().err, "['test'] in both",
+    assert_says(capsys.readouterr().err, 'found test in both',
                 'use --leave-family-out')
     assert not (tmp_path / 'out').exists()
 
@@ -415,3 +416,22 @@ def test_arguments_of_the_process(monkeypatch, capsys):
         main()
     assert exit.value.code == 0
     assert 'usage: fit_from_tables.py' in capsys.readouterr().out
+
+
+def test_too_few_models_are_told(tmp_path, arguments, capsys):
+    """With the number that would do; models of one family, and two models."""
+    path = tmp_path / 'in/models.csv'
+    rows = read(path)
+    for row in rows:
+        row['split'] = 'train' if row in rows[:2] else 'test'
+    write_csv(path, list(rows[0]), [row.values() for row in rows])
+    assert main([*arguments, '--fit', 'train']) == 0
+    lines = [
+        line for line in capsys.readouterr().out.splitlines()
+        if line.startswith('warning: easy: ')
+    ]
+    assert lines == [
+        'warning: easy: too few models to fit to, 2 of 2 families: it is '
+        'predicted by its mean accuracy. 9 models of 2 families would do, '
+        'some dozens are better.'
+    ]

@@ -1,6 +1,7 @@
 """What the commands say of themselves."""
 import argparse
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def stopped(parser, *_):
 
 @pytest.mark.parametrize('command', COMMANDS)
 def test_every_option_is_explained(command, monkeypatch):
-    """In lines that fit, and with its default if that is a value."""
+    """In lines that fit, and with what holds without it."""
     monkeypatch.setenv('COLUMNS', '80')
     monkeypatch.setattr(argparse.ArgumentParser, 'parse_args', stopped)
     with pytest.raises(Parsed) as caught:
@@ -40,8 +41,10 @@ def test_every_option_is_explained(command, monkeypatch):
     parser, = caught.value.args
     for action in parser._actions:
         assert action.help, action.dest
-        if action.default and action.default != argparse.SUPPRESS:
-            assert 'default' in action.help, action.dest
+        if action.dest != 'help':
+            assert re.search('default|required|in place of', action.help)
+        if action.type in (int, float):
+            assert action.metavar, action.dest
     usage = parser.format_usage()
     explained = parser.format_help().replace(usage, '')
     assert max(map(len, explained.splitlines())) < 80

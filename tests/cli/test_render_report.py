@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.cli import render_report
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
@@ -34,6 +35,8 @@ def folder(tmp_path_factory) -> Path:
     write_texts(folder / 'texts.jsonl', TEXTS)
     write_texts(folder / 'other.jsonl', OTHER_TEXTS)
     write_csv(folder / 's.csv', ('model', 'easy'), [('new', 0.4375)])
+    write_csv(folder / 'x.csv', ('model', 'family', 'split'),
+              [('nwe', 'Zebra', 'train')])
     write_csv(folder / 'm.csv', ('model', 'family', 'split'),
               [('fit-0', 'Zebra', 'train')])
     return folder
@@ -77,6 +80,9 @@ def test_all_options(folder, tmp_path, capsys):
     (['run', '--predictor', 'p=p', '--texts', 'other.jsonl'], 'texts: '),
     (['run', '--predictor', 'p=p', '--scores', 'none'], 'can be read'),
     (['run', '--models', 'none'], 'can be read'),
+    (['run', '--models', 'x.csv'],
+     "models of the run such as 'new', found nwe. Use the names"),
+    (['run', '--models', 'x.csv', '--predictor', 'p=p'], 'found nwe. Use the'),
     (['run', '--out', 'none/page.html'], 'existing folder'),
     (['run', '--out', 'run'], 'run: expected the name of a file'),
     # Before anything is read.
@@ -115,6 +121,39 @@ def test_as_a_script(folder, tmp_path):
         capture_output=True, text=True)  # yapf: disable
     assert process.returncode == 0, process.stderr
     assert out.is_file() and process.stderr == ''
+
+
+def test_misspelt_models_are_told_before_losses_are_read(
+        folder, monkeypatch, capsys):
+    monkeypatch.setattr(render_report, 'collect_features', None)
+    assert main([
+        str(folder / 'run'), '--predictor', f'p={folder / "p"}', '--models',
+        str(folder / 'x.csv')
+    ]) == 2
+
+
+def test_models_without_a_family_are_named(folder, tmp_path, capsys):
+    assert main([
+        str(folder / 'run'), '--predictor', f'p={folder / "p"}', '--models',
+        str(folder / 'm.csv'), '--out',
+        str(tmp_path / 'page.html')
+    ]) == 0
+    assert (f'warning: new has no family in {folder / "m.csv"} and is one of '
+            'its own\n') in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('option', [[], ['--out']])
+def test_the_page_can_be_written_or_nothing_is_read(folder, monkeypatch,
+                                                    capsys, tmp_path, option):
+    """Without --out, too; everybody may write where root runs the tests."""
+
+    def refused(folder):
+        raise InputError('--out', 'a folder', 'none', 'Stop.')
+
+    monkeypatch.setattr(render_report, 'check_folder', refused)
+    monkeypatch.setattr(render_report, 'run_page', None)
+    out = [*option, *[str(tmp_path / 'page.html')] * len(option)]
+    assert main([str(folder / 'run'), *out]) == 2
 
 
 def test_folder_whose_name_is_no_text(folder, tmp_path, capsys):

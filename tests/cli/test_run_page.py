@@ -20,9 +20,9 @@ from csv_plugin.report.page.rendering import Page, render
 from csv_plugin.report.pictures import capability_picture
 from tests.report.page.pages import page_cells
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, train, true_accuracy,
-                        write_run)
+                        write_run, write_summary)
 
-MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 9.0}
+MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 5.5}
 
 
 @pytest.fixture(scope='module')
@@ -144,9 +144,9 @@ def test_run_whose_summary_made_no_predictions(run):
         path.unlink()
     with pytest.raises(InputError, match='leaderboard_.*none'):
         run_page(run)
-    (run / 'summary/summary_1.csv').write_text(
-        'dataset,version,metric,mode,gone,far\n'
-        'easy,1a,accuracy,gen,-,62.50\n', 'utf-8')
+    write_summary(
+        run, [[*HOST[0][:4], 'gone', 'far'], [*HOST[1][:4], '-', '62.50']],
+        '1')
     page = run_page(run, predictors(run))
     assert page.board.predictions.models == ('gone', 'far', 'fit-4', 'new')
     rows = rows_of(page)
@@ -191,7 +191,7 @@ def test_run_without_any_score(run):
 
 @pytest.mark.parametrize('second, says', [
     (('other', 'none'), 'No such file'),
-    (('real', 'p'), "'real' twice"),
+    (('real', 'p'), "'real', which is what"),
     (('predicted', 'p'), "'predicted' twice"),
 ])
 def test_predictor_that_was_named_is_not_left_out(run, second, says):
@@ -241,8 +241,11 @@ def test_leaderboard_without_folders(run):
     assert page.board.folders == {model: model for model in MODELS}
 
 
-HOST = ('dataset,version,metric,mode,new,far\neasy,1a,accuracy,gen,1.50,-\n'
-        'hard,1a,accuracy,gen,2.50,3.50\n')
+HOST = [
+    ['dataset', 'version', 'metric', 'mode', 'new', 'far'],
+    ['easy', '1a', 'accuracy', 'gen', '1.50', '-'],
+    ['hard', '1a', 'accuracy', 'gen', '2.50', '3.50'],
+]
 
 
 @pytest.mark.slow
@@ -252,7 +255,7 @@ def test_leaderboard_and_summary(run, time, easy):
     cells = page_cells(('new', 'far'), ('easy', ), ('predicted', ))
     cells.real['new', 'easy'], cells.real['far', 'easy'] = 0.1, 0.2
     write_leaderboard(run / 'summary/leaderboard_2', cells.board())
-    (run / f'summary/summary_{time}.csv').write_text(HOST, 'utf-8')
+    write_summary(run, HOST, time)
     rows = rows_of(run_page(run, predictors(run)))
     real = {
         place[1:]: row['real']
@@ -270,8 +273,7 @@ def test_leaderboard_and_summary(run, time, easy):
 
 def test_summary_is_not_read_for_what_the_leaderboard_knows(run):
     """Not even where a score is missing for a reason, or not in percent."""
-    (run / 'summary/summary_2.csv').write_text(
-        HOST.replace('1.50', '1500'), 'utf-8')
+    write_summary(run, [HOST[0], [*HOST[1][:4], '1500', '-']], '2')
     page = run_page(run, predictors(run))
     assert page.board.predictions.models == tuple(MODELS)
 

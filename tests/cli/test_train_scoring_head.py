@@ -25,9 +25,10 @@ from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import write_csv
-from csv_plugin.io.text_sets import write_texts
+from csv_plugin.io.text_sets import read_texts, write_texts
 from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.report import training_files
+from tests.runs import write_summary
 
 TOOL = shipped.ZOO.parents[2] / 'tools/train_scoring_head.py'
 SCORING = [
@@ -71,9 +72,8 @@ def write_run(folder, dumps, fingerprint, rows):
         path.mkdir(parents=True)
         target = path / f'{dataset_abbr(fingerprint)}.parquet'
         target.hardlink_to(dumps / f'{model}.parquet')
-    (folder / 'summary').mkdir()
-    write_csv(folder / 'summary/summary_1.csv',
-              ('dataset', 'version', 'metric', 'mode', *CHOSEN), rows)
+    header = ('dataset', 'version', 'metric', 'mode', *CHOSEN)
+    write_summary(folder, [header, *([*map(str, row)] for row in rows)])
 
 
 @pytest.fixture(scope='module')
@@ -370,6 +370,74 @@ def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
     }
     line = last_line(tool, options(world, source, **filled), tmp_path, capsys)
     assert message in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('changes', [
+    dict(fit=['vall']),
+    dict(scoring_lm=['{}/run']),
+    dict(method=['paper']),
+    dict(texts=None),
+])  # yapf: disable
+def test_mistakes_are_told_before_losses_are_read(tool, world, tmp_path,
+                                                  capsys, monkeypatch,
+                                                  changes):
+    for name in ('collect', 'read_collection'):
+        monkeypatch.setattr(tool, name, None)
+    filled = {
+        name: values and [value.format(world) for value in values]
+        for name, values in changes.items()
+    }
+    last_line(tool, options(world, **filled), tmp_path, capsys)
+    if 'texts' not in filled:
+        last_line(tool, [
+            '--collection', 'none', *SCORING, *(
+                word for name, values in filled.items()
+                for word in (f'--{name.replace("_", "-")}', *values))
+        ], tmp_path, capsys)  # yapf: disable
+
+
+@pytest.mark.slow
+def test_fractions_in_a_run_are_no_percentages(tool, world, tmp_path, capsys):
+    scores = [
+        row.split(',')[1]
+        for row in (world / SCORES).read_text('utf-8').split()[1:]
+    ]
+    write_run(tmp_path / 'run', world / 'dumps',
+              read_texts(world / TEXTS).fingerprint,
+              [('scenes', '1f', 'accuracy', 'ppl', *scores)])
+    line = last_line(tool, options(world, runs=[str(tmp_path / 'run')]),
+                     tmp_path / 'out', capsys)  # yapf: disable
+    assert line.startswith(
+        "error: accuracies on 'scenes': expected percentages, as OpenCompass "
+        'has, found no score above 1, where guessing gives 25 %: they seem to '
+        'be fractions. Let the evaluator ')
+    assert 'Or give a table of fractions' in line
+
+
+@pytest.mark.slow
+def test_a_missing_group_is_told_with_the_lines_to_add(tool, world, tmp_path,
+                                                       capsys):
+    arguments = options(world, benchmarks=['mmlu', 'gsm8k', 'bbh'])
+    line = last_line(tool, arguments, tmp_path, capsys)
+    assert line.endswith(
+        'found none on mmlu, gsm8k, bbh. Run mmlu or, if its parts were run, '
+        'add "from opencompass.configs.summarizers.groups.mmlu import '
+        'mmlu_summary_groups" and, to the summarizer, '
+        '"summary_groups=mmlu_summary_groups"; then -m viz -r.')
+
+
+@pytest.mark.slow
+def test_too_few_models_are_told(tool, world, tmp_path, no_pictures, capsys):
+    table = tmp_path / MODELS
+    write_csv(table, ('model', 'family', 'split'),
+              [(m, m[0], 'train' if m in CHOSEN[:2] else 'test')
+               for m in CHOSEN])
+    arguments = options(world, models=[str(table)])
+    assert tool.main([*arguments, '--out', str(tmp_path / 'new')]) == 0
+    assert ('warning: scenes: too few models to fit to, 2 of 1 family: it is '
+            'predicted by its mean accuracy. 9 models of 2 families would do, '
+            'some dozens are better.\n') in capsys.readouterr().out
 
 
 @pytest.mark.slow

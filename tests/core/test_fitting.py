@@ -1,6 +1,10 @@
-"""What a watch is told of a fit."""
-import numpy as np
+"""What a watch is told of a fit, and what nothing can be fitted to."""
+from dataclasses import replace
 
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Ridge
 from tests.tables import small_tables
@@ -36,3 +40,29 @@ def test_nobody_has_to_watch():
     for a, b in zip(alone.benchmarks, watched.benchmarks):
         np.testing.assert_array_equal(a.model.coefficients,
                                       b.model.coefficients)
+
+
+def test_families_by_name_are_refused():
+    tables = small_tables()
+    with pytest.raises(
+            InputError, match='^families: expected a list, .*a dict'):
+        fit_predictor(tables.features, tables.accuracies, tables.families,
+                      Ridge())
+
+
+@pytest.mark.parametrize('unit', [1e-200, 1e-300, 1e-320])
+def test_losses_too_small_to_square_are_refused(unit):
+    tables = small_tables()
+    features = replace(tables.features, values=tables.features.values * unit)
+    with pytest.raises(InputError, match='losses of 1e-150 or more, found'):
+        fit_predictor(features, tables.accuracies, tables.groups, Ridge())
+
+
+def test_small_losses_are_fitted_like_others():
+    tables = small_tables().only('easy')
+    small = replace(tables.features, values=tables.features.values * 1e-140)
+    expected, found = (
+        fit_predictor(features, tables.accuracies, tables.groups,
+                      Ridge()).predict(features).values
+        for features in (tables.features, small))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

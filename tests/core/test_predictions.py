@@ -74,7 +74,7 @@ def test_every_array_has_the_shape_of_the_names(part):
     (dict(models=('a', 'b', 'a')), "models of predictions: .*'a' twice"),
     (dict(benchmarks=('easy', 'easy')), "benchmarks .*'easy' twice"),
     (dict(methods=('ridge', 'ridge')), "predictors: .*'ridge' twice"),
-    (dict(methods=('ridge', REAL)), "predictors: .*'real' twice"),
+    (dict(methods=('ridge', REAL)), "predictors: .*'real', which is what"),
 ])
 def test_names_are_unique_and_none_is_that_of_the_real_one(changes, message):
     with pytest.raises(InputError, match=message):

@@ -68,3 +68,23 @@ def test_what_ships_stays_if_the_zoo_is_not_there(tmp_path):
     with pytest.raises(InputError, match='a folder of a trained zoo'):
         building.copy_models(tmp_path / 'nowhere', tmp_path / 'shipped', [])
     assert shipped.is_dir()
+
+
+@pytest.mark.parametrize('manifest, says', [
+    ('{"models": {"a-xs": {}}}', "'parameters' in the record of a-xs"),
+    ('{"models": {"a-xs": {"parameters": 1.5}}}', 'found 1.5'),
+    ('{"models": ', 'expected JSON'),
+])
+def test_sizes_that_the_manifest_does_not_tell(tmp_path, manifest, says):
+    (tmp_path / 'manifest.json').write_text(manifest)
+    with pytest.raises(InputError, match=says):
+        building.model_sizes(tmp_path)
+
+
+@pytest.mark.parametrize('result', ['{"accuracy": "1"}', '[]', '{', '{}'])
+def test_damaged_results_are_named(tmp_path, result):
+    run = evaluate(tmp_path / 'run', building.checkpoints(), 1., 50)
+    path = run / 'results/a-xs@10/sums.json'
+    path.write_text(result)
+    with pytest.raises(InputError, match=f'{path}: .*Remove it'):
+        building.write_collection(tmp_path / 'new', [run], TEXTS, SIZES)

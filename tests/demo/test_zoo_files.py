@@ -1,5 +1,6 @@
 """Folders of the zoo are whole or absent; the manifest only grows."""
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.recipes import CHECKPOINTS, TrainingRecipe
 from csv_plugin.demo.zoo_files import (Manifest, atomic_folder,
                                        checkpoint_folder)
+from tests.io.mutations import mutations
 
 RECIPE = TrainingRecipe(tokens=1000)
 
@@ -76,3 +78,28 @@ def test_another_recipe_is_refused(tmp_path):
     Manifest(tmp_path, RECIPE).add('a-xs', {})
     with pytest.raises(InputError, match='recipe .*2000.*1000'):
         Manifest(tmp_path, replace(RECIPE, tokens=2000))
+
+
+@pytest.mark.parametrize('content, found', [
+    ('', 'Expecting value'),
+    ('[]', r'the manifest with named fields, found \[\]'),
+    ('{"models": [1]}', r"'models' with named fields, found \[1\]"),
+    ('{"models": {"a-xs": 1}}', 'record of a-xs with named fields, found 1'),
+    ('{"models": {"../../x": {}}}', "models among a-xs, .*found '../../x'"),
+    ('{"models": {"a-xs": {}, "a-xs": {}}}', "key 'a-xs' twice"),
+    ('{"seed": 0}', 'expected recipe .*found None'),
+    ('{"a":' * 999 + '1' + '}' * 999, 'more than 50 levels'),
+])
+def test_damaged_manifests_are_refused(tmp_path, content, found):
+    (tmp_path / 'manifest.json').write_text(content)
+    with pytest.raises(InputError, match=f'manifest.json: .*{found}'):
+        Manifest(tmp_path, RECIPE)
+
+
+def test_a_damaged_manifest_is_read_or_refused(tmp_path):
+    Manifest(tmp_path, RECIPE).add('a-xs', {'parameters': 7})
+    path = tmp_path / 'manifest.json'
+    for data in mutations(path.read_bytes(), 200):
+        path.write_bytes(data)
+        with suppress(InputError):
+            assert set(Manifest(tmp_path, RECIPE).models) <= {'a-xs'}

@@ -16,6 +16,8 @@ SECONDS, MEMORY = 5, 2**30
 #: A busy machine may need so many seconds for a CPU second.
 _PATIENCE = 12
 
+_Call = Callable[[Any], Any]
+_Results = Iterator[tuple[Any, Any]]
 HANG, CRASH = 'hang', 'crash'
 #: How a process ends that took too long.
 _OUT_OF_TIME = -signal.SIGXCPU, -signal.SIGKILL
@@ -66,8 +68,7 @@ class Worker:
         self.process.join()
 
 
-def _serve(connection: Connection, function: Callable[[Any], Any],
-           needs: Sequence[str]) -> None:
+def _serve(pipe: Connection, call: _Call, needs: Sequence[str]) -> None:
     for module in needs:
         import_module(module)
     with open('/proc/self/statm', encoding='ascii') as file:
@@ -76,19 +77,18 @@ def _serve(connection: Connection, function: Callable[[Any], Any],
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     while True:
-        argument = connection.recv()
+        argument = pipe.recv()
         used = resource.getrusage(resource.RUSAGE_SELF)
         seconds = math.ceil(used.ru_utime + used.ru_stime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU,
                            (seconds, resource.RLIM_INFINITY))
-        connection.send(function(argument))
+        pipe.send(call(argument))
 
 
-def call_all(
-    function: Callable[[Any], Any],
-    arguments: Iterable[Any],
-    jobs: int = 1,
-    needs: Sequence[str] = ()) -> Iterator[tuple[Any, Any]]:
+def call_all(function: _Call,
+             arguments: Iterable[Any],
+             jobs: int = 1,
+             needs: Sequence[str] = ()) -> _Results:
     """Arguments and what a function returns for them, as they come.
 
     Args:

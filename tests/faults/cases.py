@@ -9,6 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 from csv_plugin.core.conventions import InputError
 from tests.faults.bounded import CRASH, HANG
 from tests.faults.mutations import damage, is_binary
@@ -69,6 +71,8 @@ def _expected(folder: Path, format: str) -> Any:
 
 def try_case(case: Case) -> Outcome:
     """Damage a copy of a sample, and read it."""
+    # The other allocators of pyarrow ask for a gigabyte of addresses at once.
+    pa.set_memory_pool(pa.system_memory_pool())
     sample, intact = SAMPLES[case.format], case.root / 'intact' / case.format
     expected = _expected(intact, case.format)
     rng = Random(f'{case.seed} {case.format} {case.number}')

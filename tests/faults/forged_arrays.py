@@ -1,5 +1,4 @@
 """Forged binary files: other values, types and shapes, digests renewed."""
-import functools
 import io
 import json
 import re
@@ -162,8 +161,10 @@ def forge_parquet(rng: Random, data: bytes) -> bytes:
     table = pq.read_table(io.BytesIO(data))
     forge = rng.choice((_forge_metadata, _forge_values, _forge_values,
                         _forge_columns, _forge_rows, _forge_types))
-    if rng.random() < .03:
-        return rng.choice((bomb, lying_bomb))(rng)
+    if rng.random() < .04:
+        # It takes seconds to make.
+        from tests.faults.bombs import BOMB, lying
+        return rng.choice((BOMB, lying(rng, BOMB)))
     while True:
         try:
             forged = forge(rng, table)
@@ -262,74 +263,3 @@ def _forge_types(rng: Random, table: pa.Table) -> pa.Table:
     except (pa.ArrowException, TypeError):
         column = pa.nulls(len(column), kind)
     return table.set_column(index, field.with_type(kind), column)
-
-
-#: Tokens of each of the texts of a bomb, and its texts.
-_BOMB_TOKENS, _BOMB_TEXTS = 2**22, 24
-
-
-@functools.cache
-def _bomb() -> bytes:
-    """A dump of a few kilobytes that holds a gigabyte of zeros."""
-    zeros = np.zeros(_BOMB_TOKENS, np.int32)
-    offsets = np.array([0, _BOMB_TOKENS], np.int32)
-    lists = {
-        name: pa.ListArray.from_arrays(offsets, zeros.astype(kind))
-        for name, kind in (('starts', 'i4'), ('ends', 'i4'), ('losses', 'f4'))
-    }
-    info = dict(
-        format_version=1,
-        fingerprint='',
-        model='bomb',
-        tokenizer='',
-        prefix='',
-        dtype='',
-        context=0,
-        stride=0,
-        versions={})
-    file, writer = io.BytesIO(), None
-    for index in range(_BOMB_TEXTS):
-        table = pa.table({
-            'text_id': [f't{index}'],
-            'sha256': ['0' * 64],
-            'n_chars': [1],
-            'n_bytes': [1],
-            **lists
-        })
-        table = table.replace_schema_metadata(
-            {b'csv_plugin.dump': json.dumps(info)})
-        writer = writer or pq.ParquetWriter(
-            file, table.schema, compression='zstd', write_page_checksum=True)
-        writer.write_table(table)
-    writer.close()
-    return file.getvalue()
-
-
-def bomb(rng: Random) -> bytes:
-    """A bomb whose footer tells its size."""
-    return _bomb()
-
-
-def lying_bomb(rng: Random) -> bytes:
-    """A bomb whose footer, and perhaps its pages, tell of few values."""
-    data = _bomb()
-    length = struct.unpack('<I', data[-8:-4])[0]
-    start = rng.choice((0, len(data) - 8 - length))
-    lies = [(4 * _BOMB_TOKENS, 12)] + [(_BOMB_TOKENS + n, 3)
-                                       for n in range(-1, 2)]
-    for truth, lie in lies:
-        told = _varint(truth)
-        data = data[:start] + data[start:].replace(told, _varint(
-            lie, len(told)))
-    return data
-
-
-def _varint(number: int, length: int = 1) -> bytes:
-    """A whole number as Parquet's footer writes it, with leading zeros."""
-    number *= 2  # the sign is the last bit
-    groups = []
-    while number or len(groups) < length:
-        groups.append(number % 128 + 128)
-        number //= 128
-    groups[-1] -= 128
-    return bytes(groups)

@@ -140,7 +140,7 @@ def _write_states(folder: Path) -> None:
 
 def _open_states(folder: Path) -> Any:
     from csv_plugin.lm.states.state_cache import open_states
-    states = open_states(folder / STATES, *STATES_KEY)
+    states = open_states(folder / STATES, *STATES_KEY, 10)
     # Reads every page of the file, which is only mapped.
     if not math.isfinite(states.float().sum()):
         raise ArithmeticError('states that are not finite')
@@ -217,9 +217,7 @@ def _write_run(folder: Path) -> None:
             'naive_average' if is_group else 'accuracy', 'gen',
             *(f'{score:.2f}' for score in scores)
         ])
-    (folder / 'summary').mkdir()
-    (folder / 'summary/summary_20260101_120000.csv').write_text(
-        '\n'.join(map(','.join, lines)) + '\n', 'utf-8')
+    runs.write_summary(folder, lines)
     for index, model in enumerate(models):
         for name in ('easy', 'hard'):
             path = folder / 'results' / model / f'{name}.json'
@@ -232,6 +230,15 @@ def _write_run(folder: Path) -> None:
 
 def _read_run(folder: Path) -> Any:
     return read_run_accuracies(folder, list(_SCORES))
+
+
+def _read_results(folder: Path) -> Any:
+    from csv_plugin.demo.building import _accuracy
+    return {
+        (path.parent.name, path.stem):
+        _accuracy([folder], path.parent.name, path.stem)
+        for path in sorted(folder.glob('results/*/*.json'))
+    }
 
 
 def _read_leaderboard(folder: Path) -> Any:
@@ -262,7 +269,7 @@ def _table(name: str, read: Callable[[Path], Any]) -> Sample:
 #: The formats by the names that the table of outcomes gives them.
 SAMPLES = {
     'dumps':
-    Sample(_write_losses, _predict, DUMP),
+    Sample(_write_losses, _predict, DUMP, needs='tests.faults.bombs'),
     'predictors':
     Sample(_write_losses, _predict, PREDICTOR),
     'predictors-of-tables':
@@ -285,7 +292,8 @@ SAMPLES = {
     'benchmarks':
     _table('benchmarks', read_benchmarks),
     'collections':
-    Sample(_write_collection, read_collection, '*'),
+    Sample(
+        _write_collection, read_collection, '*', needs='tests.faults.bombs'),
     'recipes':
     Sample(
         _write_recipe,
@@ -299,7 +307,12 @@ SAMPLES = {
     'host-summaries':
     Sample(_write_run, _read_run, 'summary/*.csv', True),
     'host-results':
-    Sample(_write_run, _read_run, 'results/*/*.json', True),
+    Sample(
+        _write_run,
+        _read_results,
+        'results/*/*.json',
+        True,
+        needs='csv_plugin.demo.building'),
     'leaderboards':
     Sample(
         lambda folder: write_leaderboard(folder / 'leaderboard', make_board()),

@@ -12,7 +12,7 @@ from tests.faults.samples import SAMPLES, Sample, summary
 
 #: Formats that are read without torch and OpenCompass.
 LIGHT = [name for name, sample in SAMPLES.items()
-         if sample.needs == Sample.needs]  # yapf: disable
+         if sample.needs.startswith('tests')]  # yapf: disable
 
 
 def planted_reader(what: str) -> str:
@@ -119,11 +119,18 @@ def test_the_same_result_in_spite_of_damage(outcome):
     assert outcome(lambda folder: 7, damage=flip) == cases.SAME
 
 
+class RawError(InputError):
+    """An error whose message nobody shortened or escaped."""
+
+    def __init__(self, message: str) -> None:
+        ValueError.__init__(self, message)
+
+
 @pytest.mark.parametrize('error, kind', [
     (InputError('a', 'b', 'c', 'D.'), cases.REFUSED),
-    (InputError('a', 'b', 'c' * 1000, 'D.'), cases.INTERNAL),
-    (InputError('a', 'b', '\x1b[2J', 'D.'), cases.INTERNAL),
-    (InputError('a', 'b', '\u202e', 'D.'), cases.INTERNAL),
+    (RawError('c' * 1001), cases.INTERNAL),
+    (RawError('\x1b[2J'), cases.INTERNAL),
+    (RawError('\u202e'), cases.INTERNAL),
     (KeyError('a'), cases.INTERNAL),
     (RecursionError('a'), cases.INTERNAL),
     (MemoryError('a'), cases.MEMORY),

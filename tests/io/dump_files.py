@@ -8,6 +8,7 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from tests.runs import write_summary
 
 TEXTS = TextSet((Text('a', 'one', 'x'), Text('b', 'four', 'y')))
 OTHER_TEXTS = TextSet((Text('a', 'two', 'x'), Text('b', 'five', 'y')))
@@ -49,13 +50,9 @@ def write_run(folder: Path,
         path.mkdir(parents=True)
         write_dump(path / f'{dataset_abbr(texts.fingerprint)}.parquet',
                    dump(model, loss, texts))
-    (folder / 'summary').mkdir(parents=True)
-    lines = [','.join(['dataset,version,metric,mode', *losses])]
-    lines += [
-        ','.join([f'{name},1f,accuracy,gen', *cells])
-        for name, cells in accuracies
-    ]
-    (folder / 'summary/summary_1.csv').write_text('\n'.join(lines))
+    header = ['dataset', 'version', 'metric', 'mode', *losses]
+    write_summary(folder, [header] + [[name, '1f', 'accuracy', 'gen', *cells]
+                                      for name, cells in accuracies])
     return folder
 
 

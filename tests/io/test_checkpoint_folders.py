@@ -1,4 +1,6 @@
 """Folders with names that trainers give, and folders without a step."""
+import os
+
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -52,8 +54,17 @@ def test_nothing_matches(tmp_path):
         checkpoint_folders(str(tmp_path / 'step*'))
 
 
-@pytest.mark.parametrize('name', ['final', 'step5b', 'step-1.5k'])
+@pytest.mark.parametrize(
+    'name',
+    ['final', 'step5b', 'step-1.5k', 'step1０', 'step5\n', f'step{10**30}'])
 def test_no_number(tmp_path, name):
     make(tmp_path, f'a/{name}')
     with pytest.raises(InputError, match='ends with the step'):
         checkpoint_folders(str(tmp_path / 'a/*'))
+
+
+@pytest.mark.parametrize('run', ['.a', os.fsdecode(b'a\xff'), 'a\nb'])
+def test_runs_that_cannot_be_part_of_a_name(tmp_path, run):
+    make(tmp_path, f'{run}/step5')
+    with pytest.raises(InputError, match='a name without slashes'):
+        checkpoint_folders(str(tmp_path / run / '*'))

@@ -253,6 +253,14 @@ def test_runs_without_a_summary_are_skipped(runs):
         accuracies_of_runs(runs[1:], MODELS, ['exam'])
 
 
+def test_a_damaged_summary_is_not_skipped(runs):
+    """The other run has accuracies of the same models, but earlier ones."""
+    path, = (runs[1] / 'summary').glob('*.csv')
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match=f'{path}: .*-m viz -r'):
+        accuracies_of_runs(runs, MODELS, ['exam'])
+
+
 def test_other_names_of_models_are_an_error_of_their_own(runs, table):
     with pytest.raises(InputError, match="such as 'o', found models m@1, m"):
         accuracies_of_runs(runs, ('o', 'p'), ['exam'])

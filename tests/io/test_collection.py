@@ -9,6 +9,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
 from csv_plugin.io.text_sets import write_texts
+from tests.hostile_names import LEADING_OUT
 from tests.io.dump_files import (OTHER_TEXTS, TEXTS, dump, losses_in,
                                  write_dumps)
 
@@ -170,3 +171,20 @@ def test_earlier_files_are_replaced(tmp_path):
     write(tmp_path)
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert after == before
+
+
+@pytest.mark.parametrize('name', LEADING_OUT)
+def test_no_model_leads_out_of_the_folder(tmp_path, name):
+    """Neither in the tables of a stranger nor in one's own."""
+    inside = tmp_path / 'in/side'
+    inside.mkdir(parents=True)
+    write_folder(inside)
+    (inside / 'models.csv').write_text(f'model,family\n{name},a\n')
+    (inside / 'scores.csv').write_text(f'model,exam\n{name},0.5\n')
+    before = sorted(tmp_path.rglob('*'))
+    with pytest.raises(InputError, match='models.csv.*without slashes'):
+        read_collection(inside)
+    with pytest.raises(InputError, match='without slashes'):
+        write_collection(inside / 'new', TEXTS, {name: dump('m', 1.)},
+                         {name: ModelInfo('a', '', 1.)}, {}, {})
+    assert sorted(tmp_path.rglob('*')) == before

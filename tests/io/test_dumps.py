@@ -1,7 +1,10 @@
 """Token-loss dumps on disk: round trip, layout, damaged files."""
 import dataclasses
+import io
 import json
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +17,7 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text
+from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
 from tests.core.loss_dumps import (INFO, LOSSES, NAN, SPANS, TEXTS,
                                    assert_same, bare, dump, dumps, row, whole)
@@ -41,6 +45,11 @@ def test_losses_and_entropies_are_rounded_to_float32(path):
     assert text.losses.dtype == text.entropy.dtype == np.float64
     assert text.losses == [float(np.float32(1 / 3))] != [1 / 3]
     assert text.entropy == [float(np.float32(2 / 3))]
+
+
+def digest_in(path):
+    text = path.read_bytes().rpartition(b'csv_plugin sha256:')[2][:64]
+    return f'csv_plugin sha256:{text.decode()}'
 
 
 def test_layout(path):
@@ -71,10 +80,15 @@ def test_layout(path):
         'entropy': [None, 0.125],
         'rank': [None, 7],
     }
-    assert json.loads(table.schema.metadata[KEY]) == {
-        'format_version': 1,
-        **dataclasses.asdict(INFO)
+    info = dataclasses.asdict(INFO)
+    assert info.pop('folder') == ''  # absent outside of a run
+    assert json.loads(pq.read_metadata(path).metadata[KEY]) == {
+        'format_version': 2,
+        'digest': digest_in(path),
+        **info
     }
+    # Nowhere else, such as in a copy of the schema.
+    assert path.read_bytes().count(digest_in(path).encode()) == 1
 
 
 def test_columns_are_absent_when_not_recorded(path):
@@ -103,7 +117,7 @@ def test_equal_dumps_make_equal_files_with_zstd(tmp_path):
 
 
 @pytest.mark.parametrize('changes, message', [
-    (dict(losses=[NAN, -1e39]), "losses of text 'en': .* -1e.39 at token 1"),
+    (dict(losses=[NAN, 1e39]), "losses of text 'en': .* 1e.39 at token 1"),
     (dict(entropy=[NAN, 1e39]), "entropy of text 'en': .* 1e.39 at token 1"),
     (dict(token_ids=[2**31, 0]), "token_ids of text 'en': .*48 at token 0"),
     (dict(rank=[-1, 2**31]), "rank of text 'en': .* at most 2147483647"),
@@ -122,12 +136,13 @@ def test_a_write_that_breaks_off_leaves_the_old_file(path, monkeypatch):
     write_dump(path, whole())
     before = path.read_bytes()
 
-    def break_off(table, file, **options):
-        file.write(b'PAR1')
-        raise OSError('disk full')
+    def break_off(self, data):
+        with self.open('wb') as file:
+            file.write(data[:len(data) // 2])
+        raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(pq, 'write_table', break_off)
-    with pytest.raises(OSError, match='disk full'):
+    monkeypatch.setattr(Path, 'write_bytes', break_off)
+    with pytest.raises(InputError, match='No space .*Make room on the disk'):
         write_dump(path, dump(row('zh')))
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
@@ -160,7 +175,7 @@ def test_damaged_values_are_noticed(path):
     # Random bits cannot be compressed: they lie in the file as they are.
     bits = np.random.default_rng(0).integers(0, 2**32, 2000, np.uint32)
     losses = bits.view(np.float32)
-    losses = losses[np.isfinite(losses)].astype(float)
+    losses = np.abs(losses[np.isfinite(losses)]).astype(float)
     n = len(losses)
     spans = TokenSpans(range(n), range(1, n + 1), n)
     write_dump(path, dump(TokenLosses('x', losses, spans, n, sha256='0' * 64)))
@@ -170,7 +185,7 @@ def test_damaged_values_are_noticed(path):
     # Parquet would not mind.
     values = pq.ParquetFile(path).read()['losses'][0].values
     assert np.count_nonzero(values.to_numpy() != losses) == 1
-    with pytest.raises(InputError, match='an intact Parquet file'):
+    with pytest.raises(InputError, match='file is damaged'):
         read_dump(path)
 
 
@@ -181,31 +196,44 @@ def test_damaged_names_of_columns_are_noticed(path):
         read_dump(path)
 
 
-def rewrite(path, change, header=None):
-    """Write a dump whose table someone else has changed."""
+def rewrite(path, change=lambda table: table, header=None, **options):
+    """Write a dump whose table someone else has changed.
+
+    It gets the digest of its new content, as a forger would give it.
+    """
     write_dump(path, whole())
-    table = pq.ParquetFile(path).read()
-    metadata = table.schema.metadata
-    if header is not None:
-        metadata = {KEY: header}
-    pq.write_table(change(table).replace_schema_metadata(metadata), path)
+    table = change(pq.ParquetFile(path).read())
+    if header is None:
+        header = header_of()
+    forge(path, table, header, **options)
 
 
-@pytest.mark.parametrize('metadata', [
-    None, {
+def forge(path, table, header, **options):
+    file = io.BytesIO()
+    with pq.ParquetWriter(
+            file,
+            table.schema,
+            store_schema=False,
+            write_page_checksum=True,
+            **options) as writer:
+        writer.write_table(table.replace_schema_metadata(None))
+        writer.add_key_value_metadata({KEY: header})
+    data = file.getvalue()
+    path.write_bytes(
+        sealed(str(path), data) if PLACEHOLDER in str(header) else data)
+
+
+@pytest.mark.parametrize(
+    'metadata',
+    [None, {
         b'pandas': b'{}'
-    }, {
-        KEY: b'{'
-    }, {
-        KEY: b'\xff'
     }, {
         KEY: b'[1]'
     }, {
         KEY: b'3'
     }, {
         KEY: b'{}'
-    }
-])
+    }])
 def test_foreign_parquet_is_refused(path, metadata):
     table = pa.table({'x': [1]}).replace_schema_metadata(metadata)
     pq.write_table(table, path)
@@ -214,21 +242,38 @@ def test_foreign_parquet_is_refused(path, metadata):
     assert str(error.value).startswith(f'{path}: ')
 
 
-def header(**changes):
-    fields = {'format_version': 1, **dataclasses.asdict(INFO), **changes}
+@pytest.mark.parametrize('text', ['{', b'\xff', '[' * 10**5, '{"a":1,"a":2}'])
+def test_metadata_that_are_no_strict_json(path, text):
+    forge(path, pa.table({'x': [1]}), text)
+    with pytest.raises(InputError, match=f'{path}: expected JSON in UTF-8'):
+        read_dump(path)
+
+
+def header_of(**changes):
+    fields = {
+        'format_version': 2,
+        'digest': PLACEHOLDER,
+        **dataclasses.asdict(INFO),
+        **changes
+    }
     return json.dumps({k: v for k, v in fields.items() if v is not None})
 
 
 @pytest.mark.parametrize('changes, message', [
-    (dict(format_version=2), "version 1, found version 2. .*'torch': '2.1'"),
-    (dict(format_version='1'), "version 1, found version '1'"),
+    (dict(format_version=3), "to 2, found version 3. .*'torch': '2.1'"),
+    (dict(format_version='1'), "to 2, found version '1'"),
+    (dict(format_version=True), 'to 2, found version True'),
+    (dict(digest='x'), "the digest of the file .*, found 'x'"),
+    (dict(digest=PLACEHOLDER[:-1] + '1'), 'the file is damaged'),
+    (dict(engine=None), 'cache_dtype, found '),
+    (dict(cache_dtype=8), 'DumpInfo.cache_dtype: expected a text, found 8'),
     (dict(prefix=None), 'model, tokenizer, prefix, dtype.* found '
      'fingerprint, model, tokenizer, dtype'),
-    (dict(more=1), 'expected the metadata .* versions, more'),
+    (dict(more=1), 'expected the metadata .* cache_dtype, more'),
     (dict(context='long'), "DumpInfo.context: .* found 'long'"),
 ])
 def test_bad_metadata_are_refused(path, changes, message):
-    rewrite(path, lambda table: table, header(**changes))
+    rewrite(path, header=header_of(**changes))
     with pytest.raises(InputError, match=message) as error:
         read_dump(path)
     assert str(error.value).startswith(f'{path}: ')
@@ -257,6 +302,12 @@ def replaced(name, values, kind=None):
 @pytest.mark.parametrize('change, message', [
     (replaced('losses', [[1.0], [1.0] * 2, []], pa.list_(pa.float64())),
      ", column 'losses': expected list<item: float>, found list<.*: double>"),
+    (replaced('losses', [[2.5], [None, -.01], []]),
+     ", text 'en': .* losses of 0 or more, -log p, found -0.0"),
+    (replaced('entropy', [[2.5], [None, -.01], []]),
+     ", text 'en': .* entropies of 0 or more, found -0.0"),
+    (lambda table: table.append_column('ends', table['ends']),
+     ": expected a column 'ends', found text_id, .*ends, .*ends"),
     (replaced('n_chars', ['1', '5', '0'], pa.string()),
      ", column 'n_chars': expected int64, found string"),
     (replaced('text_id', [None, 'en', 'empty']),
@@ -306,8 +357,10 @@ def test_bad_rows_are_refused_with_the_text(path, change, message):
 def test_other_columns_and_row_groups_are_read(path):
     rewrite(path, lambda table: table.append_column('note', [['', '', '']]))
     table = pq.ParquetFile(path).read()
-    pq.write_table(table.select(table.column_names[::-1]), path,
-                   row_group_size=1, compression='snappy')  # yapf: disable
+    table = table.select(table.column_names[::-1])
+    groups = pa.Table.from_batches(
+        [batch for i in range(3) for batch in table[i:i + 1].to_batches()])
+    forge(path, groups, header_of(), compression='snappy')
     expected = whole()
     write_dump(path.with_name('b'), expected)
     assert_same(read_dump(path), read_dump(path.with_name('b')))
@@ -349,3 +402,57 @@ def test_dumps_of_files_that_are_named_after_their_models(tmp_path):
     paths.append(tmp_path / 'more' / 'm@1.parquet')
     with pytest.raises(InputError, match="every name once, found 'm@1' twice"):
         read_dumps(paths, TEXTS)
+
+
+def assert_flips_are_noticed(path, bits):
+    with path.open('r+b', buffering=0) as file:
+        for bit in bits:
+            byte, = os.pread(file.fileno(), 1, bit // 8)
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << bit % 8]), bit // 8)
+            with pytest.raises(InputError, match=f'^{path}'):
+                read_dump(path)
+            os.pwrite(file.fileno(), bytes([byte]), bit // 8)
+    assert_same(read_dump(path), whole())
+
+
+def test_any_flipped_bit_is_noticed(path):
+    """A sample, and bits of the digest."""
+    write_dump(path, whole())
+    n_bits = 8 * path.stat().st_size
+    start = 8 * path.read_bytes().index(b'sha256:')
+    sample = np.random.default_rng(0).integers(n_bits, size=100)
+    assert_flips_are_noticed(path,
+                             [*map(int, sample), *range(start, start + 200)])
+
+
+@pytest.mark.slow
+def test_every_flipped_bit_is_noticed(path):
+    write_dump(path, whole())
+    assert_flips_are_noticed(path, range(8 * path.stat().st_size))
+
+
+def test_version_1_is_read_with_a_note(path):
+    old = Path(__file__).with_name('version_1') / 'dump.parquet'
+    with pytest.warns(
+            UserWarning,
+            match=f'{old} has format version 1, .*'
+            'write_dump, renews it'):
+        assert_same(read_dump(old), whole())
+
+
+def test_rounding_may_make_a_loss_negative(path):
+    write_dump(path, dump(row('zh', losses=[-1e-4], entropy=[-1e-4])))
+    text, = read_dump(path).texts
+    assert text.losses == text.entropy == np.float32(-1e-4)
+
+
+def test_texts_whose_losses_are_all_equal_are_read(path):
+    """No dump of real losses expands nearly as much."""
+    n = 1000
+    spans = TokenSpans(range(n), range(1, n + 1), n)
+    text = bare('en', losses=np.ones(n), spans=spans, n_chars=n)
+    expected = dump(*(dataclasses.replace(text, text_id=str(i))
+                      for i in range(200)))
+    write_dump(path, expected)
+    assert 4 * 3 * 200 * n > 100 * path.stat().st_size
+    assert_same(read_dump(path), expected)

@@ -1,9 +1,17 @@
 """Files that are read with clear errors and written whole or not at all."""
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import (atomic_path, check_fields, check_target,
                                  read_bytes, write_text)
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path) -> None:
@@ -39,6 +47,27 @@ def test_atomic_path_does_not_replace_a_folder(tmp_path) -> None:
             raise AssertionError('the body must not run')
 
 
+def test_pipes_and_devices_keep_their_place(tmp_path) -> None:
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match='pipe: .*found a device or a pipe'):
+        write_text(pipe, '')
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_folders_that_cannot_be_listed_are_written_to(tmp_path,
+                                                      monkeypatch) -> None:
+
+    def refuse(path: object) -> None:
+        raise PermissionError(errno.EACCES, 'Permission denied', path)
+
+    with monkeypatch.context() as patched:
+        for name in ('listdir', 'scandir'):
+            patched.setattr(os, name, refuse)
+        write_text(tmp_path / 'a', 'new')
+    assert (tmp_path / 'a').read_text() == 'new'
+
+
 def test_check_target_writes_nothing(tmp_path) -> None:
     check_target(tmp_path / 'table.csv')
     with pytest.raises(InputError, match="no folder '.*none'. Create the"):
@@ -53,9 +82,9 @@ def test_write_text(tmp_path) -> None:
     path.write_text('old')
     write_text(str(path), 'né\r\n')
     assert path.read_bytes() == b'n\xc3\xa9\r\n'
-    with pytest.raises(UnicodeEncodeError):
-        write_text(path, 'half a character: \ud800')
-    assert path.read_bytes() == b'n\xc3\xa9\r\n'
+    # Half characters stand for bytes in names of files that are not UTF-8.
+    write_text(path, 'half a character: \ud800')
+    assert path.read_bytes() == b'half a character: \\ud800'
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(InputError, match="no folder '.*none'"):
         write_text(tmp_path / 'none' / 'a.md', '')
@@ -97,3 +126,117 @@ def test_fields_must_be_there() -> None:
         check_fields('f.json', 'the header', {'y': 1}, {'x': 'a text'}, 'Do.')
     with pytest.raises(InputError, match='the header with named fields'):
         check_fields('f.json', 'the header', [1], {}, 'Do.')
+
+
+def test_the_longest_names_are_written(tmp_path) -> None:
+    path = tmp_path / f'{"é" * 124}a.json'  # 254 bytes
+    write_text(path, '{}')
+    write_text(path, '[]')
+    assert path.read_text() == '[]'
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize('write', [write_text, lambda p, _: check_target(p)])
+def test_longer_names_are_refused(tmp_path, write) -> None:
+    with pytest.raises(InputError, match='name too long.*a shorter name'):
+        write(tmp_path / ('a' * 256), 'x')
+
+
+@pytest.mark.parametrize('number, remedy', [
+    (errno.ENOSPC, 'Make room on the disk'),
+    (errno.EFBIG, 'Raise the limit of the size of files'),
+    (errno.EROFS, 'Choose a folder that you may write to'),
+    (errno.EIO, 'Choose a folder that you may write to'),
+])
+def test_errors_of_the_system_are_plain(tmp_path, number, remedy) -> None:
+    path = tmp_path / 'a.json'
+    path.write_text('old')
+    for name in (None, 'temporary'):
+        with pytest.raises(InputError, match=f'{path}: .*{remedy}'):
+            with atomic_path(path) as temporary:
+                temporary.write_text('half')
+                raise OSError(number, os.strerror(number), name
+                              and str(temporary))
+    assert path.read_text() == 'old'
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_errors_from_elsewhere_stay_what_they_are(tmp_path) -> None:
+    for error in (OSError('no network'), FileNotFoundError(2, 'No', 'other')):
+        with pytest.raises(type(error)) as caught:
+            with atomic_path(tmp_path / 'a'):
+                raise error
+        assert caught.value is error
+
+
+def test_a_file_is_on_the_disk_before_it_is_renamed(tmp_path,
+                                                    monkeypatch) -> None:
+    events = []
+    flush, rename = os.fsync, os.replace
+
+    def flushed(opened):
+        events.append(os.readlink(f'/proc/self/fd/{opened}'))
+        flush(opened)
+
+    def renamed(source, target):
+        events.append('renamed')
+        rename(source, target)
+
+    monkeypatch.setattr(os, 'fsync', flushed)
+    monkeypatch.setattr(os, 'replace', renamed)
+    with atomic_path(tmp_path / 'a') as temporary:
+        temporary.write_text('x')
+    assert events == [str(temporary), 'renamed', str(tmp_path)]
+
+
+def test_a_flush_that_fails_leaves_the_old_file(tmp_path, monkeypatch) -> None:
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write_text(tmp_path / 'a', 'old')
+    monkeypatch.setattr(os, 'fsync', full)
+    with pytest.raises(InputError, match='Make room'):
+        write_text(tmp_path / 'a', 'new')
+    assert (tmp_path / 'a').read_text() == 'old'
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def killed_while_writing(path) -> Path:
+    """The file that a process leaves which is killed as it writes."""
+    code = ('import os, sys\n'
+            'from csv_plugin.io.files import atomic_path\n'
+            'with atomic_path(sys.argv[1]) as temporary:\n'
+            '    temporary.write_text("half")\n'
+            '    os.kill(os.getpid(), 9)')
+    subprocess.run([sys.executable, '-c', code, str(path)], cwd=ROOT)
+    remains, = path.parent.glob('.*')
+    return remains
+
+
+def test_what_killed_processes_left_is_removed(tmp_path) -> None:
+    remains = killed_while_writing(tmp_path / 'a.json')
+    other = tmp_path / remains.name.replace(
+        remains.name.split('.')[1], '0' * 12)  # of another file
+    running = tmp_path / remains.name.replace(
+        remains.name.split('.')[3], str(os.getpid()))
+    elsewhere = tmp_path / remains.name.replace(
+        remains.name.split('.')[2], '0' * 12)  # of another host
+    for file in (other, running, elsewhere):
+        file.touch()
+    write_text(tmp_path / 'b.json', 'x')
+    assert remains.exists()
+    write_text(tmp_path / 'a.json', 'x')
+    assert sorted(tmp_path.iterdir()) == sorted([
+        other, running, elsewhere, tmp_path / 'a.json', tmp_path / 'b.json'
+    ])  # yapf: disable
+
+
+def test_only_files_are_read(tmp_path) -> None:
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'endless').symlink_to('/dev/zero')
+    for name in ('pipe', 'endless'):
+        with pytest.raises(InputError, match=f"{name}: .*'Not a file'"):
+            read_bytes(tmp_path / name)
+    with pytest.raises(InputError, match='can be read, .*null'):
+        read_bytes('a\0b')

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
+from csv_plugin.io.known_benchmarks import (GROUPS, benchmark_infos,
+                                            group_remedy, known_benchmarks)
 from csv_plugin.io.tables import BenchmarkInfo
 
 DATA = Path(__file__).parents[3] / 'shared/data'
@@ -161,3 +162,24 @@ def test_levels_that_lack_or_cannot_be(names, chance, message) -> None:
     with pytest.raises(InputError) as error:
         benchmark_infos(names, chance)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize('name, module', GROUPS.items())
+def test_lines_for_groups_are_whole(name, module):
+    """An error cuts what is too long."""
+    remedy = group_remedy(['gsm8k', name])
+    assert remedy in str(InputError('a', 'b', 'c', remedy))
+    assert f'.groups.{module} import {module}_summary_groups"' in remedy
+    assert f'"summary_groups={module}_summary_groups"' in remedy
+    assert group_remedy(['gsm8k', 'mine']) == ''
+
+
+@pytest.mark.host
+def test_opencompass_has_these_groups():
+    pytest.importorskip('opencompass')
+    from mmengine.config import Config
+    for name, module in GROUPS.items():
+        host, = find_spec('opencompass').submodule_search_locations
+        file = f'{host}/configs/summarizers/groups/{module}.py'
+        groups = Config.fromfile(file)[f'{module}_summary_groups']
+        assert name in [group['name'] for group in groups]

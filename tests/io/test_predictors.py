@@ -11,14 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save, save_file
 
 import csv_plugin.io.predictors as module
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Ridge, Uniform
+from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.predictors import FORMAT, load_predictor, save_predictor
+from tests.core.training_worlds import (CHARACTERS, make_training,
+                                        make_training_world)
 from tests.tables import Tables, small_tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,14 +46,19 @@ def path(tmp_path, predictor) -> Path:
 
 
 def rewrite(path: Path, change=lambda header: None, **arrays) -> None:
-    """Change the header in place and replace arrays; None removes one."""
+    """Change the header in place and replace arrays; None removes one.
+
+    The file gets the digest of its new content, as a forger would give it.
+    """
     with safe_open(path, framework='numpy') as file:
         header = json.loads(file.metadata()[FORMAT])
     change(header)
     renamed = {key.replace('_0_', '0.'): arrays[key] for key in arrays}
     new = {**load_file(path), **renamed}
     kept = {key: array for key, array in new.items() if array is not None}
-    save_file(kept, path, metadata={FORMAT: json.dumps(header)})
+    header['digest'] = PLACEHOLDER
+    data = save(kept, metadata={FORMAT: json.dumps(header)})
+    path.write_bytes(sealed(str(path), data))
 
 
 def assert_error(path: Path, *parts: str) -> None:
@@ -165,7 +173,10 @@ def test_loading_needs_no_torch(path, tmp_path):
 def test_truncated_file(path, keep):
     data = path.read_bytes()
     path.write_bytes(data[:int(keep * len(data)) if 0 < keep < 1 else keep])
-    assert_error(path, 'a readable safetensors file')
+    whole_header = keep in (0.9, -8, -1)
+    assert_error(
+        path, 'the bytes that were written'
+        if whole_header else 'a readable safetensors file')
 
 
 @pytest.mark.parametrize('data', [
@@ -178,14 +189,19 @@ def test_not_a_safetensors_file(path, data):
 
 
 def test_missing_file(tmp_path):
-    assert_error(tmp_path / 'no', 'a readable safetensors file', 'No such')
+    assert_error(tmp_path / 'no', 'a file that can be read', 'No such')
 
 
 def test_a_folder(tmp_path):
     assert_error(tmp_path, 'a file', 'a folder')
 
 
-@pytest.mark.parametrize('metadata', [None, {'format': 'pt'}, {FORMAT: '{'}])
+def test_metadata_that_are_not_json(path):
+    save_file({'weight': np.zeros(3)}, path, metadata={FORMAT: '{'})
+    assert_error(path, 'JSON in UTF-8')
+
+
+@pytest.mark.parametrize('metadata', [None, {'format': 'pt'}])
 def test_foreign_safetensors_file(path, metadata):
     save_file({'weight': np.zeros(3)}, path, metadata=metadata)
     assert_error(path, 'a predictor of csv_plugin', 'another safetensors file')
@@ -207,11 +223,12 @@ def test_a_checkpoint_in_a_type_that_numpy_lacks(path):
 
 def test_a_predictor_in_a_type_that_numpy_lacks(path):
     header = {
-        'format_version': 1, 'fingerprint': '', 'units': [], 'versions': {},
-        'benchmarks': []
+        'format_version': 2, 'digest': PLACEHOLDER, 'fingerprint': '',
+        'units': [], 'texts': [], 'versions': {}, 'benchmarks': []
     }  # yapf: disable
-    path.write_bytes(bfloat16_file({FORMAT: json.dumps(header)}))
-    assert_error(path)
+    data = bfloat16_file({FORMAT: json.dumps(header)})
+    path.write_bytes(sealed('', data))
+    assert_error(path, 'a readable safetensors file', 'BF16')
 
 
 @pytest.mark.parametrize('text', ['[]', '[{}]', '5', 'null', '"a"', 'true'])
@@ -221,17 +238,17 @@ def test_metadata_that_is_not_a_dict(path, text):
                  f'found {json.loads(text)!r}')
 
 
-@pytest.mark.parametrize('version', [2, 0, 99, '1', None, 1.5])
+@pytest.mark.parametrize('version', [3, 0, 99, '1', None, 1.5, True])
 def test_another_format_version(path, version):
     rewrite(path, lambda header: header.update(format_version=version))
-    assert_error(path, 'format version 1', f'found version {version!r}',
+    assert_error(path, 'format version 1 to 2', f'found version {version!r}',
                  'Install the version of csv_plugin that wrote it', 'numpy')
 
 
 def test_a_later_format_may_change_everything(path):
-    text = '{"format_version": 2}'
+    text = '{"format_version": 3}'
     save_file({'x': np.ones(1)}, path, metadata={FORMAT: text})
-    assert_error(path, 'format version 1', 'found version 2')
+    assert_error(path, 'format version 1 to 2', 'found version 3')
 
 
 @pytest.mark.parametrize('name',
@@ -269,18 +286,61 @@ def test_benchmark_without_a_field(path, name):
 
 @pytest.mark.parametrize('name, value', [
     ('benchmark', 1), ('benchmark', None), ('chance', '0.25'),
-    ('chance', None), ('chance', True), ('chance', float('nan')),
+    ('chance', None), ('chance', True),
     ('chance', [0.25]), ('n_items', 10.5), ('n_items', -1), ('n_items', '9'),
     ('n_items', None), ('n_items', True), ('fit_models', 'abc'),
     ('fit_models', [1]), ('fit_models', None), ('solver', 3),
-    ('penalty', 'inf'), ('penalty', float('inf')), ('cv_mse', 'nan'),
-    ('cv_mse', float('nan')), ('cv_mse', []), ('score_low', '1'),
-    ('score_low', float('-inf')), ('score_high', {}), ('notes', 'a note'),
+    ('penalty', 'inf'), ('cv_mse', 'nan'), ('cv_mse', []),
+    ('score_low', '1'), ('score_high', {}), ('notes', 'a note'),
     ('notes', [None]), ('notes', {'a': 1})
 ])  # yapf: disable
 def test_benchmark_field_of_another_type(path, name, value):
     rewrite(path, lambda header: header['benchmarks'][1].update({name: value}))
     assert_error(path, f'as {name!r} in benchmark 1', repr(value))
+
+
+@pytest.mark.parametrize('value', [float('nan'), float('inf')])
+@pytest.mark.parametrize('name', ['chance', 'penalty', 'cv_mse', 'score_low'])
+def test_benchmark_number_that_json_lacks(path, name, value):
+    rewrite(path, lambda header: header['benchmarks'][1].update({name: value}))
+    assert_error(path, 'JSON in UTF-8', 'NaN' if value != value else 'Inf')
+
+
+@pytest.mark.parametrize('name, value, problem', [
+    ('chance', -.1, 'chance in its range, found -0.1'),
+    ('chance', 1, 'chance in its range, found 1'),
+    ('penalty', -1, 'penalty in its range'),
+    ('cv_mse', -1e-9, 'cv_mse in its range'),
+    ('benchmark', '', 'benchmark in its range'),
+    ('benchmark', 'easy', "'easy' twice"),
+    ('benchmark', 'e' * 10001, 'at most 10000 characters, found 10001'),
+    ('notes', ['n' * 10001], 'at most 10000 characters'),
+    ('fit_models', ['m'] * 15, "'m' twice"),
+    ('fit_models', ['m', 'n'], 'the same number for each of 2 models'),
+    ('fit_models', [], 'the same number for each of 0 models'),
+])  # yapf: disable
+def test_benchmark_field_out_of_its_range(path, name, value, problem):
+    rewrite(path, lambda header: header['benchmarks'][1].update({name: value}))
+    assert_error(path, problem)
+
+
+@pytest.mark.parametrize('name, value', [
+    ('errors', -1e-9), ('error_variance', -1e-9), ('backtest', -1.)
+])  # yapf: disable
+def test_errors_are_not_negative(path, name, value):
+    array = load_file(path)[f'0.{name}'].copy()
+    array[-1] = value
+    rewrite(path, **{f'_0_{name}': array})
+    assert_error(path, 'a sound benchmark 0', 'numbers of 0 or more')
+
+
+@pytest.mark.parametrize('curve', [[-1, 0, -.01], [-1, 0, 1.01], [0, 0, -2]])
+@pytest.mark.parametrize('name', ['curve', 'fold_curves'])
+def test_predictions_are_fractions(path, name, curve):
+    array = load_file(path)[f'0.{name}'].copy()
+    array[...] = curve
+    rewrite(path, **{f'_0_{name}': array})
+    assert_error(path, 'a sound benchmark 0', 'a floor in 0..1')
 
 
 ARRAYS = {
@@ -323,6 +383,15 @@ def test_array_that_is_not_finite(path, key, value):
     assert_error(path, f'finite numbers in {name!r}', 'NaN or infinity')
 
 
+@pytest.mark.parametrize('value', [1e300, -1e61])
+def test_numbers_whose_sums_would_be_none(path, value):
+    array = load_file(path)['0.coefficients']
+    array[:] = value
+    rewrite(path, _0_coefficients=array)
+    assert_error(path, "numbers of at most 1e+60 in '0.coefficients'",
+                 'larger ones')
+
+
 @pytest.mark.parametrize(
     'change', [
         lambda a: a[..., None],
@@ -357,7 +426,7 @@ def test_error_of_a_fold_that_does_not_exist(path, fold):
     folds = load_file(path)['0.error_fold'].copy()
     folds[0] = fold
     rewrite(path, _0_error_fold=folds)
-    assert_error(path, 'whole numbers below 5 in error_fold', f'[{fold},')
+    assert_error(path, 'fold models below 5', f'[{fold},')
 
 
 def test_fold_numbers_are_whole(path):
@@ -389,7 +458,7 @@ def test_failed_save_leaves_the_old_file(predictor, path, monkeypatch):
         raise OSError(28, 'No space left on device')
 
     monkeypatch.setattr(module, 'save', full)
-    with pytest.raises(OSError, match='No space'):
+    with pytest.raises(InputError, match='No space .*Make room on the disk'):
         save_predictor(predictor, path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
@@ -404,7 +473,7 @@ def test_save_that_fails_half_way(predictor, path, monkeypatch):
         raise OSError(28, 'No space left on device')
 
     monkeypatch.setattr(Path, 'write_bytes', write_half)
-    with pytest.raises(OSError, match='No space'):
+    with pytest.raises(InputError, match='No space .*Make room on the disk'):
         save_predictor(predictor, path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
@@ -413,6 +482,138 @@ def test_save_that_fails_half_way(predictor, path, monkeypatch):
 def test_save_into_a_folder_that_does_not_exist(predictor, tmp_path):
     with pytest.raises(InputError, match='Create the folder first'):
         save_predictor(predictor, tmp_path / 'no' / 'a.safetensors')
+
+
+@pytest.fixture(scope='module')
+def token_predictor() -> Predictor:
+    world = make_training_world(CHARACTERS)
+    return make_training(CHARACTERS, world).all_token_loss()
+
+
+@pytest.fixture
+def token_path(tmp_path, token_predictor) -> Path:
+    save_predictor(token_predictor, tmp_path / 't.safetensors')
+    return tmp_path / 't.safetensors'
+
+
+@pytest.mark.parametrize('name, change, problem', [
+    ('matrix.per_column', lambda a: a * -1, 'counts, 46 in all, found [-46]'),
+    ('matrix.per_column', lambda a: a + 1, 'counts, 46 in all, found [47]'),
+    ('matrix.per_column', lambda a: a * 1., 'whole numbers in'),
+    ('matrix.token', lambda a: a - 1, 'tokens 0 to 45, found -1 to 44'),
+    ('matrix.token', lambda a: a + 1, 'tokens 0 to 45, found 1 to 46'),
+    ('matrix.token', lambda a: a + 2**40, 'tokens 0 to 45'),
+    ('matrix.token', lambda a: a * 1., 'whole numbers in'),
+    ('matrix.value', lambda a: a > 0, 'floating-point numbers in'),
+    ('tokens.per_text', lambda a: a - [41, 0, 0], 'counts, 46 in all'),
+    ('tokens.per_text', lambda a: a + [2**62, 2**62, 0], 'counts, 46 in'),
+    ('tokens.per_text', lambda a: a[:-1], 'of shape'),
+    ('tokens.starts', lambda a: a - 1, 'tokens that lie in their texts'),
+    ('tokens.ends', lambda a: a + 1, 'tokens that lie in their texts'),
+    ('tokens.n_bytes', lambda a: a - 1, 'tokens that lie in their texts'),
+    ('scored', lambda a: a * 1, 'booleans in'),
+    ('uniform', lambda a: a > 0, 'floating-point numbers in'),
+])  # yapf: disable
+def test_no_index_leaves_its_array(token_path, name, change, problem):
+    """Compiled code would read and write outside of it."""
+    arrays = load_file(token_path)
+    rewrite(token_path, **{name: np.asarray(change(arrays[name]))})
+    assert_error(token_path, problem)
+
+
+def test_another_order_of_counts_is_refused(tmp_path, token_predictor):
+    """Two columns whose counts are -1 and one too many."""
+    path = tmp_path / 'b'
+    units = token_predictor.columns.units
+    save_predictor(token_predictor, path)
+    arrays = load_file(path)
+    doubled = {
+        name: np.concatenate([array, array], axis=-1)
+        for name, array in arrays.items()
+        if name in ('uniform', 'matrix.per_column', 'matrix.token',
+                    'matrix.value') or name.endswith('coefficients')
+    }
+    doubled['matrix.per_column'] = np.array([-1, 93])
+    rewrite(path, lambda h: h.update(units=[*units, 'more']), **doubled)
+    assert_error(path, 'counts, 92 in all')
+
+
+def assert_flips_are_noticed(path: Path, bits) -> None:
+    with path.open('r+b', buffering=0) as file:
+        for bit in bits:
+            byte, = os.pread(file.fileno(), 1, bit // 8)
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << bit % 8]), bit // 8)
+            with pytest.raises(InputError, match=f'^{path}'):
+                load_predictor(path)
+            os.pwrite(file.fileno(), bytes([byte]), bit // 8)
+    load_predictor(path)
+
+
+def test_any_flipped_bit_is_noticed(token_path):
+    """A sample, and bits of the digest."""
+    n_bits = 8 * token_path.stat().st_size
+    start = 8 * token_path.read_bytes().index(b'sha256:')
+    sample = np.random.default_rng(0).integers(n_bits, size=100)
+    assert_flips_are_noticed(token_path,
+                             [*map(int, sample), *range(start, start + 200)])
+
+
+@pytest.mark.slow
+def test_every_flipped_bit_is_noticed(token_path):
+    assert_flips_are_noticed(token_path, range(8 * token_path.stat().st_size))
+
+
+def test_a_name_that_is_the_placeholder_is_refused(predictor, tmp_path):
+    columns = replace(predictor.columns, fingerprint=PLACEHOLDER)
+    with pytest.raises(InputError, match='digest once, found 2 times'):
+        save_predictor(replace(predictor, columns=columns), tmp_path / 'b')
+
+
+@pytest.mark.parametrize('digest', [None, 3, '', PLACEHOLDER[:-1]])
+def test_a_file_without_a_digest(path, digest):
+    text = json.dumps({'format_version': 2, 'digest': digest})
+    save_file({'x': np.ones(1)}, path, metadata={FORMAT: text})
+    assert_error(path, 'the digest of the file', f'found {digest!r}'[:80])
+
+
+def test_version_1_is_read_with_a_note(token_predictor, tmp_path):
+    old = Path(__file__).with_name('version_1') / 'predictor.safetensors'
+    with pytest.warns(
+            UserWarning,
+            match=f'{old} has format version 1, .*'
+            'cp.save.cp.load.path., path. renews it'):
+        loaded = load_predictor(old)
+    save_predictor(loaded, tmp_path / 'new')
+    save_predictor(token_predictor, tmp_path / 'expected')
+    kept, expected = (
+        load_file(tmp_path / name) for name in ('new', 'expected'))
+    assert kept.keys() == expected.keys()
+    for name in kept:
+        np.testing.assert_allclose(kept[name], expected[name], atol=1e-6)
+
+
+def test_deep_json_is_refused(path):
+    deep = '[' * 100_000 + ']' * 100_000
+    save_file({'x': np.ones(1)}, path, metadata={FORMAT: deep})
+    assert_error(path, 'JSON in UTF-8', 'levels')
+
+
+def test_a_header_of_another_length(path):
+    for length in (2**63, 10**8 + 1, 10**6):
+        path.write_bytes(struct.pack('<Q', length) + b'{}' * 100)
+        assert_error(path, 'a readable safetensors file', str(length))
+
+
+@pytest.mark.parametrize('tensors', [
+    '"x": {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}, '
+    '"x": {"dtype": "F64", "shape": [1], "data_offsets": [0, 16]}',
+    '"__metadata__": 3',
+    '"__metadata__": {"a": 1}',
+])
+def test_a_header_that_has_no_one_meaning(path, tensors):
+    header = f'{{{tensors}}}'.encode()
+    path.write_bytes(struct.pack('<Q', len(header)) + header + bytes(16))
+    assert_error(path, 'a readable safetensors file')
 
 
 # Readers of pickles, and functions that execute text as code.

@@ -9,6 +9,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import read_texts, write_texts
 from tests.core import strategies
+from tests.io.mutations import mutations
 
 SMALL = TextSet((
     Text('q 1', '2 + 2 =\n4', 'sums', (8, 9)),
@@ -89,6 +90,10 @@ GOOD = b'{"text_id": "a", "text": "x"}\n'
     (b'{"text_id": "a", "text": "x", "source": 1}',
      ", line 1: .*'source', found 1"),
     (GOOD + b'{"text_id": "b", "text": "\\ud800"}', ', line 2: .*U.D800'),
+    (GOOD + b'{"text_id": "b", "text": "x", "text": "y"}',
+     ", line 2: .*key 'text' twice"),
+    (GOOD + b'{"text_id": "b", "text": "x", "n": NaN}', ', line 2: .*NaN'),
+    (GOOD + b'{"n": ' + b'[' * 5000, ', line 2: .*more than 50 levels'),
     (GOOD + b'{"text_id": "b", "text": "x"}\n' + GOOD,
      ", line 3: .* found 'a'. Line 1 has it too"),
 ])
@@ -133,3 +138,14 @@ def test_writing_replaces_and_leaves_nothing_else(tmp_path):
     write_texts(path, TextSet((Text('a', 'x'), )))
     assert read_texts(path).ids == ('a', )
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_damaged_files_are_read_or_refused(tmp_path):
+    path = tmp_path / 'texts.jsonl'
+    write_texts(path, SMALL)
+    for data in mutations(path.read_bytes(), 300):
+        path.write_bytes(data)
+        try:
+            assert read_texts(path).fingerprint
+        except InputError as error:
+            assert str(path) in str(error) and '\n' not in str(error)

@@ -87,6 +87,6 @@ def pickled_weights(folder: Path, kind: str) -> Path:
         path.write_bytes(pickle.dumps(_Call(trace)))
     else:
         weights = {'lm_head.weight': _Call(trace)}
-        torch.save(
-            weights, path, _use_new_zipfile_serialization=kind == 'zip')
+        zipped = kind == 'zip'
+        torch.save(weights, path, _use_new_zipfile_serialization=zipped)
     return trace

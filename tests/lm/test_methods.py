@@ -366,8 +366,20 @@ TABLES = small_tables()
      'states of a scoring LM, found none. Give a scoring LM'),
 ])  # yapf: disable
 def test_what_fit_refuses(losses, accuracies, families, method, message):
+    validation = VALIDATION if losses is DUMPS else ()
     with pytest.raises(InputError, match=message):
-        fit(losses, accuracies, families, method, validation=VALIDATION)
+        fit(losses, accuracies, families, method, validation=validation)
+
+
+@pytest.mark.parametrize(
+    'arguments, message',
+    [(dict(scoring_lm=('a model', 'its tokenizer')), 'found a scoring LM'),
+     (dict(validation=['m0']), 'validation models')])
+def test_fit_to_a_table_refuses_what_it_would_not_use(arguments, message):
+    tables = small_tables(n_models=8, n_units=2, n_families=4)
+    with pytest.raises(InputError, match=message):
+        fit(tables.features, tables.accuracies, tables.families, 'ridge',
+            **arguments)
 
 
 def test_fit_needs_a_model():

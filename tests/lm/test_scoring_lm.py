@@ -46,3 +46,22 @@ def test_a_folder_without_a_scoring_lm_is_one_line(tmp_path):
         load_scoring_lm(tmp_path)
     assert str(tmp_path) in str(error.value)
     assert '\n' not in str(error.value)
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('name, content', [
+    ('config.json', '[]'),
+    ('config.json', '[' * 100_000),
+    ('config.json', '{"model_type": []}'),
+    ('config.json', '{"model_type": "llama", "hidden_size": "x"}'),
+    ('config.json', '{"model_type": "llama", "num_attention_heads": 0}'),
+    ('tokenizer.json', '{}'),
+    ('tokenizer_config.json', '[]'),
+])
+def test_a_folder_with_wrong_values_is_one_line(tmp_path, name, content):
+    make('llama').save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match='a causal LM and its token') as error:
+        load_scoring_lm(tmp_path)
+    assert '\n' not in str(error.value)

@@ -135,7 +135,7 @@ def test_a_bad_model_and_bad_predictors_leave_the_rest(model_folder, tmp_path):
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "a", "text": "y"}\n',
          ", line 2: expected a text_id that no earlier line has, found"),
         (b'{"text_id": "a", "text": "x"}\n{"text_id": "b", "text": "\xff"}\n',
-         ', line 2: expected a JSON object in UTF-8, found .*0xff'),
+         ', line 2: expected JSON in UTF-8, found .*0xff'),
         (b'{"text_id": "a", "text": ""}\n',
          ": expected some text behind every id, found an empty text 'a'."),
     ])  # yapf: disable
@@ -162,10 +162,10 @@ def test_a_full_disk(model_folder, tmp_path, monkeypatch):
     entry = salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl'))
     model = tiny.wrapped(tiny.model_config(model_folder))
     folder = tmp_path / 'predictions/tiny'
-    monkeypatch.setattr('csv_plugin.io.dumps.pq.write_table', no_room)
+    monkeypatch.setattr('csv_plugin.io.dumps.sealed', no_room)
     with pytest.raises(InputError) as caught:
         tiny.infer(tmp_path, model, entry)
-    file = folder / f'{entry["abbr"]}.parquet'
+    file = folder / f'tmp_{entry["abbr"]}/0.parquet'
     assert str(caught.value).startswith(f'{file}: expected a file')
     assert os.strerror(errno.ENOSPC) in str(caught.value)
     journal, note = f'tmp_{entry["abbr"]}', f'{entry["abbr"]}.error.txt'

@@ -77,6 +77,17 @@ def test_fewer_predictions_than_texts(run, tmp_path):
         tiny.evaluate(tmp_path, model, entry)
 
 
+def test_a_dump_of_another_folder(run, tmp_path):
+    model, entry, dump = run
+    (tmp_path / 'elsewhere.parquet').write_bytes(dump.read_bytes())
+    file = dump.with_suffix('.json')
+    rows = json.loads(file.read_text())
+    rows['7']['dump'] = '../../elsewhere.parquet'
+    file.write_text(json.dumps(rows))
+    with pytest.raises(InputError, match='elsewhere.*without slashes'):
+        tiny.evaluate(tmp_path, model, entry)
+
+
 def test_a_dump_of_other_texts(run, tmp_path):
     model, entry, dump = run
     whole = read_dump(dump)

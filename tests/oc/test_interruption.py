@@ -26,10 +26,10 @@ from opencompass.openicl.icl_evaluator import AccEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
-from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
+from csv_plugin.oc.partitioners import TextsApartPartitioner
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.oc.tiny import Exam
 
@@ -48,11 +48,11 @@ models = [
     for name in ['one', 'two']
 ]
 infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=TextsApartPartitioner),
     runner=dict(type=LocalRunner, debug=True,
                 task=dict(type=OpenICLInferTask)))
 eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=TextsApartPartitioner),
     runner=dict(type=LocalRunner, debug=True,
                 task=dict(type=OpenICLEvalTask)))
 summarizer = dict(

@@ -317,8 +317,9 @@ def opencompass(*arguments: str, data: Path = Path('data')) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name, n_tasks', [('eval_csv_paper', 57),
-                                           ('eval_csv_real', 4)])
+# Two for each model.
+@pytest.mark.parametrize('name, n_tasks', [('eval_csv_paper', 114),
+                                           ('eval_csv_real', 8)])
 def test_dry_run(name, n_tasks) -> None:
     log = opencompass(f'{name}.py', '--dry-run', '--work-dir', 'dry')
     assert f'Partitioned into {n_tasks} tasks.' in log

@@ -1,9 +1,12 @@
 """OpenCompass's summary with predictions: tables, files, missing values."""
 import csv
+import errno
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,17 +16,20 @@ from opencompass.summarizers import DefaultSummarizer
 
 import csv_plugin
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import WIDTH
+from tests.hostile_names import FORMULAS, MARKS, UNSEEN
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
                         write_losses, write_result, write_run)
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = Path(csv_plugin.__file__).parent / 'configs'
-MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 9.0}
+MODELS = {'new-0': 1.1, 'new-1': 1.4, 'fit-4': FITTED['fit-4'], 'far': 5.0}
 TIME = '20240102_030405'
 
 
@@ -110,6 +116,26 @@ def test_the_rest_is_the_table_of_opencompass(run, predictors, capsys):
     with path.open(encoding='utf-8') as file:
         rows = list(csv.reader(file))
     assert [row for row in table if row[3] != 'losses'] == rows
+
+
+def test_no_beginning_of_a_summary_gives_wrong_accuracies(run, predictors):
+    """OpenCompass writes it in place, behind the text with the same table."""
+    scores = 'easy', 'hard', 'both'
+    summarize(
+        make_config(run),
+        predictors[:1],
+        summary_groups=[dict(name='both', subsets=['easy', 'hard'])])
+    accuracies = read_run_accuracies(run, scores)
+    assert set(accuracies) == set(MODELS)
+    for row in accuracies.values():
+        assert row['both'] == pytest.approx(
+            (row['easy'] + row['hard']) / 2, abs=1e-4)
+    path = run / 'summary' / f'summary_{TIME}.csv'
+    data = path.read_bytes()
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        with pytest.raises(InputError, match='-m viz -r'):
+            read_run_accuracies(run, scores)
 
 
 def test_values(run, predictors):
@@ -356,11 +382,83 @@ def test_number_of_models(tmp_path, predictors, n_models):
 @pytest.mark.parametrize('pairs, message', [
     ([], 'found none'),
     ([('p', 'x'), ('p', 'y')], "'p' twice"),
-    ([('real', 'x')], "'real' twice"),
+    ([('real', 'x')], "'real', which is what"),
+    ('p', 'expected pairs, such as'),
+    (['p'], 'expected pairs, such as'),
 ])
 def test_bad_config(run, pairs, message):
     with pytest.raises(InputError, match=message):
         PredictedSummarizer(make_config(run), pairs)
+
+
+@pytest.mark.parametrize('name', [
+    FORMULAS[9], MARKS[1], MARKS[7], UNSEEN[0], UNSEEN[4]
+])  # yapf: disable
+def test_names_of_a_stranger_do_no_harm(run, tmp_path, name, capsys):
+    """Of a benchmark that no dataset of the run is named after."""
+    own = train()
+    parts = (own.benchmarks[0], replace(own.benchmarks[1], benchmark=name))
+    save_predictor(replace(own, benchmarks=parts), tmp_path / 'p')
+    table, board = summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
+    assert {len(row) for row in table} == {4 + len(MODELS)}
+    [cell, _, label, mode, *_] = table[-1]
+    # OpenCompass quotes nothing and puts spaces for commas.
+    assert cell == csv_cell(markdown(name)).replace(',', ' ')
+    assert (label, mode) == ("'=1", 'losses')
+    assert cell[0] == "'" or name not in FORMULAS
+    for text in (board, capsys.readouterr().out):
+        assert all(line.isprintable() for line in text.split('\n'))
+    renderer = pytest.importorskip('markdown_it').MarkdownIt().enable('table')
+    for file in (run / 'summary').glob(f'*{TIME}.md'):
+        page = renderer.render(file.read_text('utf-8'))
+        assert not re.search('<(a|img|script)', page)
+
+
+def test_models_of_one_name_have_no_column_each(run, predictors):
+    with pytest.raises(InputError, match="abbr of models: .* 'new-0' twice"):
+        PredictedSummarizer(make_config(run, ['new-0', 'new-0']), predictors)
+
+
+@pytest.mark.parametrize('pair, found', [
+    (('eazy', 'easy'), "of the predictors: easy, hard, found 'eazy'"),
+    (('easy', 'eazy'), "group of this run: easy, hard, found 'eazy'"),
+])  # yapf: disable
+def test_misspelt_benchmarks(run, predictors, pair, found):
+    with pytest.raises(InputError, match=found):
+        summarize(make_config(run), predictors, benchmarks=[pair])
+
+
+def test_fractions_are_no_percentages(run, tmp_path):
+    """Of a benchmark with a chance level; the other one is as before."""
+    predictor = train()
+    first, second = predictor.benchmarks
+    save_predictor(
+        replace(predictor, benchmarks=(replace(first, chance=.25), second)),
+        tmp_path / 'p')
+    for i, model in enumerate(MODELS):
+        write_result(run, model, 'easy', {'accuracy': .29 + i / 5})
+    table, board = summarize(make_config(run), [('p', str(tmp_path / 'p'))])
+    assert table[1][4] == '0.29'  # what OpenCompass says
+    [reason] = [line for line in notes(board) if line.startswith('real')]
+    assert reason.startswith(
+        'real of all 4 models on easy: no score above 1, where guessing gives '
+        '25 %: they seem to be fractions. Let the evaluator')
+    path = run / 'summary' / f'leaderboard_{TIME}.json'
+    real = {
+        row['benchmark']: row['real']
+        for row in json.loads(path.read_text('utf-8'))['rows']
+    }
+    assert real['easy'] is None and real['hard'] > 1
+
+
+def test_a_predictor_that_cannot_be_read_is_not_called_missing(
+        run, predictors, tmp_path):
+    path = tmp_path / 'loop'
+    path.symlink_to(path)
+    _, board = summarize(
+        make_config(run), [*predictors[:1], ('loop', str(path))])
+    [reason] = [line for line in notes(board) if line.startswith('loop')]
+    assert os.strerror(errno.ELOOP) in reason and 'No such file' not in reason
 
 
 def test_packaged_config(run):
@@ -373,7 +471,7 @@ def test_packaged_config(run):
         dict(dumped['summarizer'], config=make_config(run)))
     assert type(summarizer) is PredictedSummarizer
     demo = CONFIGS.parent / 'demo'
-    assert summarizer.predictors == [
+    assert list(summarizer.predictors.items()) == [
         ('predicted', str(demo / 'predictor.safetensors')),
         ('all-token', str(demo / 'predictor_uniform.safetensors'))
     ]

@@ -17,6 +17,7 @@ from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
                                             predicted_row, predictor_remarks,
                                             read_leaderboard, real_cell,
                                             write_leaderboard)
+from tests.io.mutations import mutations
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import FITTED, dump, model_losses, train
 
@@ -384,9 +385,15 @@ def test_file_without_folders(tmp_path):
     (lambda c: c['rows'][0].update(predicted=None), 'or none of them'),
     (lambda c: c['rows'][0].update(in_sample=None), 'or none of them'),
     (lambda c: c['rows'][0].update(real=101.5),
-     'm0, bench-0 in percent.*101.5'),
+     "'real' of predicted, m0, bench-0 in 0..100, found 101.5"),
     (lambda c: c['rows'][0].update(real=-1),
-     'm0, bench-0 in percent, found -1'),
+     'm0, bench-0 in 0..100, found -1'),
+    (lambda c: c['rows'][0].update(high=1e300), "'high' of .* 1e.300"),
+    (lambda c: c['rows'][0].update(in_sample=7), "'in_sample' of .* in 0..1,"),
+    (lambda c: c['rows'][0].update(real=1), 'the same real score in all'),
+    (lambda c: c['rows'].append(c['rows'][0]),
+     "'predicted, m0, bench-0' twice"),
+    (lambda c: c['rows'].__setitem__(0, [[]] * 99), 'a row with named fields'),
     (lambda c: c['models'].append('m0'), "'m0' twice"),
 ])
 def test_leaderboard_of_another_form(tmp_path, change, says):
@@ -402,5 +409,19 @@ def test_leaderboard_of_another_form(tmp_path, change, says):
 def test_leaderboard_that_is_no_json(tmp_path):
     path = tmp_path / 'x.json'
     path.write_bytes(b'{"models": [')
-    with pytest.raises(InputError, match='a leaderboard in JSON'):
+    with pytest.raises(InputError, match='expected JSON in UTF-8'):
         read_leaderboard(path)
+
+
+def test_damaged_leaderboards_are_read_or_refused(tmp_path):
+    *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
+    for data in mutations(path.read_bytes(), 200):
+        path.write_bytes(data)
+        try:
+            board = read_leaderboard(path)
+        except InputError as error:
+            assert str(path) in str(error) and '\n' not in str(error)
+            continue
+        for part in ('values', 'low', 'high', 'real'):
+            numbers = getattr(board.predictions, part)
+            assert np.nanmin(numbers) >= 0 and np.nanmax(numbers) <= 1

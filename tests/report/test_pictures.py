@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 CURVE = Curve(-8.0, 1.0, 0.25)
 HOSTILE = ('<script>alert(1)</script>', '$x_1$', r'$\frac{', '模型', 'a\nb',
-           '50% & "more"', '-->', 'x' * 60)
+           '_a\u202e% & "more"', '-->', 'x' * 60)
 
 
 def name_of(index: int) -> str:

@@ -147,11 +147,16 @@ def test_same_report_twice(tmp_path, study):
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
 
 
-def test_failed_report_leaves_the_old_file(tmp_path, study):
+def test_failed_report_leaves_the_old_file(tmp_path, study, monkeypatch):
     path = tmp_path / 'r.md'
     path.write_text('old', 'utf-8')
-    with pytest.raises(UnicodeEncodeError):
-        write_report(path, study, MAIN, 'a lone surrogate \ud800', 'c')
+
+    def interrupted(source, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, 'replace', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(path, study, MAIN, 'T', 'c')
     assert path.read_text('utf-8') == 'old'
     assert os.listdir(tmp_path) == ['r.md']
 

@@ -3,6 +3,7 @@ import os
 import signal
 import threading
 
+import pyarrow.parquet as pq
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -65,6 +66,22 @@ def test_half_written_files_are_tried_again_once_they_change(job, reads):
     assert not any('good@35' in note for note in triage.notes)
 
 
+@pytest.mark.parametrize('header', [
+    '[' * 100_000, '{"format_version":' * 900 + '1' + '}' * 900,
+    f'{{"format_version": {10**400}}}', '{"format_version": NaN}', '"\\ud800"'
+])
+def test_a_hostile_dump_is_reported_and_the_others_are_judged(job, header):
+    path = write_checkpoint(job.dumps[0], 'good@35', 1.0)
+    table = pq.ParquetFile(path).read()
+    metadata = {**(table.schema.metadata or {}), 'csv_plugin.dump': header}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    triage = job.update()
+    assert triage.runs[0].checkpoints == ('good@10', 'good@20')
+    note, = (note for note in triage.notes if 'good@35' in note)
+    assert '\n' not in note and len(note) < 1500
+    assert job.update() is None
+
+
 def test_a_corrected_table_counts(job, tmp_path):
     table = tmp_path / 'table.csv'
     job.table, job.history = table, ()
@@ -103,6 +120,23 @@ def test_watch_complains_of_each_error_once(job, tmp_path):
     watch(job, shown.append, complaints.append, stop, interval=0.001)
     assert len(looks) == 5 and len(shown) == 1
     assert len(complaints) == 1 and 'later' in complaints[0]
+
+
+def test_the_watch_outlives_folders_that_cannot_be_read(job):
+    stop, shown, complaints = threading.Event(), [], []
+    update, looks = job.update, iter(range(3))
+
+    def look():
+        number = next(looks)
+        if number == 1:
+            stop.set()
+            return update()
+        raise PermissionError(13, 'Permission denied', 'runs/a')
+
+    job.update = look
+    watch(job, shown.append, complaints.append, stop, interval=0.001)
+    assert len(shown) == 1
+    assert complaints == ["[Errno 13] Permission denied: 'runs/a'"]
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])

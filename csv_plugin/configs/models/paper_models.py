@@ -122,25 +122,11 @@ def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
     Raises:
         InputError: It may not run, but there is a model that needs it.
     """
-    needy = [m['abbr'] for m in models if m['path'].startswith('internlm/')]
-    if needy and not allowed:
-        # Imports at the top of a config are lazy: they give names, not
-        # modules.
-        core = __import__('csv_plugin.core.conventions', fromlist=['core'])
-        raise core.InputError(
-            'models of the config', 'none that need code of their own',
-            ', '.join(needy), 'Read that code on the hub and set own_code = '
-            'True in the config, or leave these models out.')
-    trust = dict(trust_remote_code=True)
+    # Imports at the top of a config are lazy: they give names, not modules.
+    oc = __import__('csv_plugin.oc.model_entries', fromlist=['oc'])
     return [
-        dict(
-            model,
-            model_kwargs={
-                **model['model_kwargs'],
-                **trust
-            },
-            tokenizer_kwargs=trust) if model['abbr'] in needy else model
-        for model in models
+        oc.with_own_code(model, allowed)
+        if model['path'].startswith('internlm/') else model for model in models
     ]
 
 

@@ -3,7 +3,8 @@
 The dump of a model lies at `<work_dir>/predictions/<model>/<dataset>.parquet`
 or, if the run was partitioned, in `<dataset>_0.parquet` and so on. The
 dataset is named after the fingerprint of the validation set. If a dump could
-not be made, a file `<dataset>.error.txt` beside it says why.
+not be made, a file `<dataset>.error.txt` beside it says why. OpenCompass takes
+the existence of `<dataset>.json` for the proof that the dataset is done.
 """
 import re
 from collections.abc import Iterator
@@ -13,12 +14,13 @@ from pathlib import Path
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.files import FilePath, read_bytes, write_text
 from csv_plugin.io.shards import merge_dumps
 
 _NAME = 'salience_texts-'
 _PART = re.compile(rf'({_NAME}[0-9a-f]+)(?:_(\d+))?')
-_ERROR = '.error.txt'
+_ERROR, _DONE = '.error.txt', '.json'
 
 
 def dataset_abbr(fingerprint: str) -> str:
@@ -105,19 +107,28 @@ def read_run_dump(work_dir: FilePath, model: str,
         finished, only the texts of its finished parts.
 
     Raises:
-        InputError: There is no dump on these texts, a dump cannot be read,
-            or the parts contradict each other.
+        InputError: There is no dump on these texts, a dump was removed, the
+            parts contradict each other, the model's abbreviation leads out
+            of the run, or as in `read_model_dump`.
     """
+    check_file_names(f'model {model!r}, part', model.split('/'),
+                     'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
     dumps, notes = _files(folder, '.parquet'), _files(folder, _ERROR)
     abbr = dataset_abbr(fingerprint)
     parts = dumps.get(abbr, {})
     # OpenCompass too prefers the file of a run that was not partitioned.
     if '' in parts:
-        return merge_dumps([read_dump(parts[''])], None)
+        return merge_dumps([read_model_dump(parts[''])], None)
+    for part, done in _files(folder, _DONE).get(abbr, {}).items():
+        if part not in parts and (part or not parts):
+            raise InputError(
+                'token losses', f'a dump of {abbr}', f'{done.name} without it',
+                f'Remove {done.name} from the predictions of the model, and '
+                'run again with -r.')
     for part, note in notes.get(abbr, {}).items():
         if part not in parts and (part or not parts):
-            line = note.read_text('utf-8', 'replace').rstrip('.')
+            line = read_bytes(note).decode('utf-8', 'replace').rstrip('.')
             raise InputError('token losses', f'a dump of {abbr}',
                              f'this error: {line}',
                              'Run again with -r to try again.')
@@ -126,7 +137,36 @@ def read_run_dump(work_dir: FilePath, model: str,
             'token losses', f'a dump of {abbr}',
             'dumps of ' + ', '.join(sorted(dumps)) if dumps else 'none',
             'Add it to the datasets of the run, or see the logs of the model.')
-    return merge_dumps(map(read_dump, parts.values()), None)
+    return merge_dumps(map(read_model_dump, parts.values()), None)
+
+
+def read_model_dump(path: Path) -> TokenLossDump:
+    """Read a dump that lies in the folder of its model.
+
+    Args:
+        path (Path): The file.
+
+    Raises:
+        InputError: The file cannot be read, or was made for the folder of
+            another model.
+    """
+    try:
+        dump = read_dump(path)
+    except InputError as error:
+        # OpenCompass takes the JSON file for the proof that all is done.
+        raise InputError(
+            str(path), 'a dump that can be read',
+            str(error).removeprefix(f'{path}: '),
+            f'To score the texts again, remove it and {path.stem}{_DONE} '
+            'beside it, and run again with -r.') from error
+    folder = dump.info.folder
+    if folder not in ('', path.parent.name):
+        raise InputError(
+            str(path), f'losses of {path.parent.name!r}',
+            f'losses of {folder!r}',
+            f'Move it to the predictions of {folder!r}, remove '
+            f'{path.stem}{_DONE} beside it, and run again with -r.')
+    return dump
 
 
 def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:

@@ -1,12 +1,11 @@
 """Accuracies of models in an OpenCompass run, read from its summary."""
-import csv
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.io.csv_rows import decimal
+from csv_plugin.io.files import FilePath, read_bytes
 
 #: Leaderboards and OpenCompass's summaries; the name ends with the time.
 LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
@@ -14,6 +13,7 @@ LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 #: Mode of the rows with predicted accuracies.
 _PREDICTED = 'losses'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
+_REMEDY = 'Write the summary again, with -m viz -r.'
 
 
 def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
@@ -39,6 +39,9 @@ def read_run_accuracies(
     several, the last counts: it is the average of the group, and OpenCompass
     lists the others in random order.
 
+    OpenCompass writes the same table into `summary_*.txt` before. The two are
+    compared, as a table that was cut off between two rows looks whole.
+
     Args:
         work_dir (FilePath): Time-stamped folder of the run.
         benchmarks (Iterable[str]): Abbreviations of datasets or summary
@@ -49,27 +52,69 @@ def read_run_accuracies(
         were not run.
 
     Raises:
-        InputError: The run has no summary, the summary has other columns,
-            or an accuracy is not in percent.
+        InputError: The run has no summary, the summary has other columns, is
+            damaged or lacks the text file beside it, or an accuracy is not in
+            percent.
     """
     path = newest_summary(work_dir, SUMMARY)
     if path is None:
         raise InputError(
             str(work_dir), 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
-    with path.open(encoding='utf-8', newline='') as file:
-        header, *rows = [row for row in csv.reader(file) if row] or [[]]
-    if header[:4] != _COLUMNS:
-        raise InputError(
-            str(path), f'columns {", ".join(_COLUMNS)} and models',
-            ', '.join(header)[:80] or 'nothing', 'Write the summary again.')
+    header, *rows = _read_table(path)
     models = header[4:]
+    check_unique(f'{path}, models', models)
     accuracies: dict[str, dict[str, float]] = {model: {} for model in models}
     for name in benchmarks:
         for model, cell in zip(models, _row_of(rows, name)):
             if cell not in ('-', 'nan'):
                 accuracies[model][name] = _fraction(str(path), name, cell)
     return accuracies
+
+
+def _read_table(path: Path) -> list[list[str]]:
+    """The cells of the header and of all rows, as OpenCompass wrote them."""
+    text = _read_text(path)
+    # OpenCompass puts no cell into quotation marks.
+    table = [line.split(',') for line in text.split('\n') if line] or [[]]
+    if table[0][:4] != _COLUMNS:
+        raise InputError(
+            str(path), f'columns {", ".join(_COLUMNS)} and models',
+            ', '.join(table[0])[:80] or 'nothing', _REMEDY)
+    for row in table:
+        if len(row) != len(table[0]):
+            raise _damaged(path, f'{len(table[0])} cells in every row',
+                           f'{len(row)} in that of {row[0]!r}')
+    if not text.endswith('\n'):
+        raise _damaged(path, 'a line feed at the end', repr(text[-20:]))
+    twin = path.with_suffix('.txt')
+    if not twin.exists() or _block(text) not in _spaced(_read_text(twin)):
+        raise _damaged(path, f'the same table in {twin.name}', 'none')
+    return table
+
+
+def _read_text(path: Path) -> str:
+    try:
+        text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
+    except UnicodeDecodeError as error:
+        raise _damaged(path, 'UTF-8 text', str(error)) from error
+    if '\0' in text:
+        raise _damaged(path, 'text', 'a NUL character')
+    return text
+
+
+def _block(table: str) -> str:
+    """The table as a part of the text that OpenCompass writes."""
+    return _spaced(f'csv format\n{"^" * 128}\n{table}{"$" * 128}\n')
+
+
+def _spaced(text: str) -> str:
+    # OpenCompass replaces commas inside of cells, in the CSV file alone.
+    return text.replace(',', ' ')
+
+
+def _damaged(path: Path, expected: str, found: str) -> InputError:
+    return InputError(str(path), expected, found, _REMEDY)
 
 
 def _row_of(rows: list[list[str]], name: str) -> list[str]:
@@ -84,10 +129,7 @@ def _row_of(rows: list[list[str]], name: str) -> list[str]:
 
 
 def _fraction(where: str, name: str, cell: str) -> float:
-    try:
-        percent = float(cell)
-    except ValueError:
-        percent = math.nan
+    percent = decimal(cell)
     if not 0 <= percent <= 100:
         raise InputError(where, f'accuracies on {name!r} in percent',
                          repr(cell), 'Give them as a table of your own.')

@@ -82,19 +82,19 @@ class HeadObjective:
         """Refuse a benchmark from which nothing can be learned."""
         mean_loss = self.losses.sum(dim=1).cpu().numpy()
         accuracy = self.accuracy[:, benchmark]
-        scored = self.scored[:, benchmark]
-        rows = scored & self.train
+        was_run = self.was_run[:, benchmark]
+        rows = was_run & self.train
         problems = diagnose(mean_loss[rows], accuracy[rows],
                             float(self.floor[benchmark]))
         reasons = [PROBLEMS[problem] for problem in problems]
-        if not np.any(scored & self.validation):
+        if not np.any(was_run & self.validation):
             reasons.append('no validation model with an accuracy')
         if reasons:
             raise InputError(f'benchmark {name!r}', 'accuracies to learn from',
                              ', '.join(reasons), 'Leave it out.')
 
     @property
-    def scored(self) -> NDArray[np.bool_]:
+    def was_run(self) -> NDArray[np.bool_]:
         """Which models were run on which benchmark, shape `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
@@ -118,7 +118,7 @@ class HeadObjective:
         scores = weighted_losses(self.losses, head.activate(z))
         curves, fitted = [], []
         for b, floor in enumerate(self.floor):
-            rows = self.train & self.scored[:, b]
+            rows = self.train & self.was_run[:, b]
             curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],
                                     floor, None if lines is None else lines[b])
             curves.append(curve)
@@ -140,7 +140,7 @@ class HeadObjective:
         residual = evaluation.predicted - self.accuracy
         slope = evaluation.curve.slopes(evaluation.scores.T).T
         by_score = 2 * residual * slope * evaluation.curve.alpha
-        used = self.train[:, None] & self.scored
+        used = self.train[:, None] & self.was_run
         by_score = torch.from_numpy(np.where(used, by_score, 0))
         by_weight = self.losses.t() @ by_score.to(self.losses.device)
         return evaluation.head.gradient(self.states, evaluation.preactivations,

@@ -2,7 +2,9 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from glob import escape
 from pathlib import Path
+from typing import Optional
 
 import numpy as np
 import torch
@@ -54,24 +56,28 @@ def kept_states(path: Path,
     counts = np.array([len(row) for row in ids])
     key = identity(model, tokenizer, ids), texts.fingerprint
     dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
-    if _is_complete(path, key):
-        return open_states(path, *key)
-    parts = [(first, path.with_suffix(f'.part{first}'))
+    n_tokens = int(counts.sum())
+    kept = _opened(path, key, n_tokens)
+    if kept is not None:
+        return kept
+    files = [(first, path.with_suffix(f'.part{first}'))
              for first in range(0, len(texts), PART)
              if counts[first:first + PART].any()]
-    for first, file in progress(parts):
-        if not _is_complete(file, key):
-            part = slice(first, first + PART)
+    parts = []
+    for first, file in progress(files):
+        part = slice(first, first + PART)
+        offsets = _offsets(counts[part])
+        states = _opened(file, key, int(offsets[-1]))
+        if states is None:
             chunks = hidden_states(model, tokenizer, texts.texts[part])
-            write_states(file, chunks, _offsets(counts[part]), *key, dtype)
-    write_states(path, _joined(parts, key, counts), _offsets(counts), *key,
-                 dtype)
-    # Also parts of other models, and what killed runs left unfinished.
-    for pattern in (f'{path.stem}.part*', f'.*.{path.stem}.part*',
-                    f'.*.{path.name}'):
-        for file in path.parent.glob(pattern):
-            file.unlink()
-    return open_states(path, *key)
+            write_states(file, chunks, offsets, *key, dtype)
+            states = open_states(file, *key, int(offsets[-1]))
+        parts.append((first, states))
+    write_states(path, _joined(parts, counts), _offsets(counts), *key, dtype)
+    # Also parts of other models.
+    for file in path.parent.glob(f'{escape(path.stem)}.part*'):
+        file.unlink()
+    return open_states(path, *key, n_tokens)
 
 
 def identity(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
@@ -99,21 +105,21 @@ def identity(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     return digest.hexdigest()
 
 
-def _is_complete(path: Path, key: tuple[str, str]) -> bool:
-    """Whether a file holds the states of this model and these texts."""
+def _opened(path: Path, key: tuple[str, str],
+            n_tokens: int) -> Optional[Tensor]:
+    """The states of this model and these texts, if a file holds them."""
     try:
-        open_states(path, *key)
+        return open_states(path, *key, n_tokens)
     except InputError:
-        return False
-    return True
+        return None
 
 
-def _joined(parts: list[tuple[int, Path]], key: tuple[str, str],
+def _joined(parts: list[tuple[int, Tensor]],
             counts: NDArray[np.int64]) -> Iterator[StateChunk]:
     """The states of all parts, with the indices of all texts."""
-    for first, file in parts:
+    for first, states in parts:
         offsets = _offsets(counts[first:first + PART])
-        for chunk in state_chunks(open_states(file, *key), offsets):
+        for chunk in state_chunks(states, offsets):
             yield replace(chunk, text=first + chunk.text)
 
 

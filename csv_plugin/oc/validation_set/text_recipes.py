@@ -72,20 +72,45 @@ SOURCES = {
 #: because its test split has answers.
 PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
 
+#: More than any recipe needs; YAML takes a second to read as much.
+_MOST_BYTES = 100_000
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML that says what it means: no references, tags or repeated keys.
+
+    References can make a short file endless.
+    """
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        for name in ('anchor', 'tag'):
+            if getattr(event, name, None) is not None:
+                raise ValueError(f'the {name} {getattr(event, name)!r}')
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        check_unique('keys', [str(key.value) for key, _ in node.value])
+        return super().construct_mapping(node, deep)
+
 
 def read_recipe(path: FilePath) -> tuple[TextSource, ...]:
     """Read a recipe: a YAML list with the fields of each `TextSource`.
 
     Raises:
-        InputError: If the file cannot be read or holds no such list.
+        InputError: If the file cannot be read, is too long for a recipe,
+            has references, tags or a key twice, or holds no such list.
     """
     file = os.fspath(path)
+    data = read_bytes(file)
+    if len(data) > _MOST_BYTES:
+        raise InputError(file, f'a recipe of at most {_MOST_BYTES} bytes',
+                         f'{len(data)}', 'Give the file of a recipe.')
     try:
-        records = yaml.safe_load(read_bytes(file))
-    except yaml.YAMLError as error:
-        raise InputError(file, 'YAML',
-                         str(error).replace('\n', ' '),
-                         'Repair the file.') from error
+        records = yaml.load(data, _PlainLoader)  # a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(file, 'YAML without references and tags',
+                         f'this error: {error}', 'Repair it.') from None
     if not isinstance(records, list) or not records:
         raise InputError(file, 'a list of sources',
                          repr(records)[:80], "Begin each with '- name:'.")

@@ -7,6 +7,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import (dataset_abbr, read_run_dump,
                                           reason_kept, run_models)
+from tests.hostile_names import LEADING_OUT
 from tests.runs import OTHER_TEXTS, TEXTS, model_losses, write_losses
 
 LOSSES = model_losses(0.5)
@@ -30,6 +31,14 @@ def test_path_of_a_dump(tmp_path):
 def test_any_model_name(tmp_path, model):
     write_losses(tmp_path, model, LOSSES)
     assert len(read_ids(tmp_path, model)) == 5
+
+
+@pytest.mark.parametrize('model', [n for n in LEADING_OUT if n != 'a/b'])
+def test_no_model_leads_out_of_the_run(tmp_path, model):
+    """As the folders in a stranger's leaderboard could."""
+    write_losses(tmp_path, 'm', LOSSES)
+    with pytest.raises(InputError, match='without slashes or a leading dot'):
+        read_run_dump(tmp_path / 'run', model, FINGERPRINT)
 
 
 def test_models_of_a_run(tmp_path):
@@ -144,6 +153,47 @@ def test_unreadable_dump(tmp_path):
     path.mkdir()
     with pytest.raises(InputError, match=str(path)):
         read_run_dump(tmp_path, 'm', FINGERPRINT)
+
+
+@pytest.mark.parametrize('part, others', [('', ()), ('_1', ('_0', ))])
+def test_a_dump_that_was_removed(tmp_path, part, others):
+    """OpenCompass does not score the texts again while the JSON is there."""
+    for name in (*others, part):
+        path = write_losses(tmp_path, 'm', LOSSES, part=name)
+        path.with_suffix('.json').write_text('{}')
+    assert read_ids(tmp_path) == list(TEXTS.ids)
+    path.unlink()
+    says = f'found {path.stem}.json without it. Remove {path.stem}.json'
+    with pytest.raises(InputError, match=says):
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+    path.with_suffix('.json').unlink()
+    if part:
+        assert read_ids(tmp_path)
+    else:
+        with pytest.raises(InputError, match='found none'):
+            read_run_dump(tmp_path, 'm', FINGERPRINT)
+
+
+def test_what_to_do_about_an_unreadable_dump(tmp_path):
+    path = write_losses(tmp_path, 'm', LOSSES)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError) as caught:
+        read_run_dump(tmp_path, 'm', FINGERPRINT)
+    line = str(caught.value)
+    assert line.count(str(path)) == 1
+    assert line.endswith(f'remove it and {path.stem}.json beside it, and run '
+                         'again with -r.')
+
+
+@pytest.mark.parametrize('part', ['', '_0'])
+@pytest.mark.parametrize('model', ['m', 'org/m'])
+def test_a_dump_in_the_folder_of_another_model(tmp_path, model, part):
+    path = write_losses(tmp_path, model, LOSSES, part=part, folder='m')
+    assert len(read_ids(tmp_path, model)) == 5
+    (tmp_path / 'predictions/n').mkdir()
+    moved = path.rename(tmp_path / 'predictions/n' / path.name)
+    with pytest.raises(InputError, match=f"{moved}: .*'n', found .*of 'm'"):
+        read_run_dump(tmp_path, 'n', FINGERPRINT)
 
 
 def test_parts_that_contradict_each_other(tmp_path):

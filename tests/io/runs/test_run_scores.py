@@ -4,14 +4,15 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
                                            newest_summary, read_run_accuracies)
+from tests.io.mutations import mutations
+from tests.runs import write_summary
 
-HEADER = 'dataset,version,metric,mode,a,b\n'
+HEADER = 'dataset,version,metric,mode,a,b'
 
 
-def summary(tmp_path, *lines, name='summary_2.csv'):
-    folder = tmp_path / 'summary'
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(HEADER + ''.join(f'{line}\n' for line in lines))
+def summary(tmp_path, *lines, time='2'):
+    write_summary(tmp_path, [line.split(',') for line in (HEADER, *lines)],
+                  time)
     return tmp_path
 
 
@@ -29,13 +30,13 @@ def test_fractions_by_model(tmp_path):
 
 
 def test_the_average_of_a_group_counts(tmp_path):
-    run = summary(tmp_path, 'mmlu,-,some,gen,10,20', '',
+    run = summary(tmp_path, 'mmlu,-,some,gen,10,20',
                   'mmlu,-,weighted_average,gen,30,40')
     assert read_run_accuracies(run, ['mmlu'])['b'] == {'mmlu': .4}
 
 
 def test_the_newest_summary_counts(tmp_path):
-    summary(tmp_path, 'exam,1f,accuracy,gen,10,20', name='summary_1.csv')
+    summary(tmp_path, 'exam,1f,accuracy,gen,10,20', time='1')
     run = summary(tmp_path, 'exam,1f,accuracy,gen,30,40')
     assert read_run_accuracies(run, ['exam'])['a'] == {'exam': .3}
 
@@ -51,7 +52,7 @@ def test_newest_file_of_each_kind(tmp_path):
     assert newest_summary(tmp_path, SUMMARY).name == 'summary_2.csv'
 
 
-@pytest.mark.parametrize('cell', ['good', '101', '-1', 'inf'])
+@pytest.mark.parametrize('cell', ['good', '101', '-1', 'inf', '1_0', '５0', ''])
 def test_what_is_no_percentage_is_refused(tmp_path, cell):
     run = summary(tmp_path, f'exam,1f,accuracy,gen,1,{cell}')
     with pytest.raises(InputError, match=f"on 'exam' in percent.*'{cell}'"):
@@ -65,3 +66,65 @@ def test_runs_without_a_summary_are_refused(tmp_path):
     (tmp_path / 'summary/summary_2.csv').write_text('')
     with pytest.raises(InputError, match='columns dataset.*found nothing'):
         read_run_accuracies(tmp_path, ['exam'])
+
+
+TABLE = [
+    ['dataset', 'version', 'metric', 'mode', 'm-1', 'm, two'],
+    ['easy', '9c32f6', 'accuracy', 'gen', '29.17', '100.00'],
+    ['easy', '9c32f6', 'extract_rate', 'gen', '99.00', '98.00'],
+    ['easy', '-', 'predicted', 'losses', '31.2 ±4.0', '98.1 ±9.0>'],
+    ['hard', '1f0b2c', 'score', 'ppl', '30.00', '-'],
+    ['all', '-', 'accuracy', 'mixed', '12.00', '13.00'],
+    ['all', '-', 'naive_average', 'mixed', '29.58', '50.25'],
+]  # yapf: disable
+SCORES = {
+    'm-1': {'easy': .2917, 'hard': .3, 'all': .2958},
+    'm  two': {'easy': 1, 'all': .5025},
+}  # yapf: disable
+
+
+def read(run):
+    return read_run_accuracies(run, ['easy', 'hard', 'all', 'none'])
+
+
+def test_summary_of_the_host(tmp_path):
+    path = write_summary(tmp_path, TABLE)
+    assert read(tmp_path) == SCORES
+    path.write_bytes(path.read_bytes().replace(b'\n', b'\r\n'))
+    assert read(tmp_path) == SCORES
+
+
+def test_no_beginning_of_a_summary_gives_wrong_scores(tmp_path):
+    path = write_summary(tmp_path, TABLE)
+    data = path.read_bytes()
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        with pytest.raises(InputError, match=f'^{path}: .*-m viz -r'):
+            read(tmp_path)
+
+
+def test_damaged_summaries_give_the_scores_or_an_error(tmp_path):
+    path = write_summary(tmp_path, TABLE)
+    data, text = path.read_bytes(), path.with_suffix('.txt').read_bytes()
+    for damaged in mutations(data, 300):
+        path.write_bytes(damaged)
+        try:
+            assert read(tmp_path) == SCORES
+        except InputError as error:
+            assert '\n' not in str(error)
+    path.write_bytes(data)
+    path.with_suffix('.txt').unlink()
+    with pytest.raises(InputError, match='same table in summary_.*txt'):
+        read(tmp_path)
+    for damaged in mutations(text, 300):
+        path.with_suffix('.txt').write_bytes(damaged)
+        try:
+            assert read(tmp_path) == SCORES
+        except InputError as error:
+            assert str(path.with_suffix('')) in str(error)
+
+
+def test_two_models_of_one_name_are_refused(tmp_path):
+    write_summary(tmp_path, [[*TABLE[0][:4], 'a', 'a']])
+    with pytest.raises(InputError, match="models: .* 'a' twice"):
+        read(tmp_path)

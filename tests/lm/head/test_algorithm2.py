@@ -266,7 +266,7 @@ def test_bfloat16_states_from_a_file(tmp_path):
     path = tmp_path / 'states'
     write_states(path, state_chunks(world.states, OFFSETS), OFFSETS, 'tiny',
                  'abc', torch.bfloat16)
-    world.states = open_states(path, 'tiny', 'abc')
+    world.states = open_states(path, 'tiny', 'abc', len(world.states))
     np.testing.assert_allclose(
         world.train().train_mse, expected.train_mse, rtol=0.05)
 

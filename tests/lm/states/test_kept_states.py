@@ -12,6 +12,7 @@ import torch
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.scoring_lm import token_states
 from csv_plugin.lm.states import kept_states as module
+from csv_plugin.lm.states import state_cache
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.states.kept_states import identity, kept_states
 from csv_plugin.lm.states.state_cache import open_states
@@ -177,6 +178,29 @@ def test_a_truncated_file_is_not_used(path, calls, size):
     assert path.read_bytes() == content
 
 
+def test_a_damaged_file_is_not_used(path, calls):
+    expected = keep(path).clone()
+    content = path.read_bytes()
+    path.write_bytes(content[:-5] + b'\0' + content[-4:])
+    calls.clear()
+    assert torch.equal(keep(path), expected)
+    assert calls == ALL
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize('kept, n_hashed', [(False, 5), (True, 1)])
+def test_files_are_hashed_once(path, calls, monkeypatch, kept, n_hashed):
+    if kept:
+        keep(path)
+    checked = []
+    check = state_cache.check_seal
+    monkeypatch.setattr(
+        state_cache, 'check_seal',
+        lambda *parts: checked.append(parts[0]) or check(*parts))
+    keep(path)
+    assert len(checked) == len(set(checked)) == n_hashed
+
+
 def die_midway(path):
     """Run by a child process, which dies while it writes the third part."""
     module.PART = PART
@@ -246,7 +270,8 @@ def test_states_are_mapped_from_the_file(path):
     states = keep(path)
     ids = [tokens.ids for tokens in tokenize_all(TOKENIZER, TEXTS.texts)]
     key = identity(scoring_lm(), TOKENIZER, ids)
-    assert torch.equal(states, open_states(path, key, TEXTS.fingerprint))
+    assert torch.equal(states,
+                       open_states(path, key, TEXTS.fingerprint, len(states)))
     maps = Path('/proc/self/maps')
     if maps.is_file():
         assert str(path) in maps.read_text()

@@ -9,6 +9,7 @@ from csv_plugin.oc.validation_set.dataset_configs import (benchmark_name,
 from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE, SOURCES,
                                                        TextSource, read_recipe,
                                                        recipe_of_samples)
+from tests.io.mutations import mutations
 
 RECIPE = """
 - {name: sums, dataset: gsm8k_gen_17d0dc, count: 3}
@@ -57,6 +58,21 @@ def test_recipe_of_a_file(tmp_path):
     ((RECIPE, '[]'), 'a list of sources'),
     ((RECIPE, '- [sums'), 'expected YAML'),
     ((RECIPE, '- sums'), "found 'sums'"),
+    (('count: 3', 'count: 3, count: 4'), "found 'count' twice"),
+    (('count: 3', 'count: &a 3'), "the anchor 'a'"),
+    (('count: 3', 'count: *a'), "the anchor 'a'"),
+    (('count: 3', 'count: !!python/name:os.system 3'), 'the tag .*os.system'),
+    (('count: 3', 'count: !!timestamp x'), 'the tag .*timestamp'),
+    (('count: 3', 'count: 2026-13-45'), 'month must be in 1..12'),
+    (('count: 3', 'count: 0001-01-01 00:00:00 +99:59'), 'strictly between'),
+    (('count: 3', 'count: 2026-01-01'), "count of source 'sums': .*date"),
+    (('count: 3', f'count: {"9" * 5000}'), 'Exceeds the limit'),
+    (('count: 3', 'count: .inf'), "count of source 'sums': .*found inf"),
+    (('count: 3', 'count: 1_0.'), "count of source 'sums': .*found 10.0"),
+    (('count: 3', '[a]: 3'), 'unhashable key'),
+    ((RECIPE, '[' * 900), 'recursion depth'),
+    ((RECIPE, f'- {"{a: " * 900}'), 'recursion depth'),
+    ((RECIPE, RECIPE * 999), 'recipe of at most 100000 bytes'),
 ])
 def test_bad_recipes(change, message, tmp_path):
     (tmp_path / 'bad.yaml').write_text(RECIPE.replace(*change))
@@ -64,6 +80,25 @@ def test_bad_recipes(change, message, tmp_path):
         read_recipe(tmp_path / 'bad.yaml')
     assert '\n' not in str(raised.value)
     assert 'bad.yaml' in str(raised.value)
+
+
+def test_references_do_not_make_a_recipe_endless(tmp_path):
+    path = tmp_path / 'bomb.yaml'
+    path.write_text('- &a0 [x]\n' +
+                    ''.join(f'- &a{i + 1} [{", ".join([f"*a{i}"] * 9)}]\n'
+                            for i in range(30)))
+    with pytest.raises(InputError, match="the anchor 'a0'"):
+        read_recipe(path)
+
+
+def test_damaged_recipes_are_read_or_refused(tmp_path):
+    path = tmp_path / 'a.yaml'
+    for data in mutations(RECIPE.encode(), 300):
+        path.write_bytes(data)
+        try:
+            assert all(source.count > 0 for source in read_recipe(path))
+        except InputError as error:
+            assert '\n' not in str(error)
 
 
 def test_samples():

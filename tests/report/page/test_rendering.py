@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.report.escaping import visible
+from csv_plugin.core.escaping import visible
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render, write_page
 from csv_plugin.report.page.sections import N_LEVELS, PredictorFile

@@ -7,7 +7,7 @@ from opencompass.utils import build_model_from_cfg
 from csv_plugin.configs.models.checkpoints import checkpoint_models
 from csv_plugin.configs.models.tidewell_zoo import held_out_models
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.own_code import without_own_code
+from csv_plugin.oc.model_entries import without_own_code
 from tests.lm import code_folders
 from tests.oc import tiny
 

@@ -1,4 +1,4 @@
-"""Model entries of a config whose own code does not run unasked."""
+"""Models in a config, whose own code runs only where the user says so."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,3 +40,33 @@ def without_own_code(entry: Mapping[str, Any]) -> dict[str, Any]:
                 'none, so that OpenCompass would run code of the model to '
                 'look it up', 'Give its longest context in tokens.')
     return safe
+
+
+def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
+    """The entry of a model that needs the code that comes with it.
+
+    Args:
+        entry (Mapping[str, Any]): With `abbr`, `model_kwargs` and
+            `tokenizer_kwargs`.
+        allowed (bool): Whether the user lets the code run.
+
+    Raises:
+        InputError: It may not run.
+    """
+    if not allowed:
+        raise InputError(
+            f'model {entry["abbr"]!r}', 'leave to run the code that comes '
+            'with it, without which it cannot be loaded', 'none',
+            'Read that code on the hub and set own_code = True in the '
+            'config, or leave such models out.')
+    trust = dict(trust_remote_code=True)
+    return {
+        **entry, 'model_kwargs': {
+            **entry['model_kwargs'],
+            **trust
+        },
+        'tokenizer_kwargs': {
+            **entry['tokenizer_kwargs'],
+            **trust
+        }
+    }

@@ -1,0 +1,239 @@
+"""Mistakes in the config of a run, found before its models run."""
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Union
+
+from opencompass.summarizers.default import \
+    model_abbr_from_cfg_used_in_summarizer
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from csv_plugin.core.conventions import InputError, check_unique, shortened
+from csv_plugin.core.predicting import predictable_benchmarks
+from csv_plugin.core.predictions import Missing, check_labels
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.known_benchmarks import group_remedy
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.runs.run_dumps import dataset_abbr
+
+_SUMMARIZER = 'PredictedSummarizer'
+#: A benchmark's name in a run: of a dataset or group, perhaps with a metric.
+Name = Union[str, tuple[str, str]]
+
+
+def check_run(config: Mapping[str, Any]) -> list[str]:
+    """Check the models of a run, and its predictors.
+
+    Args:
+        config (Mapping[str, Any]): The whole config, as OpenCompass reads it.
+
+    Returns:
+        list[str]: What may be a mistake, one line each: predictors that
+        are not there yet or whose texts are not run, and missing groups.
+
+    Raises:
+        InputError: Two models have one name, or the summarizer's predictors
+            or benchmarks are wrong.
+    """
+    check_models(config['models'])
+    datasets = config['datasets']
+    files = _predictors_of_evaluators(datasets)
+    names: dict[str, Name] = {}
+    groups: Sequence[Any] = ()
+    summarizer = config.get('summarizer') or {}
+    if _name(summarizer.get('type', '')) == _SUMMARIZER:
+        groups = summarizer.get('summary_groups', ())
+        files |= predictor_files(summarizer.get('predictors', ()))
+        names = names_in_run(
+            summarizer.get('benchmarks', ()), datasets, groups)
+    absent = {label: path for label, path in files.items() if _is_absent(path)}
+    predictors = {
+        label: load_predictor(path)
+        for label, path in files.items() if label not in absent
+    }
+    if not absent:
+        check_benchmarks(names, predictors)
+    present = [*map(dataset_abbr_from_cfg, datasets)]
+    return [
+        *(f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
+          'Losses are recorded without it; once it is there, -m viz -r shows '
+          'its predictions.' for label, path in absent.items()),
+        *_lacking_texts(predictors, present),
+        *_lacking_groups(predictors, names, present, groups)
+    ]
+
+
+def _lacking_texts(predictors: Mapping[str, Predictor],
+                   datasets: Sequence[str]) -> Iterator[str]:
+    for label, predictor in predictors.items():
+        texts = dataset_abbr(predictor.columns.fingerprint)
+        if texts not in datasets:
+            yield (f'predictor {label!r}: it predicts nothing, for the run '
+                   f'lacks its texts, {texts}.')
+
+
+def _lacking_groups(predictors: Mapping[str, Predictor], names: Iterable[str],
+                    datasets: Sequence[str],
+                    groups: Sequence[Any]) -> Iterator[str]:
+    """Averages that a predictor knows, and of which the run has only parts."""
+    present = {*datasets, *(group['name'] for group in groups), *names}
+    lacking = [
+        benchmark for benchmark in predictable_benchmarks(predictors)
+        # As bbh-navigate is a part of bbh.
+        if benchmark not in present and any(
+            re.match(rf'(.*[-_])?{re.escape(benchmark)}[-_]', dataset)
+            for dataset in datasets)
+    ]
+    if remedy := group_remedy(lacking):
+        yield f'no real accuracy on {", ".join(lacking)}. {remedy}'
+
+
+def _name(kind: Any) -> str:
+    """Name of a class, which a config may have as a text."""
+    return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
+
+
+def is_texts(dataset: Any) -> bool:
+    """Whether an entry of a config is a validation set."""
+    return _name(
+        dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
+
+
+def _predictors_of_evaluators(datasets: Sequence[Any]) -> dict[str, str]:
+    """Files of predictors that evaluators of texts use."""
+    files = {}
+    for dataset in filter(is_texts, datasets):
+        path = dataset['eval_cfg']['evaluator'].get('predictor')
+        if path is not None:
+            label = f'of the evaluator of {dataset_abbr_from_cfg(dataset)}'
+            files[label] = _path_of('evaluator of texts', path)
+    return files
+
+
+def _is_absent(path: str) -> bool:
+    """Whether there is no file, rather than one that cannot be read."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def check_models(models: Sequence[Any]) -> None:
+    """Refuse models that would share a folder or a column of the summary.
+
+    Args:
+        models (Sequence[Any]): Configs of all models of a run.
+
+    Raises:
+        InputError: A name occurs twice.
+    """
+    check_unique('abbr of models', map(model_abbr_from_cfg, models))
+    check_unique('summarizer_abbr of models',
+                 map(model_abbr_from_cfg_used_in_summarizer, models))
+
+
+def predictor_files(pairs: Any) -> dict[str, str]:
+    """The files of predictors by label, the main one first.
+
+    Args:
+        pairs (Any): What a config has as `predictors`.
+
+    Raises:
+        InputError: They are not pairs of a label and a path, there is none,
+            or a label occurs twice.
+    """
+    pairs = _pairs('predictors', pairs,
+                   "such as [('predicted', 'predictor.safetensors')]")
+    if not pairs:
+        raise InputError(_SUMMARIZER, 'a predictor or more', 'none',
+                         'Give pairs of a label and a path.')
+    check_labels('labels of predictors', [label for label, _ in pairs])
+    return {
+        label: _path_of(f'predictors of {_SUMMARIZER}', path)
+        for label, path in pairs
+    }
+
+
+def names_in_run(pairs: Any, datasets: Sequence[Any],
+                 groups: Sequence[Any]) -> dict[str, Name]:
+    """Names that benchmarks of predictors have in a run.
+
+    Args:
+        pairs (Any): What a config has as `benchmarks`.
+        datasets (Sequence[Any]): Configs of the datasets of the run.
+        groups (Sequence[Any]): The `summary_groups` of the run.
+
+    Raises:
+        InputError: They are not pairs as `PredictedSummarizer` takes them,
+            a benchmark occurs twice, or the run has no such dataset or
+            group.
+    """
+    pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
+    check_unique('benchmarks of PredictedSummarizer',
+                 (benchmark for benchmark, _ in pairs))
+    present = [
+        *map(dataset_abbr_from_cfg, datasets),
+        *(group['name'] for group in groups)
+    ]
+    names: dict[str, Name] = {}
+    for benchmark, name in pairs:
+        if not isinstance(name, str):
+            [name] = _pairs('benchmarks', [name],
+                            "such as ('my_mmlu', 'accuracy') for a metric")
+        _check_name(
+            name if isinstance(name, str) else name[0], present,
+            'dataset or summary group of this run')
+        names[benchmark] = name
+    return names
+
+
+def check_benchmarks(
+        names: Iterable[str],
+        predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
+    """Refuse names of benchmarks that no predictor knows.
+
+    Args:
+        names (Iterable[str]): Benchmarks that a config gives other names.
+        predictors (Mapping): All predictors of the config, by label. If one
+            of them is unusable, nothing is refused.
+
+    Raises:
+        InputError: No predictor knows the benchmark.
+    """
+    if any(isinstance(part, Missing) for part in predictors.values()):
+        return
+    for name in names:
+        _check_name(name, predictable_benchmarks(predictors),
+                    'benchmark of the predictors')
+
+
+def _check_name(name: str, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        # The nearest names first, all of them if they fit into a line.
+        near = get_close_matches(name, known)
+        others = [other for other in dict.fromkeys(known) if other not in near]
+        raise InputError(
+            f'benchmarks of {_SUMMARIZER}',
+            f'a {what}: {shortened(", ".join([*near, *others]), 200)}',
+            repr(name), 'Correct the name.')
+
+
+def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
+    """Check that values of a config are pairs that begin with a text."""
+    if not isinstance(values, (list, tuple)) or not all(
+            isinstance(pair, (list, tuple)) and len(pair) == 2
+            and isinstance(pair[0], str) for pair in values):
+        raise InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
+                         repr(values)[:80], 'Write a list of pairs.')
+    return [(first, second) for first, second in values]
+
+
+def _path_of(where: str, path: Any) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(where, 'the path of a predictor',
+                         repr(path)[:80], 'Give a path.')
+    return os.fspath(path)

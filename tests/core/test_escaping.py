@@ -1,0 +1,112 @@
+"""Names from others are harmless, and usual names stay as they are."""
+import csv
+import html
+import io
+import os
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from csv_plugin.core.escaping import (csv_cell, file_name, from_csv_cell,
+                                      is_file_name, markdown, one_line)
+from tests.hostile_names import (FORMULAS, LEADING_OUT, MARKS, NAMES, UNSEEN,
+                                 USUAL)
+
+SIGNS = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
+
+
+@pytest.mark.parametrize('name', USUAL)
+def test_usual_names_stay_as_they_are(name):
+    assert name == one_line(name) == markdown(name) == csv_cell(name)
+    assert file_name(name) == name.replace('/', '%2F')
+
+
+@pytest.mark.parametrize('name', FORMULAS)
+def test_no_cell_is_a_formula(name):
+    [[cell]] = csv.reader(io.StringIO(csv_text(name), newline=''))
+    assert cell.startswith("'")
+    assert not cell.strip().startswith(SIGNS)
+    assert from_csv_cell(cell) == name
+
+
+def csv_text(name: str) -> str:
+    file = io.StringIO(newline='')
+    csv.writer(file).writerow([csv_cell(name)])
+    return file.getvalue()
+
+
+@given(st.text(alphabet="'=+-@＝ \t\r\na1"))
+def test_cells_are_read_back(name):
+    assert from_csv_cell(csv_cell(name)) == name
+    assert not csv_cell(name).lstrip(' ').startswith(SIGNS)
+
+
+@given(st.text())
+@example('\u3164')
+def test_a_line_has_glyphs_alone(text):
+    line = one_line(text)
+    assert line.isprintable()
+    assert not set(line) & set('\u034f\u115f\u1160\u180e\u3164\uffa0')
+
+
+def test_different_lines_stay_different():
+    assert len({one_line(name) for name in NAMES}) == len(NAMES)
+
+
+def rendered(text: str) -> str:
+    """The HTML of a cell and of an item, by a renderer that lets HTML pass."""
+    module = pytest.importorskip('markdown_it')
+    renderer = module.MarkdownIt('commonmark').enable(
+        ['table', 'strikethrough'])
+    return renderer.render(f'| h |\n|---|\n| {text} |\n\n* {text}\n')
+
+
+@pytest.mark.parametrize('name', [*NAMES, *USUAL])
+def test_markdown_reads_as_the_name(name):
+    page = rendered(markdown(name))
+    assert set(re.findall(r'<(\w+)', page)) == {
+        'table', 'thead', 'tbody', 'tr', 'th', 'td', 'ul', 'li'
+    }
+    shown = one_line(' '.join(name.split()))
+    [cell] = re.findall('<td>(.*?)</td>', page)
+    assert html.unescape(cell) == shown
+    assert html.unescape(page.partition('<li>')[2]).startswith(shown)
+
+
+@pytest.mark.parametrize('name', [n for n in MARKS if 'x.y' in n])
+def test_addresses_are_not_those_that_github_links(name):
+    """Which a renderer of plain Markdown does not know."""
+    assert not re.search(r'https?://|ftp://|www\.', markdown(name))
+
+
+@given(st.text(st.sampled_from('#+-=*_~`$[]()!<>&;|\\ ab:/w.')))
+def test_markdown_is_never_more_than_text(text):
+    page = rendered(markdown(text))
+    assert not re.search('<(a|img|em|strong|s|code|del|p|br)[ >/]', page)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_files_stay_in_their_folder(name, tmp_path):
+    path = tmp_path / file_name(name)
+    assert path.parent == tmp_path and is_file_name(path.name)
+    assert os.path.normpath(path) == str(path)
+
+
+@pytest.mark.parametrize('name',
+                         [*LEADING_OUT, '', 'a\x00b', 'a\nb', '\udcff'])
+def test_names_that_no_file_has(name):
+    assert not is_file_name(name)
+
+
+@given(st.lists(st.text('a.%/2E5\n', min_size=1), unique=True))
+def test_different_files_stay_different(names):
+    assert len({file_name(name) for name in names}) == len(names)
+
+
+def test_the_table_has_a_name_of_each_kind():
+    assert all(map(any, zip(*[(n != one_line(n), n != markdown(n),
+                               n != csv_cell(n), n != file_name(n))
+                              for n in NAMES])))  # yapf: disable
+    assert all(name != one_line(name) for name in UNSEEN)

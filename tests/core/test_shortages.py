@@ -1,0 +1,71 @@
+"""Too few models are told of exactly where predictions suffer."""
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import Ridge
+from csv_plugin.core.shortages import least_models, shortages
+from tests.tables import small_tables
+
+
+def fitted(n_models, n_families, level=0.9):
+    """Shortages of a benchmark, and widths of intervals that follow."""
+    tables = small_tables(n_models, n_families=n_families).only('easy')
+    lines = shortages(tables.accuracies, tables.families, tables.models, level)
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups, Ridge())
+    table = predictor.predict(tables.features, level)
+    return lines, (table.high - table.low)[:, 0, 0], predictor.benchmarks[0]
+
+
+@pytest.mark.parametrize('n_models, n_families, starts', [
+    (2, 2, 'easy: too few models to fit to, 2 of 2 families: it is predicted'),
+    (3, 1, 'easy: too few models to fit to, 3 of 1 family: nothing can be hel'),
+    (20, 1, 'easy: too few models to fit to, 20 of 1 family: nothing can be '),
+    (3, 3, 'easy: too few models to fit to, 3 of 3 families: all 90% interva'),
+    (8, 4, 'easy: too few models to fit to, 8 of 4 families: all 90% interva'),
+])  # yapf: disable
+def test_what_comes_of_too_few_models(n_models, n_families, starts):
+    [line], widths, part = fitted(n_models, n_families)
+    assert line.startswith(starts)
+    assert '9 models of 2 families would do' in line
+    assert (part.solver == 'constant') == ('mean accuracy' in line)
+    assert (widths == 1).all()
+
+
+@pytest.mark.parametrize('level', [.5, .8, .9, .95])
+@pytest.mark.parametrize('n_families', [2, 5])
+def test_least_models(level, n_families):
+    """One model less, and intervals say nothing."""
+    enough = least_models(level)
+    if enough >= n_families:
+        lines, widths, _ = fitted(max(enough, 3), n_families, level)
+        assert not lines and (widths < 1).all()
+    if enough > max(n_families, 3):
+        lines, widths, _ = fitted(enough - 1, n_families, level)
+        assert lines and (widths == 1).all()
+
+
+def test_models_that_were_not_run_do_not_count():
+    values = np.full((20, 2), .5)
+    values[2:, 1] = np.nan
+    models = tuple(map(str, range(20)))
+    table = AccuracyTable(models, ('all', 'few'), values, np.zeros(2),
+                          np.zeros(2, int))
+    families = {model: model[-1] for model in models}
+    [line] = shortages(table, families, models)
+    assert line.startswith('few: too few models to fit to, 2 of 2 families')
+    assert len(shortages(table, families, models[:5])) == 2
+
+
+def test_benchmarks_without_a_model_above_chance():
+    values = np.array([[.265, .0062]] * 20)
+    models = tuple(map(str, range(20)))
+    table = AccuracyTable(models, ('guessed', 'low'), values,
+                          np.array([.25, 0]), np.zeros(2, int))
+    lines = shortages(table, {model: model[-1] for model in models}, models)
+    assert lines[0].startswith(
+        'guessed: no model to fit to is more than 2 points above chance, the '
+        'best has 26.50 %: it is predicted by its mean accuracy. ')
+    assert 'the best has 0.62 %' in lines[1]

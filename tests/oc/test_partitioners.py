@@ -1,0 +1,380 @@
+"""Benchmarks and texts are tasks of their own, in runs that were checked."""
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from opencompass.registry import PARTITIONERS
+from opencompass.tasks import OpenICLInferTask
+from opencompass.utils import task_abbr_from_cfg
+
+from csv_plugin.configs.datasets.salience_texts import salience_texts
+from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.oc.partitioners import TextsApartPartitioner
+from csv_plugin.oc.summarizers import PredictedSummarizer
+from tests.oc import tiny
+from tests.oc.test_bad_input import save_lossy_model
+from tests.runs import TEXTS, train
+
+EXAM = tiny.exam(
+    'exam',
+    prompt_template=dict(
+        type=PromptTemplate,
+        template={
+            'A': '{question} {A}',
+            'B': '{question} {B}'
+        }),
+    retriever=dict(type=ZeroRetriever),
+    inferencer=dict(type=PPLInferencer))
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """The entry of the texts of `tests.runs`."""
+    return salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl', TEXTS))
+
+
+def config_of(run: Path, models, datasets, **rest) -> Config:
+    return Config(
+        dict(models=models, datasets=datasets, work_dir=str(run), **rest))
+
+
+def tasks_of(config: Config, stage: str = 'predictions', **settings) -> list:
+    return TextsApartPartitioner(f'{config.work_dir}/{stage}/', **settings)(
+        config)
+
+
+def names_of(tasks: list) -> list[str]:
+    return [task_abbr_from_cfg(task) for task in tasks]
+
+
+@pytest.mark.parametrize('texts_first', [False, True])
+def test_texts_are_a_task_of_their_own(texts, tmp_path, texts_first):
+    exams = [EXAM, {**EXAM, 'abbr': 'other'}]
+    datasets = [texts, *exams] if texts_first else [*exams, texts]
+    models = [dict(abbr=name, type='M') for name in ('m', 'n')]
+    config = config_of(tmp_path, models, datasets)
+    assert names_of(tasks_of(config)) == [
+        name for model in ('m', 'n')
+        for name in (f'[{model}/exam,{model}/other]',
+                     f'[{model}/{texts["abbr"]}]')
+    ]
+    # Nothing is loaded for the evaluation: one process less.
+    assert names_of(tasks_of(config, 'results')) == [
+        f'[{model}/exam,{model}/other,{model}/{texts["abbr"]}]'
+        for model in ('m', 'n')
+    ]
+
+
+def test_runs_of_one_kind_have_one_task(texts, tmp_path):
+    models = [dict(abbr='m', type='M')]
+    for datasets in ([EXAM], [texts]):
+        assert len(tasks_of(config_of(tmp_path, models, datasets))) == 1
+    combinations = [
+        dict(models=models, datasets=[texts]),
+        dict(models=[dict(abbr='n', type='M')], datasets=[EXAM, texts])
+    ]
+    config = config_of(
+        tmp_path, [part['models'][0] for part in combinations], [EXAM, texts],
+        model_dataset_combinations=combinations)
+    assert names_of(tasks_of(config)) == [
+        f'[m/{texts["abbr"]}]', '[n/exam]', f'[n/{texts["abbr"]}]'
+    ]
+    assert len(tasks_of(config, n=1)) == 3
+
+
+def test_opencompass_builds_it_from_a_config(tmp_path):
+    """And from the copy of a config that it writes."""
+    (tmp_path / 'mine.py').write_text('''
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.few_processes import eval, infer
+''')
+    Config.fromfile(
+        'mine.py', format_python_code=False).dump(str(tmp_path / 'dump.py'))
+    config = Config.fromfile('dump.py', format_python_code=False)
+    for stage in (config.infer, config.eval):
+        built = PARTITIONERS.build({**stage.partitioner, 'out_dir': 'x'})
+        assert type(built) is TextsApartPartitioner
+
+
+@pytest.mark.parametrize('damage', ['lost', 'torn', 'foreign'])
+def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
+    """OpenCompass alone takes texts as done that have a JSON."""
+    run = tmp_path / 'run'
+    config = config_of(run, [tiny.model_config(model_folder)], [texts])
+    task, = tasks_of(config)
+    OpenICLInferTask(task).run()
+    assert tasks_of(config) == []
+    dump, = run.rglob('*.parquet')
+    before = dump.read_bytes()
+    if damage == 'lost':
+        dump.unlink()
+    elif damage == 'torn':
+        dump.write_bytes(before[:-9])
+    else:
+        losses = read_dump(dump)
+        write_dump(dump,
+                   replace(losses, info=replace(losses.info, folder='other')))
+    assert tasks_of(config, 'results')
+    task, = tasks_of(config)
+    OpenICLInferTask(task).run()
+    assert dump.read_bytes() == before
+    assert tasks_of(config) == []
+
+
+CONFIG = '''
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+    from csv_plugin.configs.few_processes import eval, infer
+
+from opencompass.models import HuggingFaceBaseModel
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from csv_plugin.oc.summarizers import PredictedSummarizer
+from tests.oc.tiny import Exam
+
+exam = dict(
+    abbr='exam', type=Exam, path='',
+    reader_cfg=dict(input_columns=['question'], output_column='label'),
+    infer_cfg=dict(
+        prompt_template=dict(
+            type=PromptTemplate,
+            template={'A': '{question} {A}', 'B': '{question} {B}'}),
+        retriever=dict(type=ZeroRetriever),
+        inferencer=dict(type=PPLInferencer)),
+    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+# Its labels are not those of its questions.
+broken = {**exam, 'abbr': 'broken', 'infer_cfg': {
+    **exam['infer_cfg'], 'inferencer':
+    dict(type=PPLInferencer, labels=['no', 'such'])}}
+texts = salience_texts('texts.jsonl')
+datasets = [broken, texts, exam]
+models = [
+    dict(type=HuggingFaceBaseModel, abbr=name, path=name, batch_size=4,
+         run_cfg=dict(num_gpus=0)) for name in ['tiny', 'lossy']
+]
+model_dataset_combinations = [
+    dict(models=[models[0]], datasets=[broken, texts]),
+    dict(models=[models[1]], datasets=[texts, exam]),
+]
+summarizer = dict(
+    type=PredictedSummarizer, predictors=[('predicted', 'p.safetensors')])
+del broken, exam, salience_texts, texts
+'''
+
+
+def opencompass(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [Path(sys.executable).with_name('opencompass'), *arguments],
+        capture_output=True,
+        text=True)
+
+
+@pytest.mark.slow
+def test_what_fails_leaves_the_other_half(model_folder, texts, tmp_path):
+    """A benchmark before the texts, or the texts before a benchmark."""
+    (tmp_path / 'tiny').symlink_to(model_folder)
+    save_lossy_model(tmp_path / 'lossy')
+    save_predictor(train(['exam', 'broken']), tmp_path / 'p.safetensors')
+    (tmp_path / 'mine.py').write_text(CONFIG)
+    process = opencompass('mine.py', '--work-dir', 'out')
+    assert process.returncode == 0, process.stderr
+    run, = (tmp_path / 'out').iterdir()
+    board, = (run / 'summary').glob('leaderboard_*.json')
+    rows = {
+        (row['model'], row['benchmark']): row
+        for row in json.loads(board.read_text('utf-8'))['rows']
+    }
+    # What failed is named.
+    assert rows['tiny', 'broken']['real'] is None
+    assert rows['tiny', 'broken']['missing'] == 'no score in this run'
+    reason = rows['lossy', 'exam']['missing']
+    assert "found this error: text 't0', " in reason
+    assert reason in process.stdout
+    # All the rest is there.
+    assert rows['tiny', 'broken']['predicted'] is not None
+    assert rows['lossy', 'exam']['real'] > 0
+    file, = (run / 'summary').glob('summary_*.csv')
+    with file.open(encoding='utf-8') as lines:
+        table = {(row[0], row[2]): row[4:] for row in csv.reader(lines)}
+    assert table[texts['abbr'], 'n_texts'] == ['5.00', '-']
+
+
+def summarizer(*predictors, **settings):
+    return dict(
+        type=PredictedSummarizer, predictors=list(predictors), **settings)
+
+
+@pytest.fixture
+def predictor(tmp_path):
+    save_predictor(train(['exam']), tmp_path / 'p')
+    return 'predicted', str(tmp_path / 'p')
+
+
+MODELS = [dict(abbr='m', type='M')]
+GROUPS = [dict(name='exams', subsets=['exam'])]
+
+
+@pytest.mark.parametrize('change, message', [
+    (dict(models=MODELS * 2),
+     "abbr of models: expected every name once, found 'm' twice. Rename"),
+    (dict(models=[{**MODELS[0], 'summarizer_abbr': 'same'},
+                  dict(abbr='n', type='M', summarizer_abbr='same')]),
+     "summarizer_abbr of models: expected every name once, found 'same' t"),
+    (dict(summarizer=summarizer()), 'a predictor or more, found none'),
+    (dict(summarizer=summarizer('p')),
+     "predictors of PredictedSummarizer: expected pairs, such as [('predi"),
+    (dict(summarizer=summarizer(('a', 1))), 'path of a predictor, found 1'),
+    (dict(summarizer=summarizer(('torn', 'torn'))),
+     'torn: expected a readable safetensors file'),
+    (dict(summarizer=summarizer(('real', 'torn'))),
+     "found 'real', which is what"),
+    (dict(benchmarks=[('exan', 'exam')]),
+     "a benchmark of the predictors: exam, found 'exan'. Correct the name"),
+    (dict(benchmarks=[('exam', 'exan')]),
+     "a dataset or summary group of this run: exam, exams, salience_texts-"),
+    (dict(benchmarks=[('exam', ('exan', 'accuracy'))]), "found 'exan'"),
+    (dict(benchmarks=['exam']),
+     "benchmarks of PredictedSummarizer: expected pairs, such as [('mmlu'"),
+    (dict(benchmarks=[('exam', ('exam', ))]),
+     "expected pairs, such as ('my_mmlu', 'accuracy') for a metric"),
+    (dict(benchmarks=[('exam', 'exam')] * 2), "found 'exam' twice"),
+])  # yapf: disable
+def test_mistakes_stop_a_run_before_its_models(texts, predictor, tmp_path,
+                                               change, message):
+    """With one line; the evaluation does not repeat it."""
+    (tmp_path / 'torn').write_bytes(b'no predictor')
+    change = dict(change)
+    benchmarks = change.pop('benchmarks', ())
+    parts = dict(
+        models=MODELS,
+        datasets=[EXAM, texts],
+        summarizer=summarizer(
+            predictor, benchmarks=benchmarks, summary_groups=GROUPS))
+    config = config_of(tmp_path, **{**parts, **change})
+    with pytest.raises(SystemExit) as caught:
+        tasks_of(config)
+    line, = str(caught.value).splitlines()
+    assert line.startswith('error: ') and message in line
+    assert tasks_of(config, 'results')
+
+
+@pytest.mark.parametrize('benchmarks', [
+    (), [('exam', 'exams')], [('exam', ('exam', 'f1'))]
+])  # yapf: disable
+def test_right_configs_pass(texts, predictor, tmp_path, benchmarks):
+    config = config_of(
+        tmp_path,
+        MODELS, [EXAM, texts],
+        summarizer=summarizer(
+            predictor, benchmarks=benchmarks, summary_groups=GROUPS))
+    assert len(tasks_of(config)) == 2
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    """What the partitioner warns of."""
+    lines = []
+    monkeypatch.setattr(
+        'opencompass.partitioners.base.get_logger',
+        lambda: type('Log',
+                     (), dict(warning=lines.append, info=print, debug=print)))
+    return lines
+
+
+def test_a_predictor_may_be_trained_later(texts, predictor, tmp_path,
+                                          warnings):
+    """But a path that is wrong is seen at the start."""
+    config = config_of(
+        tmp_path,
+        MODELS, [EXAM, texts],
+        summarizer=summarizer(
+            predictor, ('later', 'later.safetensors'),
+            benchmarks=[('other', 'exam')]))
+    assert len(tasks_of(config)) == 2
+    assert warnings == [
+        f"predictor 'later': there is no file {tmp_path}/later.safetensors. "
+        'Losses are recorded without it; once it is there, -m viz -r shows '
+        'its predictions.'
+    ]
+
+
+def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
+                                               warnings):
+    for datasets, n_warnings in (([EXAM, texts], 0), ([EXAM], 1)):
+        tasks_of(
+            config_of(
+                tmp_path, MODELS, datasets, summarizer=summarizer(predictor)))
+        assert len(warnings) == n_warnings
+    assert warnings == [
+        "predictor 'predicted': it predicts nothing, for the run lacks its "
+        f'texts, {texts["abbr"]}.'
+    ]
+
+
+@pytest.mark.parametrize('groups', [[], [dict(name='bbh', subsets=[])]])
+def test_parts_without_their_group(texts, tmp_path, warnings, groups):
+    save_predictor(train(['mmlu', 'bbh', 'exam']), tmp_path / 'p')
+    parts = [{
+        **EXAM, 'abbr': name
+    } for name in ('bbh-navigate', 'cmmlu-arts', 'exam')]
+    tasks_of(
+        config_of(
+            tmp_path,
+            MODELS, [*parts, texts],
+            summarizer=summarizer(('p', str(tmp_path / 'p')),
+                                  summary_groups=groups)))
+    assert len(warnings) == (not groups)
+    assert all(
+        line.startswith(
+            'no real accuracy on bbh. Run bbh or, if its parts were run, '
+            'add "from opencompass.configs.summarizers.groups.bbh')
+        for line in warnings)
+
+
+def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,
+                                              warnings):
+    for path in (predictor[1], 'later', str(tmp_path / 'torn')):
+        evaluated = salience_texts(texts['path'], dict(predictor=path))
+        config = config_of(tmp_path, MODELS, [EXAM, evaluated])
+        if path.endswith('torn'):
+            (tmp_path / 'torn').write_bytes(b'no predictor')
+            with pytest.raises(SystemExit, match='torn: expected a'):
+                tasks_of(config)
+        else:
+            assert len(tasks_of(config)) == 2
+    [line] = warnings
+    assert line.startswith(
+        f"predictor 'of the evaluator of {texts['abbr']}': there is no file ")
+
+
+def test_other_summarizers_are_not_checked(texts, tmp_path):
+    for other in ({}, dict(type='DefaultSummarizer', predictors=0)):
+        config = config_of(tmp_path, MODELS, [EXAM, texts], summarizer=other)
+        assert len(tasks_of(config)) == 2
+
+
+@pytest.mark.slow
+def test_the_command_says_one_line(texts, tmp_path):
+    (tmp_path / 'mine.py').write_text(CONFIG.replace("'lossy'", "'tiny'"))
+    process = opencompass('mine.py', '--work-dir', 'out')
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1] == (
+        "error: abbr of models: expected every name once, found 'tiny' twice. "
+        'Rename or remove one of the two.')
+    assert 'Traceback' not in process.stderr

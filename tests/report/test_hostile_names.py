@@ -1,0 +1,167 @@
+"""Names from others in every file: read back, they did no harm."""
+import csv
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
+from csv_plugin.core.salience import Uniform
+from csv_plugin.core.study import split_study
+from csv_plugin.io.csv_rows import read_rows
+from csv_plugin.io.tables import write_csv
+from csv_plugin.report import study_tables
+from csv_plugin.report.leaderboards import write_leaderboard
+from csv_plugin.report.triage_files import write_triage
+from csv_plugin.report.triage_tables import as_text
+from csv_plugin.report.triage_tensorboard import TensorBoardLog
+from csv_plugin.triage.checkpoints import Checkpoint
+from csv_plugin.triage.judging import forecast
+from tests.hostile_names import FORMULAS, MARKS, NAMES, PATHS, UNSEEN
+from tests.report.page.pages import page_cells
+from tests.runs import train
+from tests.tables import small_tables
+from tests.triage.pretraining import run_dumps
+
+SIGNS = tuple('=+-@＝＋－＠')
+#: One of each kind.
+FEW = (FORMULAS[9], MARKS[1], MARKS[7], '_a_', 'a|b', UNSEEN[0], UNSEEN[4],
+       UNSEEN[7], UNSEEN[-1], PATHS[0])
+#: UTF-8 has no bytes for this one.
+BYTES = UNSEEN[-1]
+
+
+def check_csv(path, columns, names):
+    """No cell is a formula; names are read back, numbers are numbers."""
+    with path.open(newline='', encoding='utf-8') as file:
+        rows = list(csv.DictReader(file))
+    for cell in (cell for row in rows for cell in row.values()):
+        if cell.strip().startswith(SIGNS):
+            assert math.isfinite(float(cell))
+    for column in columns:
+        assert {from_csv_cell(row[column])
+                for row in rows
+                } == {name.replace(BYTES, '\\udcff')
+                      for name in names}
+
+
+def check_markdown(text):
+    """Nothing but tables, items, headings and blocks of code."""
+    module = pytest.importorskip('markdown_it')
+    renderer = module.MarkdownIt('commonmark').enable(
+        ['table', 'strikethrough'])
+    page = renderer.render(text)
+    assert set(re.findall(r'<(\w+)', page)) <= {
+        'table', 'thead', 'tbody', 'tr', 'th', 'td', 'ul', 'li', 'p', 'h1',
+        'h2', 'pre', 'code'
+    }
+    # Legends have code of their own.
+    assert '<code>a</code>' not in page
+    assert not re.search(r'https?://|www\.', text)
+    return page
+
+
+def check_screen(text):
+    assert all(line.isprintable() for line in text.split('\n'))
+
+
+def test_tables_are_read_back(tmp_path):
+    names = [n for n in NAMES if n != BYTES and '\0' not in n]
+    path = tmp_path / 'models.csv'
+    write_csv(path, ['model', *names], [[n, *[-.5] * len(names)]
+                                        for n in names])  # yapf: disable
+    check_csv(path, ['model'], names)
+    rows = read_rows(path, ['model'])
+    # Spaces around a cell are no part of it, unless they hide a formula.
+    kept = [n if n in FORMULAS else n.strip() for n in names]
+    assert [row.cells['model'] for row in rows] == kept
+    assert list(rows[0].cells) == ['model', *kept]
+    assert all(row.number(kept[0]) == -.5 for row in rows)
+
+
+def test_leaderboard(tmp_path):
+    board = replace(page_cells(NAMES, FEW[:3], FEW[3:6]).board(), notes=NAMES)
+    files = write_leaderboard(tmp_path / 'board', board)
+    text, document = (file.read_text('utf-8') for file in files[:2])
+    check_screen(text)
+    header, rule = 2, 1
+    n_blocks = text.count('mean abs. diff')
+    n_rows = header + rule + len(NAMES) + 1
+    assert len(text.splitlines()) == n_blocks * (n_rows + 1) + len(NAMES)
+    page = check_markdown(document)
+    assert page.count('<li>') == len(NAMES)
+    assert page.count('<td') == (len(NAMES) + 1) * (1 + 3 * 7)
+    check_csv(files[2], ['model'], NAMES)
+    check_csv(files[2], ['benchmark'], FEW[:3])
+    check_csv(files[2], ['predictor'], FEW[3:6])
+    content = json.loads(files[3].read_text('utf-8'))
+    assert content['models'] == content['notes'] == [*NAMES]
+
+
+def test_study(tmp_path):
+    tables = small_tables(n_models=len(NAMES))
+    study = split_study(tables.features, tables.accuracies, tables.families,
+                        tables.models[:30], Uniform())
+    benchmarks = FEW[:len(study.predictions.benchmarks)]
+    parts = tuple(
+        replace(part, benchmark=name, notes=FEW)
+        for part, name in zip(study.predictor.benchmarks, benchmarks))
+    study = replace(
+        study,
+        predictor=replace(study.predictor, benchmarks=parts),
+        predictions=replace(
+            study.predictions, benchmarks=benchmarks, models=NAMES))
+    study_tables.write_predictions(tmp_path / 'p.csv', study,
+                                   dict.fromkeys(NAMES, 'test'))
+    check_csv(tmp_path / 'p.csv', ['model'], NAMES)
+    check_csv(tmp_path / 'p.csv', ['benchmark'], benchmarks)
+    study_tables.write_leaderboard(tmp_path / 'l.md', study, NAMES)
+    page = check_markdown((tmp_path / 'l.md').read_text('utf-8'))
+    assert page.count('<td') == len(NAMES) * (1 + 2 * len(benchmarks))
+    study_tables.write_report(tmp_path / 'r.md', study, benchmarks, 'Title',
+                              'python x.py "a\n# b\x1b[2J"')
+    report = (tmp_path / 'r.md').read_text('utf-8')
+    check_screen(report)
+    page = check_markdown(report)
+    assert page.count('<pre>') == page.count('<h1>') == 1
+    assert page.count('<td') == (len(benchmarks) + 1) * page.count('<th ')
+    assert page.count('<li>') == len(benchmarks) * len(FEW)
+
+
+@pytest.fixture(scope='module')
+def triage():
+    """Runs of hostile names, described in a table."""
+    skills = {name: 1 + i / 10 for i, name in enumerate((*FEW, *PATHS[1:7]))}
+    dumps = run_dumps(skills, 3)
+    checkpoints = {
+        model:
+        Checkpoint(model.rpartition('@')[0], int(model.rpartition('@')[2]))
+        for model in dumps
+    }
+    made = forecast(train(), dumps, checkpoints=checkpoints, budget=100)
+    return replace(made, notes=NAMES)
+
+
+def test_triage(triage, tmp_path):
+    runs = [run.run for run in triage.runs]
+    check_screen(as_text(triage))
+    assert all(one_line(name) in as_text(triage) for name in runs)
+    files = {file.name: file for file in write_triage(tmp_path, triage)}
+    document = files['triage.md'].read_text('utf-8')
+    page = check_markdown(document)
+    # The line on signs begins with a plus.
+    assert page.count('<li>') == len(NAMES) + 1
+    assert all(markdown(name) in document for name in runs)
+    check_csv(files['forecasts.csv'], ['run'], runs)
+    check_csv(files['checkpoints.csv'], ['run'], runs)
+
+
+def test_curves_stay_in_their_folder(triage, tmp_path):
+    logs = tmp_path / 'deep/logs'
+    TensorBoardLog(logs).add(triage)
+    assert {path
+            for path in tmp_path.rglob('*')
+            if path.is_file()} == {*logs.glob('*/events*')}
+    assert len([*logs.iterdir()]) == len(triage.runs)
