@@ -80,7 +80,7 @@ def main(command, models):
                                ',add_bos_token=False')
             losses = cp.import_losses('lm-eval', {copy.name: out}, texts)
             own = own_losses(texts, copy.name)
-            error = np.abs(losses.values[0] * chars / own - 1).max()
+            difference = np.abs(losses.values[0] * chars / own - 1).max()
             total = (losses.values[0] * chars).sum() / own.sum() - 1
             wrong, _ = run(command, root, copy, task, '')
             more = (raw_losses(wrong) / own - 1).max()
@@ -90,10 +90,9 @@ def main(command, models):
             except cp.InputError as error:
                 verdict = ('refused' if 'add_bos_token=False' in str(error)
                            else f'refused for another reason: {error}')
-            print(
-                f'| {copy.name} | {error:.1e} | {total:+.0e} | {seconds:.0f} '
-                f'| {more:+.0%} | {verdict} |',
-                flush=True)
+            cells = (copy.name, f'{difference:.1e}', f'{total:+.0e}',
+                     f'{seconds:.0f}', f'{more:+.0%}', verdict)
+            print('|', ' | '.join(cells), '|', flush=True)
 
 
 if __name__ == '__main__':

@@ -1,16 +1,14 @@
 """Files with an object a line or a row, and typed access to its fields."""
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Optional, TypeGuard, TypeVar
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any, TypeGuard, TypeVar
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.json_files import parse_json, read_json
+from csv_plugin.io.parquet_tables import read_rows_of
 
 _Type = TypeVar('_Type')
 _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
@@ -100,39 +98,27 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
         raise InputError(file, 'a JSON object a line', 'an empty file', remedy)
 
 
-def read_parquet_rows(path: FilePath,
-                      remedy: str,
-                      columns: Optional[list[str]] = None) -> list[JsonPart]:
+def read_parquet_rows(path: FilePath, columns: Sequence[str],
+                      remedy: str) -> list[JsonPart]:
     """The rows of a Parquet file as objects.
 
     Args:
         path (FilePath): The file.
+        columns (Sequence[str]): Those to read.
         remedy (str): What the user can do, for errors.
-        columns (Optional[list[str]]): Those to read; all by default.
 
     Raises:
         InputError: The file cannot be read, has no row, or lacks a column.
     """
     file = os.fspath(path)
-    try:
-        # pyarrow gets bytes: it might take a path for a network address.
-        table = pq.ParquetFile(pa.BufferReader(read_bytes(path))).read(
-            columns, use_threads=False)
-        table.validate(full=True)
-        rows = table.to_pylist()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(file, 'an intact Parquet file',
-                         f'the error {str(error)!r}', remedy) from error
-    lacking = set(columns or ()) - set(table.column_names)
-    if lacking or not rows:
-        raise InputError(
-            file, f'columns {", ".join(columns or ())} and a row',
-            f'{len(rows)} rows, columns {", ".join(table.column_names)}',
-            remedy)
-    return [
+    rows = [
         JsonPart(f'{file}, row {number}', row, remedy)
-        for number, row in enumerate(rows)
+        for number, row in enumerate(
+            read_rows_of(file, read_bytes(path), columns))
     ]
+    if not rows:
+        raise InputError(file, 'a row', 'none', remedy)
+    return rows
 
 
 def _part(where: str, value: Any, remedy: str) -> JsonPart:

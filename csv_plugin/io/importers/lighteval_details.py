@@ -41,7 +41,7 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
             f'_{date}')] = file
     losses = [
         _answer(row, task) for task, file in sorted(files.items())
-        for row in read_parquet_rows(file, _REMEDY, ['doc', 'model_response'])
+        for row in read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
         if row.part('doc').fields.get('sampling_methods') == ['LOGPROBS']
     ]
     if not losses:

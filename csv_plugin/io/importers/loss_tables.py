@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterator
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.csv_rows import read_rows
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.importers.json_rows import read_parquet_rows
 from csv_plugin.io.importers.text_losses import TextLoss
+from csv_plugin.io.parquet_tables import open_table
 
 #: Columns of losses, one of which a table has, and the nats of a text by the
 #: number in it.
@@ -69,8 +70,9 @@ def _of_csv(file: str) -> Iterator[_Row]:
 
 
 def _of_parquet(file: str) -> Iterator[_Row]:
-    rows = read_parquet_rows(file, _REMEDY)
-    measure = _measure(file, rows[0].fields)
+    columns = open_table(file, read_bytes(file)).schema_arrow.names
+    measure = _measure(file, columns)
+    rows = read_parquet_rows(file, ('text_id', measure), _REMEDY)
     for row in rows:
         yield (row.where, row.get('text_id',
                                   str), measure, row.number(measure))

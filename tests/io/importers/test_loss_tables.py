@@ -1,6 +1,7 @@
 """Tables with the losses of one model."""
 import math
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,9 +50,9 @@ def test_every_measure_becomes_nats_of_the_text(tmp_path, measure, per_text):
     (dict(text_id=['a'], nats=['1.0']), 'a finite number'),
     (dict(text_id=['a'], nats=[-1.0]), 'change the sign'),
     (dict(text_id=['a'], bits_per_byte=[1e3]), '100 nats or less a byte'),
-    (dict(nats=[1.0]), "as 'text_id', found none"),
+    (dict(nats=[1.0]), "a column 'text_id', found nats"),
     (dict(text_id=pa.array([], pa.string()), nats=pa.array(
-        [], pa.float64())), 'and a row, found 0 rows'),
+        [], pa.float64())), 'a row, found none'),
 ])
 def test_wrong_tables_are_refused(tmp_path, columns, message):
     with pytest.raises(InputError, match=message):
@@ -65,4 +66,15 @@ def test_a_wrong_cell_of_a_csv_file_is_named(tmp_path):
         read_loss_table(path, TEXTS)
     path.write_text('text_id,nats\na,1.0\na,2.0\n')
     with pytest.raises(InputError, match='Line 2 has it too'):
+        read_loss_table(path, TEXTS)
+
+
+def test_a_few_bytes_that_stand_for_a_gigabyte_are_refused(tmp_path):
+    """One long text in the file, a million times in the table."""
+    n_rows = 1_000_000
+    text_ids = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(n_rows, np.int32)), pa.array(['x' * 1000]))
+    path = table(tmp_path, text_id=text_ids, nats=pa.array(np.zeros(n_rows)))
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InputError, match='expands to at most'):
         read_loss_table(path, TEXTS)
