@@ -47,17 +47,21 @@ _PUBLIC = {
     'VLLMEngine': ('lm.engines.vllm_engine', 'VLLMEngine'),
     'fit': ('lm.methods', 'fit'),
     'forecast': ('triage.judging', 'forecast'),
+    'import_losses': ('io.importers.importing', 'import_losses'),
     'leave_families_out': ('core.study', 'leave_families_out'),
     'load': ('io.predictors', 'load_predictor'),
     'outliers': ('core.outliers', 'outliers'),
     'read_accuracies': ('io.tables', 'read_accuracies'),
     'read_collection': ('io.collection', 'read_collection'),
     'read_dumps': ('io.dumps', 'read_dumps'),
+    'read_lm_eval_accuracies':
+    ('io.importers.lm_eval_accuracies', 'read_lm_eval_accuracies'),
     'read_texts': ('io.text_sets', 'read_texts'),
     'save': ('io.predictors', 'save_predictor'),
     'score': ('lm.dumping', 'score'),
     'split_study': ('core.study', 'split_study'),
     'write_dump': ('io.dumps', 'write_dump'),
+    'write_lm_eval_task': ('io.importers.lm_eval', 'write_lm_eval_task'),
     'write_texts': ('io.text_sets', 'write_texts'),
 }
 

@@ -5,7 +5,8 @@ one model; `predictors` stores trained predictors and `text_sets` validation
 sets. `tables` reads the CSV tables that users write, on top of `csv_rows`.
 `collection` is the folder that a predictor is trained on, `collecting` makes
 it, and `model_tables` reads four tables in its place. `runs` reads the work
-directories of OpenCompass, and `checkpoint_folders` finds checkpoints.
+directories of OpenCompass, `importers` what other programs wrote, and
+`checkpoint_folders` finds checkpoints.
 `known_benchmarks` and `paper` are tables that come with the package,
 `model_splits` splits models, and `files` has what all of these share.
 

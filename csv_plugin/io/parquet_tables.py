@@ -95,6 +95,43 @@ def read_columns(where: str, data: bytes,
     return table
 
 
+def read_rows_of(where: str, data: bytes,
+                 names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows of some columns, of any types, one after the other.
+
+    Args:
+        where (str): The file, for errors.
+        data (bytes): All of it.
+        names (Sequence[str]): The columns.
+
+    Yields:
+        dict[str, Any]: Values by column.
+
+    Raises:
+        InputError: A column is missing or twice there, a page is damaged, or
+            the columns expand beyond all measure.
+    """
+    file = open_table(where, data)
+    columns = file.schema_arrow.names
+    for name in names:
+        if columns.count(name) != 1:
+            raise InputError(where, f'a column {name!r}',
+                             f'{", ".join(columns)}'[:200], _REMEDY)
+    most = FREE_BYTES + BYTES_PER_BYTE * len(data)
+    size = 0
+    with _intact(where):
+        _check_bound(where, _expanded(data, file.metadata,
+                                      dict.fromkeys(names)), most)
+        # Few at a time: texts that are equal are held once in the file.
+        for batch in file.iter_batches(
+                64, columns=list(names), use_threads=False):
+            batch.validate(full=True)
+            rows = batch.to_pylist()
+            size += sum(len(str(row)) for row in rows)
+            _check_bound(where, size, most)
+            yield from rows
+
+
 @contextmanager
 def _intact(where: str) -> Iterator[None]:
     try:

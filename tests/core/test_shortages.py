@@ -21,7 +21,7 @@ def fitted(n_models, n_families, level=0.9):
 
 @pytest.mark.parametrize('n_models, n_families, starts', [
     (2, 2, 'easy: too few models to fit to, 2 of 2 families: it is predicted'),
-    (3, 1, 'easy: too few models to fit to, 3 of 1 family: nothing can be hel'),
+    (3, 1, 'easy: too few models to fit to, 3 of 1 family: nothing can be he'),
     (20, 1, 'easy: too few models to fit to, 20 of 1 family: nothing can be '),
     (3, 3, 'easy: too few models to fit to, 3 of 3 families: all 90% interva'),
     (8, 4, 'easy: too few models to fit to, 8 of 4 families: all 90% interva'),

@@ -1,0 +1,138 @@
+"""Write losses and accuracies that other programs measured as tables.
+
+Of lm-evaluation-harness (docs/importing.md has the other programs):
+
+    python tools/import_losses.py lm-eval outputs/lm_eval/* \\
+        --texts texts.jsonl --benchmarks arc_easy hellaswag \\
+        --chance arc_easy=0.25 --out outputs/imported
+
+tools/fit_from_tables.py learns from the tables and predicts.
+"""
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional
+
+from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
+                                      refuse)
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.io.importers.importing import SOURCES, import_losses
+from csv_plugin.io.importers.lm_eval_accuracies import read_lm_eval_accuracies
+from csv_plugin.io.importers.model_paths import paths_by_model
+from csv_plugin.io.tables import write_csv
+from csv_plugin.io.text_sets import read_texts
+
+LOSSES, SCORES, BENCHMARKS = 'losses.csv', 'scores.csv', 'benchmarks.csv'
+
+
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        'source',
+        choices=SOURCES,
+        help='the program that measured the losses (required)')
+    parser.add_argument(
+        'paths',
+        nargs='+',
+        metavar='PATH',
+        help='file or folder of each model, which is called after it,\n'
+        'or NAME=PATH (required)')
+    parser.add_argument(
+        '--texts',
+        metavar='JSONL',
+        help='the validation set that was scored; not needed by\n'
+        'lighteval and olmo-eval, whose losses are on items\n'
+        '(default: none)')
+    parser.add_argument(
+        '--benchmarks',
+        nargs='+',
+        metavar='NAME',
+        help='tasks and groups of lm-evaluation-harness whose\n'
+        'accuracies to import (default: none)')
+    parser.add_argument(
+        '--metric',
+        nargs='+',
+        type=_named_text,
+        metavar='NAME=METRIC',
+        help='metric of a benchmark, perhaps with a filter, such as\n'
+        'gsm8k=exact_match,strict-match (default: acc_norm, else\n'
+        'acc, else exact_match)')
+    parser.add_argument(
+        '--chance',
+        nargs='+',
+        type=named_number,
+        metavar='NAME=LEVEL',
+        help='accuracy of random guessing on a benchmark, a fraction\n'
+        '(default: what is known of common benchmarks)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder for the tables (required)')
+    return parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> None:
+    check_folder(args.out)
+    if args.source != 'lm-eval' and args.benchmarks:
+        raise InputError('--benchmarks', 'results of lm-eval',
+                         f'those of {args.source}',
+                         'Give the accuracies as a table of your own.')
+    if not args.benchmarks:
+        refuse(args, 'no --benchmarks', 'metric', 'chance')
+    paths = _named_paths(args.paths)
+    texts = read_texts(args.texts) if args.texts else None
+    features = import_losses(args.source, paths, texts)
+    accuracies = None
+    if args.benchmarks:
+        accuracies = read_lm_eval_accuracies(paths, args.benchmarks,
+                                             dict(args.metric or ()),
+                                             dict(args.chance or ()))
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_csv(
+        args.out / LOSSES, ('model', *features.columns.units),
+        ((model, *row)
+         for model, row in zip(features.models, features.values.tolist())))
+    if accuracies:
+        _write_accuracies(args.out, accuracies)
+    print(f'{len(features.models)} models, {len(features.columns.units)} '
+          f'units. Written to {args.out}: {LOSSES}'
+          f'{f", {SCORES}, {BENCHMARKS}" if accuracies else ""}')
+
+
+def _named_text(text: str) -> tuple[str, str]:
+    name, _, value = text.partition('=')
+    if not name or not value:
+        raise argparse.ArgumentTypeError(
+            f'expected a benchmark and its metric, found {text!r}')
+    return name, value
+
+
+def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
+    named = [path.partition('=')[::2] for path in paths if '=' in path]
+    rest = paths_by_model([path for path in paths if '=' not in path])
+    check_unique('names of losses', [*rest, *(name for name, _ in named)])
+    return rest | {name: Path(path) for name, path in named}
+
+
+def _write_accuracies(out: Path, accuracies: AccuracyTable) -> None:
+    write_csv(
+        out / SCORES, ('model', *accuracies.benchmarks),
+        ((model, *row)
+         for model, row in zip(accuracies.models, accuracies.values.tolist())))
+    write_csv(
+        out / BENCHMARKS, ('benchmark', 'chance', 'n_items'),
+        zip(accuracies.benchmarks, accuracies.chance.tolist(),
+            accuracies.n_items.tolist()))
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    return exit_code(run, parse_args(argv))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

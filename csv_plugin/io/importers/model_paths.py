@@ -1,0 +1,40 @@
+"""Files and folders that are named after the models whose losses they hold."""
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.io.files import FilePath
+
+
+def paths_by_model(
+    paths: Mapping[str, FilePath] | Iterable[FilePath]
+) -> dict[str, Path]:  # yapf: disable
+    """Files and folders by the models that they are named after.
+
+    Args:
+        paths (Mapping | Iterable): As in `import_losses`.
+
+    >>> paths_by_model(['out/pythia-1.4b', 'out/mine.jsonl'])
+    {'pythia-1.4b': PosixPath('out/pythia-1.4b'), \
+'mine': PosixPath('out/mine.jsonl')}
+
+    Raises:
+        InputError: Two have one name, or there is a path in place of
+            several.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        raise InputError('paths of losses', 'a list of paths',
+                         f'the path {os.fspath(paths)!r}',
+                         'Put it into a list.')
+    if isinstance(paths, Mapping):
+        return {model: Path(path) for model, path in paths.items()}
+    named = [(_model_name(Path(path)), Path(path)) for path in paths]
+    check_unique('names of losses', [model for model, _ in named])
+    return dict(named)
+
+
+def _model_name(path: Path) -> str:
+    """Without the suffix of a file; a folder's name may have dots."""
+    known = ('.jsonl', '.csv', '.parquet')
+    return path.stem if path.suffix in known else path.name

@@ -1,0 +1,162 @@
+"""Losses of whole texts, or of their ends, checked and joined to a table."""
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.texts import Text, TextSet
+
+#: The most nats a byte or a token: servers write -9999 for log-probabilities
+#: of minus infinity, and perplexities are not losses.
+MOST_NATS = 100.0
+
+
+@dataclass(frozen=True)
+class TextLoss:
+    """The loss of one model on one text, or on the end of it.
+
+    Scored: all characters from `start` on, given those before.
+
+    Args:
+        text_id (str): Which text, or which item of a benchmark.
+        text (str): The text; of an item, the question and the right answer.
+        nats (float): `-log p` of the scored characters.
+        start (int): The first of them, 0 for the whole text.
+        where (str): The file and the line, for errors.
+
+    Raises:
+        InputError: The loss is no finite number of 0 or more, or beyond what
+            a language model can lose on so few bytes.
+    """
+    text_id: str
+    text: str
+    nats: float
+    start: int = 0
+    where: str = ''
+
+    def __post_init__(self) -> None:
+        where = ', '.join(
+            filter(None, (self.where, f'loss on {self.text_id!r}')))
+        if not math.isfinite(self.nats):
+            raise InputError(where, 'a finite number',
+                             repr(self.nats)[:80],
+                             'Leave the model out, or score it again.')
+        if self.nats < 0:
+            raise InputError(
+                where, 'a loss of 0 or more', f'{self.nats}',
+                'Losses are -log p: change the sign of log-likelihoods.')
+        n_bytes = len(self.text[self.start:].encode())
+        if self.nats > MOST_NATS * n_bytes:
+            raise InputError(
+                where, f'{MOST_NATS:g} nats or less a byte of its text',
+                f'{self.nats:g} on {n_bytes} bytes',
+                'Losses are sums of -log p over the tokens of one text.')
+
+    @property
+    def n_chars(self) -> int:
+        """Number of scored characters."""
+        return len(self.text) - self.start
+
+    @property
+    def unit(self) -> str:
+        """Name of the feature column; that of an answer is not the text's."""
+        return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
+
+
+def feature_table(losses: Mapping[str, Sequence[TextLoss]],
+                  texts: Optional[TextSet] = None) -> FeatureTable:
+    """The losses of M models on the same texts as feature columns.
+
+    Scored: as in `TextLoss`. Texts without a scored character are left out.
+
+    Args:
+        losses (Mapping): Losses of each model on each text, in any order.
+        texts (Optional[TextSet]): The texts that all must be on; by default
+            those of the first model, sorted by their ids.
+
+    Returns:
+        FeatureTable: A column per text, in the order of the texts: nats per
+        scored character. Its `uniform` is the text's share of all scored
+        characters, which gives the all-token loss, as in
+        `features.text_columns`.
+
+    Raises:
+        InputError: There is no model, a model has a text twice, lacks one or
+            has one that others lack, a text is another, the losses of two
+            models begin at different characters of a text, or all losses of
+            a model are the same.
+    """
+    if not losses:
+        raise InputError('losses', 'those of a model or more', 'none',
+                         'Name the files of a model or more.')
+    by_model = {
+        model: _by_text(model, scored)
+        for model, scored in losses.items()
+    }
+    first = next(iter(by_model.values()))
+    if texts is None:
+        # Sorted, because programs shuffle the items of a benchmark.
+        texts = TextSet(
+            tuple(Text(name, first[name].text) for name in sorted(first)))
+    for model, scored in by_model.items():
+        _check_texts(model, scored, texts)
+        _check_starts(model, scored, first)
+    kept = [first[name] for name in texts.ids if first[name].n_chars]
+    n_chars = np.array([loss.n_chars for loss in kept], np.float64)
+    values = np.array([[scored[loss.text_id].nats for loss in kept]
+                       for scored in by_model.values()])
+    columns = Columns(
+        tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
+        texts.fingerprint)
+    return FeatureTable(tuple(by_model), columns, values / n_chars)
+
+
+def _by_text(model: str, losses: Iterable[TextLoss]) -> dict[str, TextLoss]:
+    losses = list(losses)
+    where = f'losses of {model!r}'
+    check_unique(f'texts of the {where}', [loss.text_id for loss in losses])
+    scored = [loss.nats for loss in losses if loss.n_chars]
+    if not scored:
+        raise InputError(where, 'a text with a scored character', 'none',
+                         'Score the texts with the model.')
+    if len(set(scored)) == 1 < len(scored):
+        raise InputError(
+            where, 'losses that depend on the text',
+            f'{scored[0]:g} on each of {len(scored)} texts',
+            'Look for the error of the program that scored them.')
+    return {loss.text_id: loss for loss in losses}
+
+
+def _check_texts(model: str, scored: Mapping[str, TextLoss],
+                 texts: TextSet) -> None:
+    where = f'losses of {model!r}'
+    missing = [name for name in texts.ids if name not in scored]
+    unknown = [name for name in scored if name not in set(texts.ids)]
+    for names, found in ((missing, 'none on'), (unknown, 'also')):
+        if names:
+            raise InputError(
+                where, f'losses on the {len(texts)} texts of the set '
+                f'{texts.fingerprint[:12]}',
+                f'{found} {names[0]!r} and {len(names) - 1} others',
+                'Score all of these texts and no others.')
+    for text in texts:
+        if scored[text.text_id].text != text.text:
+            raise InputError(f'{where}, text {text.text_id!r}',
+                             repr(text.text)[:200],
+                             repr(scored[text.text_id].text)[:200],
+                             'Score the texts of this set.')
+
+
+def _check_starts(model: str, scored: Mapping[str, TextLoss],
+                  first: Mapping[str, TextLoss]) -> None:
+    for name, loss in scored.items():
+        if loss.start != first[name].start:
+            raise InputError(
+                f'losses of {model!r}, text {name!r}',
+                f'a loss from character {first[name].start} on',
+                f'from character {loss.start} on',
+                'Score the same parts of the texts with all models.')

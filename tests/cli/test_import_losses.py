@@ -1,0 +1,100 @@
+"""From the output of lm-evaluation-harness to tables and a predictor."""
+import csv
+
+import pytest
+
+import csv_plugin as cp
+from csv_plugin.cli import fit_from_tables, import_losses, write_lm_eval_task
+from csv_plugin.io.tables import read_accuracies, read_losses
+from tests.io.importers.outputs import ANSWERS, LIGHTEVAL, LM_EVAL, TEXTS
+
+PATHS = [str(LM_EVAL / 'c-l-80'), f'small={LM_EVAL / "d-s-100"}']
+OF_TEXTS = ['lm-eval', *PATHS, '--texts', str(TEXTS)]
+
+
+def test_tables_of_losses_and_accuracies(tmp_path, capsys):
+    out = tmp_path / 'new' / 'folder'
+    assert not import_losses.main([
+        *OF_TEXTS, '--benchmarks', 'tiny_choice', 'tiny_answer', '--metric',
+        'tiny_answer=exact_match,strict-match', '--chance', 'tiny_choice=0.4',
+        'tiny_answer=0', '--out',
+        str(out)
+    ])
+    printed = capsys.readouterr().out
+    assert '2 models, 5 units' in printed and 'benchmarks.csv' in printed
+    losses = read_losses(out / 'losses.csv')
+    table = cp.import_losses('lm-eval', {
+        'c-l-80': LM_EVAL / 'c-l-80',
+        'small': LM_EVAL / 'd-s-100'
+    }, cp.read_texts(TEXTS))
+    assert losses.models == table.models
+    assert losses.columns == table.columns.units
+    assert losses.values.tolist() == table.values.tolist()
+    scores = read_accuracies(out / 'scores.csv', out / 'benchmarks.csv')
+    assert scores.values.tolist() == [[1.0, 0.0], [0.5, 0.0]]
+    assert scores.n_items.tolist() == [4, 4]
+
+
+def test_losses_alone(tmp_path):
+    out = tmp_path / 'out'
+    arguments = [str(LIGHTEVAL / 'c-l-80'), '--out', str(out)]
+    assert not import_losses.main(['lighteval', *arguments])
+    assert [path.name for path in out.iterdir()] == ['losses.csv']
+    arguments = [str(ANSWERS), '--texts', str(TEXTS), '--out', str(out)]
+    assert not import_losses.main(['completions', *arguments])
+    with (out / 'losses.csv').open(encoding='utf-8') as file:
+        header, row = csv.reader(file)
+    assert header == ['model', 'sum', 'list', 'zh', 'lines', 'digits']
+    assert row[0] == 'c-l-80'
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (OF_TEXTS[:-2], 'the texts that were scored'),
+    ([*OF_TEXTS, '--chance', 'a=0.5'], 'no --benchmarks'),
+    (['lighteval', PATHS[0], '--benchmarks', 'a'], 'results of lm-eval'),
+    (['lm-eval', PATHS[0], *OF_TEXTS[2:], f'c-l-80={PATHS[0]}'], 'twice'),
+    (['lm-eval', str(LM_EVAL / 'with_bos'), *OF_TEXTS[3:]], 'add_bos_token'),
+])  # yapf: disable
+def test_a_wrong_call_is_one_line(tmp_path, capsys, arguments, message):
+    # Options that take several values would swallow a path behind them.
+    paths = [part for part in arguments if '=' in part and '/' in part]
+    rest = [part for part in arguments if part not in paths]
+    call = [rest[0], *paths, *rest[1:], '--out', str(tmp_path / 'out')]
+    assert import_losses.main(call) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count('\n') == 1
+    assert not (tmp_path / 'out').exists()
+
+
+def test_a_metric_without_its_benchmark(capsys):
+    with pytest.raises(SystemExit):
+        import_losses.main([*OF_TEXTS, '--metric', 'acc', '--out', 'x'])
+    assert "its metric, found 'acc'" in capsys.readouterr().err
+
+
+def test_a_task_for_the_harness(tmp_path, capsys):
+    out = tmp_path / 'tasks'
+    assert not write_lm_eval_task.main(
+        ['--texts', str(TEXTS), '--out',
+         str(out)])
+    assert '--tasks salience_texts-8d6b081c24bb' in capsys.readouterr().out
+    assert sorted(path.suffix for path in out.iterdir()) == ['.jsonl', '.yaml']
+
+
+def test_the_tables_are_those_that_a_training_reads(tmp_path, capsys):
+    """Two models are too few to learn from, which is said."""
+    assert not import_losses.main([
+        *OF_TEXTS, '--benchmarks', 'tiny_choice', '--chance',
+        'tiny_choice=0.4', '--out',
+        str(tmp_path)
+    ])
+    (tmp_path / 'models.csv').write_text('model,family,split\n'
+                                         'c-l-80,c,train\nsmall,d,test\n')
+    tables = [
+        argument for name in ('losses', 'scores', 'benchmarks', 'models')
+        for argument in (f'--{name}', str(tmp_path / f'{name}.csv'))
+    ]
+    assert not fit_from_tables.main(
+        [*tables, '--fit', 'train', '--out',
+         str(tmp_path / 'study')])
+    assert 'tiny_choice' in capsys.readouterr().out

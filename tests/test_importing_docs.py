@@ -1,0 +1,123 @@
+"""docs/importing.md: its commands and its Python, on output as it names."""
+import doctest
+import glob
+import shlex
+import shutil
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import csv_plugin as cp
+from csv_plugin.demo import shipped
+from csv_plugin.io.tables import write_csv
+from tests.io.importers.outputs import (LIGHTEVAL, write_lm_eval_output,
+                                        write_rows)
+from tests.test_docs import ROOT, blocks
+
+PAGE = ROOT / 'docs/importing.md'
+MODELS = [
+    f'{series}-{size}@{percent}' for series in 'abc'
+    for size in ('xs', 's', 'm') for percent in (50, 100)
+] + ['d-s@100']
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope='module')
+def outputs(tmp_path_factory):
+    """A folder with what lm-evaluation-harness wrote about the zoo."""
+    root = tmp_path_factory.mktemp('importing')
+    zoo = cp.read_collection(shipped.COLLECTION)
+    accuracies = zoo.accuracies.to_dict()
+    for model in MODELS:
+        nats = {
+            text.text_id: float(text.losses.sum())
+            for text in zoo.losses[model].texts
+        }
+        write_lm_eval_output(root / 'outputs/lm_eval' / model, zoo.texts, nats,
+                             accuracies[model])
+    write_csv(root / 'models.csv', ('model', 'family', 'split'),
+              ((model, model[0], 'test' if model[0] == 'd' else 'train')
+               for model in MODELS))
+    shutil.copy(shipped.TEXTS, root / 'texts.jsonl')
+    for name, model in (('mine', 'd-s@100'), ('other', 'a-s@100')):
+        dump = zoo.losses[model].texts
+        write_csv(root / f'{name}.csv', ('text_id', 'nats'),
+                  ((text.text_id, text.losses.sum()) for text in dump))
+        write_rows(root / f'{name}.jsonl',
+                   [answer(*pair) for pair in zip(zoo.texts, dump)])
+        shutil.copytree(LIGHTEVAL / 'c-l-80', root / 'details' / name)
+    return root
+
+
+def answer(text, scored):
+    """The answer of a server that decodes every token by itself."""
+    data = text.text.encode()
+    words = [
+        data[start:end].decode(errors='replace')
+        for start, end in zip(scored.spans.starts, scored.spans.ends)
+    ]
+    logprobs = {
+        'tokens': ['<s>', *words],
+        'token_logprobs': [None, *(-scored.losses).tolist()]
+    }
+    body = {
+        'choices': [{
+            'index': 0,
+            'text': text.text,
+            'logprobs': logprobs
+        }],
+        'usage': {
+            'prompt_tokens': len(words) + 1
+        }
+    }
+    return {'custom_id': text.text_id, 'response': {'body': body}}
+
+
+def commands():
+    """Arguments of each command of the package, after its name."""
+    for _, block in blocks(PAGE):
+        if not block.startswith('python tools/'):
+            continue
+        for line in block.replace('\\\n', ' ').splitlines():
+            words = shlex.split(line)
+            arguments = [
+                path for word in words[2:] for path in (
+                    sorted(glob.glob(word)) if '*' in word else [word])
+            ]
+            yield Path(words[1]).stem, arguments
+
+
+def test_commands(outputs, monkeypatch, capsys):
+    monkeypatch.chdir(outputs)
+    ran = []
+    for name, arguments in commands():
+        assert not import_module(f'csv_plugin.cli.{name}').main(arguments)
+        ran.append(name)
+    assert ran == ['write_lm_eval_task', 'import_losses', 'fit_from_tables']
+    printed = capsys.readouterr().out
+    assert '--tasks salience_texts-ce4e749ad947' in printed
+    assert '--tasks salience_texts-ce4e749ad947' in PAGE.read_text('utf-8')
+    assert '19 models, 250 units' in printed
+    assert '1 models predicted from 18' in printed
+
+
+def test_examples(outputs, monkeypatch):
+    monkeypatch.chdir(outputs)
+    result = doctest.testfile(str(PAGE), module_relative=False)
+    assert result.attempted > 15 and not result.failed
+
+
+def test_three_ways_to_the_same_losses(outputs):
+    texts = cp.read_texts(outputs / 'texts.jsonl')
+    tables = [
+        cp.import_losses(source, {'mine': outputs / path}, texts)
+        for source, path in (('lm-eval', 'outputs/lm_eval/d-s@100'),
+                             ('completions', 'mine.jsonl'), ('table',
+                                                             'mine.csv'))
+    ]
+    for table in tables[1:]:
+        table.columns.check_same(tables[0].columns)
+        assert np.allclose(table.values, tables[0].values, rtol=1e-12)
