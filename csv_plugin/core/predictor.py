@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import (InputError, check_unique, shortened)
+from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
