@@ -1,7 +1,7 @@
-"""Three tasks for each model, because processes start slowly.
+"""Two tasks for each model and stage, because processes start slowly.
 
-One runs all benchmarks, another the texts, so that what fails in one of them
-does not end the other. The third evaluates both.
+One is for all benchmarks, the other for the texts, so that what fails in one
+of them does not end the other.
 """
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask

@@ -1,6 +1,6 @@
-"""Three Slurm jobs for each model; `opencompass ... -p PARTITION`.
+"""Two Slurm jobs for each model and stage; `opencompass ... -p PARTITION`.
 
-One runs all benchmarks, another the texts, and the third evaluates both.
+One is for all benchmarks, the other for the texts.
 
 OpenCompass's option `--slurm` mixes its own settings into the settings of a
 config, and fails if the config sets a runner, as `few_processes` does.

@@ -1,5 +1,4 @@
 """Tasks of a run that keep benchmarks and texts apart."""
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -17,9 +16,8 @@ class TextsApartPartitioner(NaivePartitioner):
     """Two tasks for each model: its benchmarks, and its texts.
 
     What fails in one of the two does not end the other. The model is loaded
-    once more for that. Evaluation, which loads no model, is one task, the
-    texts last. Before any model runs, the config is checked, and texts whose
-    dump is lost, damaged or of another model are scored again.
+    once more for that. Before any model runs, the config is checked, and
+    texts whose dump is lost, damaged or of another model are scored again.
 
     Args:
         out_dir (str): Filled in by OpenCompass.
@@ -55,22 +53,20 @@ class TextsApartPartitioner(NaivePartitioner):
                   out_dir: str,
                   add_cfg: dict[str, Any] = {}) -> list[Any]:
         """As in `NaivePartitioner`."""
-        parts = [
-            dict(models=[model], datasets=datasets)
-            for part in model_dataset_combinations for model in part['models']
-            for datasets in self._groups(part['datasets'])
+        halves = [
+            dict(
+                models=[model],
+                datasets=[
+                    dataset for dataset in part['datasets']
+                    if is_texts(dataset) == texts
+                ]) for part in model_dataset_combinations
+            for model in part['models'] for texts in (False, True)
         ]
         if self.before_models:
-            for part in parts:
-                for dataset in filter(is_texts, part['datasets']):
-                    self._forget_a_lost_dump(part['models'][0], dataset)
-        return super().partition(parts, work_dir, out_dir, add_cfg)
-
-    def _groups(self, datasets: Sequence[Any]) -> list[list[Any]]:
-        """The datasets of each task of a model."""
-        texts = [dataset for dataset in datasets if is_texts(dataset)]
-        others = [dataset for dataset in datasets if not is_texts(dataset)]
-        return [others, texts] if self.before_models else [others + texts]
+            for half in halves:
+                for dataset in filter(is_texts, half['datasets']):
+                    self._forget_a_lost_dump(half['models'][0], dataset)
+        return super().partition(halves, work_dir, out_dir, add_cfg)
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
         """Remove what calls texts done whose losses are not there."""
