@@ -15,6 +15,7 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import SOLVERS, SalienceFit, Task
+from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.core.training_curve import TrainingCurve, path_curve
 from csv_plugin.lm.feature_blocks import feature_blocks
@@ -163,18 +164,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     Raises:
         InputError: The method is unknown, there is no model, one lacks
             losses or a family, losses are of another type, an argument is
-            for losses of another type, or as in
-            `check_validation`, `fit_predictor`, `train_auto` and
-            `train_paper`.
+            for losses of another type, or as in `check_validation`,
+            `fit_predictor`, `train_auto` and `train_paper`.
     """
-    models = accuracies.models
-    if not models:
-        raise InputError('accuracies', 'those of a model or more', 'none',
-                         'Give accuracies of the models to fit to.')
-    for model in models:
-        if model not in families:
-            raise InputError('families', 'the family of every model',
-                             f'none of {model!r}', 'Name its family.')
+    _check_families(accuracies.models, families)
     if isinstance(losses, FeatureTable):
         if scoring_lm is not None or validation:
             raise InputError(
@@ -182,28 +175,45 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                 'validation models', 'a scoring LM'
                 if scoring_lm is not None else 'validation models',
                 'Leave them out: they are for token losses.')
-        solver = _named('solver', method, SOLVERS)
-        return fit_predictor(losses, accuracies,
-                             [families[model] for model in models], solver,
-                             seed, progress)
+        groups = [families[model] for model in accuracies.models]
+        return fit_predictor(losses, accuracies, groups,
+                             _named('solver', method, SOLVERS), seed, progress)
     train = _named('method', method, METHODS)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
                          'Read dumps by read_dumps(paths, texts).')
-    fitted = losses.select(models)
+    fitted = losses.select(accuracies.models)
     if validation or method == 'paper':  # Before the states, which take long.
-        check_validation(validation, models)
-    if scoring_lm is None:
-        targets, states = fitted.tokens_of(models[0]), None
-    else:
-        from csv_plugin.lm.scoring_lm import target_tokens, token_states
-        targets = target_tokens(scoring_lm[1], losses.texts)
-        states = token_states(*scoring_lm, losses.texts)
+        check_validation(validation, accuracies.models)
+    targets, states = _targets_and_states(fitted, scoring_lm)
     table = targets.table({model: fitted[model].texts for model in fitted})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
     return train(training, states, validation, progress=progress).predictor
+
+
+def _check_families(models: Sequence[str], families: Mapping[str,
+                                                             str]) -> None:
+    if not models:
+        raise InputError('accuracies', 'those of a model or more', 'none',
+                         'Give accuracies of the models to fit to.')
+    for model in models:
+        if model not in families:
+            raise InputError('families', 'the family of every model',
+                             f'none of {model!r}', 'Name its family.')
+
+
+def _targets_and_states(
+    losses: ModelLosses, scoring_lm: Optional[tuple[Any, Any]]
+) -> tuple[TargetTokens, Optional['Tensor']]:
+    """Tokens that get the weights: the scoring LM's or the first model's."""
+    if scoring_lm is None:
+        return losses.tokens_of(next(iter(losses))), None
+    from csv_plugin.lm.scoring_lm import target_tokens, token_states
+    return (target_tokens(scoring_lm[1],
+                          losses.texts), token_states(*scoring_lm,
+                                                      losses.texts))
 
 
 def _named(kind: str, name: str, choices: Mapping[str, Any]) -> Any:

@@ -134,8 +134,9 @@ def _by_text(model: str, losses: Iterable[TextLoss]) -> dict[str, TextLoss]:
 def _check_texts(model: str, scored: Mapping[str, TextLoss],
                  texts: TextSet) -> None:
     where = f'losses of {model!r}'
+    known = set(texts.ids)
     missing = [name for name in texts.ids if name not in scored]
-    unknown = [name for name in scored if name not in set(texts.ids)]
+    unknown = [name for name in scored if name not in known]
     for names, found in ((missing, 'none on'), (unknown, 'also')):
         if names:
             raise InputError(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.losses import ROUNDING
 from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
                                             TargetStatistics)
 from csv_plugin.lm.engines.windows import Window
@@ -20,8 +21,6 @@ from csv_plugin.lm.engines.windows import Window
 #: Windows in one call of an engine: enough for its own batches, few enough
 #: for a progress bar.
 WINDOWS = 64
-#: How far rounding may lift a log-probability above zero, nats.
-ROUNDING = 1e-3
 #: Ids of the longest row of the trial, and most ids tried at one position.
 TRIAL_LENGTH, TRIAL_IDS = 16, 32
 #: Most that two answers for one position may differ, nats, and as a share of
@@ -104,7 +103,8 @@ def checked_log_probs(engine: RowEngine,
 
     Raises:
         InputError: An answer is missing, is about other ids, has another
-            number of values, or a value is not finite or above 0.
+            number of values, or a value is not finite or above 0 by more
+            than `ROUNDING`.
     """
     answers = engine.row_scores(rows)
     if len(answers) != len(rows):
