@@ -25,28 +25,12 @@ from mmengine.config import read_base
 with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
 
-from opencompass.models import HuggingFaceBaseModel
-from opencompass.openicl.icl_evaluator import AccEvaluator
-from opencompass.openicl.icl_inferencer import PPLInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 from csv_plugin.oc.summarizers import PredictedSummarizer
-from tests.oc.tiny import Exam
-
-exam = dict(
-    abbr='exam', type=Exam, path='',
-    reader_cfg=dict(input_columns=['question'], output_column='label'),
-    infer_cfg=dict(
-        prompt_template=dict(
-            type=PromptTemplate,
-            template={'A': '{question} {A}', 'B': '{question} {B}'}),
-        retriever=dict(type=ZeroRetriever),
-        inferencer=dict(type=PPLInferencer)),
-    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+''' + tiny.EXAM_CONFIG + '''
 datasets = [exam, salience_texts('texts.jsonl')]
 models = [
     dict(type=HuggingFaceBaseModel, abbr=name, path=name, batch_size=4,

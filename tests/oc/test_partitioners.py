@@ -135,25 +135,8 @@ with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer
 
-from opencompass.models import HuggingFaceBaseModel
-from opencompass.openicl.icl_evaluator import AccEvaluator
-from opencompass.openicl.icl_inferencer import PPLInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
-
 from csv_plugin.oc.summarizers import PredictedSummarizer
-from tests.oc.tiny import Exam
-
-exam = dict(
-    abbr='exam', type=Exam, path='',
-    reader_cfg=dict(input_columns=['question'], output_column='label'),
-    infer_cfg=dict(
-        prompt_template=dict(
-            type=PromptTemplate,
-            template={'A': '{question} {A}', 'B': '{question} {B}'}),
-        retriever=dict(type=ZeroRetriever),
-        inferencer=dict(type=PPLInferencer)),
-    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+''' + tiny.EXAM_CONFIG + '''
 # Its labels are not those of its questions.
 broken = {**exam, 'abbr': 'broken', 'infer_cfg': {
     **exam['infer_cfg'], 'inferencer':

@@ -14,6 +14,28 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.models import TokenLossModel
 from tests.lm import models
 
+#: The part of a config that defines the entry `exam`, and its imports.
+EXAM_CONFIG = '''
+from opencompass.models import HuggingFaceBaseModel
+from opencompass.openicl.icl_evaluator import AccEvaluator
+from opencompass.openicl.icl_inferencer import PPLInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from tests.oc.tiny import Exam
+
+exam = dict(
+    abbr='exam', type=Exam, path='',
+    reader_cfg=dict(input_columns=['question'], output_column='label'),
+    infer_cfg=dict(
+        prompt_template=dict(
+            type=PromptTemplate,
+            template={'A': '{question} {A}', 'B': '{question} {B}'}),
+        retriever=dict(type=ZeroRetriever),
+        inferencer=dict(type=PPLInferencer)),
+    eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
+'''
+
 CHAT = ("{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n"
         '{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}')
 _SUBJECTS = ('cat', 'dog', 'fox', '公园', 'café', 'story', 'mat')
