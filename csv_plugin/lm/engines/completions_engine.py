@@ -144,7 +144,7 @@ class CompletionsEngine(RowEngine):
             dtype=dtype,
             cache_dtype='unknown',
             context=context,
-            versions={'server': str(card.get('owned_by', 'unknown'))})
+            versions={str(card.get('owned_by', 'server')): self._version()})
 
     @property
     def facts(self) -> EngineFacts:
@@ -189,9 +189,30 @@ class CompletionsEngine(RowEngine):
                              'Give the name that the server uses.')
         return cards[self._model]
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+    def _version(self) -> str:
+        """What the server tells of its version; vLLM does."""
+        answer = self._send('GET', '/version')
         try:
-            answer = self._session.request(
+            return str(answer.json()['version'])
+        except (KeyError, TypeError, ValueError):
+            return 'unknown'
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._send(method, path, body)
+        if answer.status_code != 200:
+            raise InputError(
+                self._url + path, 'an answer',
+                f'status {answer.status_code}: {answer.text[:200]!r}',
+                f'Correct the request, or give the key in {KEY}.')
+        return parse_json(answer.content, self._url + path,
+                          'Check the address of the server.')
+
+    def _send(self,
+              method: str,
+              path: str,
+              body: Any = None) -> requests.Response:
+        try:
+            return self._session.request(
                 method,
                 self._url + path,
                 json=body,
@@ -202,13 +223,6 @@ class CompletionsEngine(RowEngine):
                 self._url + path, 'an answer',
                 f'the error {str(error)[:200]!r}',
                 'Start the server and check its address.') from error
-        if answer.status_code != 200:
-            raise InputError(
-                self._url + path, 'an answer',
-                f'status {answer.status_code}: {answer.text[:200]!r}',
-                f'Correct the request, or give the key in {KEY}.')
-        return parse_json(answer.content, self._url + path,
-                          'Check the address of the server.')
 
 
 def _session(concurrency: int) -> requests.Session:

@@ -11,13 +11,19 @@ class Server(ThreadingHTTPServer):
     """Answers like vLLM, from the tests' reference.
 
     Other servers differ by what they override.
+
+    Args:
+        model (PreTrainedModel): The model, a tiny one by default.
+        name (str): Its name here.
+        context (int): Most inputs of a window.
     """
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, model=None, name='tiny', context=CONTEXT):
         super().__init__(('127.0.0.1', 0), _Handler)
-        self.model, self.paths, self.requests = make('llama'), [], []
-        self.keys = set()
+        self.model, self.name = model or make('llama'), name
+        self.context = context
+        self.paths, self.requests, self.keys = [], [], set()
 
     @property
     def url(self):
@@ -28,16 +34,20 @@ class Server(ThreadingHTTPServer):
             'object':
             'list',
             'data': [{
-                'id': 'tiny',
+                'id': self.name,
                 'owned_by': 'vllm',
-                'max_model_len': CONTEXT + 2
+                'max_model_len': self.context + 2
             }]
         }
+
+    def version(self):
+        """Status and body."""
+        return 200, {'version': '0.32.0'}
 
     def answer(self, path, request):
         """Status, body and headers."""
         assert path == '/v1/completions'
-        assert request['model'] == 'tiny'
+        assert request['model'] == self.name
         assert (request['max_tokens'], request['prompt_logprobs']) == (1, 0)
         return 200, self.completion(request['prompt']), {}
 
@@ -67,8 +77,11 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        assert self.path == '/v1/models'
-        self._send(200, self.server.models(), {})
+        pages = {
+            '/v1/models': lambda: (200, self.server.models()),
+            '/version': self.server.version
+        }
+        self._send(*pages[self.path](), {})
 
     def do_POST(self):
         length = int(self.headers['Content-Length'])
@@ -108,6 +121,9 @@ class SGLang(Server):
         answer = super().models()
         answer['data'][0]['owned_by'] = 'sglang'
         return answer
+
+    def version(self):
+        return 404, {'detail': 'Not Found'}
 
     def answer(self, path, request):
         assert path == '/generate'

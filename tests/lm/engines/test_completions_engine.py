@@ -33,9 +33,10 @@ def check_losses(engine):
         np.testing.assert_allclose(first.losses, second.losses, atol=2e-5)
 
 
-@pytest.mark.parametrize('server, name', [(Server, 'vllm'),
-                                          (SGLang, 'sglang')])
-def test_losses_are_those_of_transformers(server, name):
+@pytest.mark.parametrize('server, name, version',
+                         [(Server, 'vllm', '0.32.0'),
+                          (SGLang, 'sglang', 'unknown')])
+def test_losses_are_those_of_transformers(server, name, version):
     with running(server()) as running_server:
         engine = CompletionsEngine(
             running_server.url, 'tiny', name, dtype='bfloat16')
@@ -44,7 +45,16 @@ def test_losses_are_those_of_transformers(server, name):
     assert (facts.engine, facts.model, facts.dtype, facts.cache_dtype,
             facts.context) == (f'{name} server', 'tiny', 'bfloat16', 'unknown',
                                CONTEXT)
-    assert facts.versions == {'server': name}
+    assert facts.versions == {name: version}
+
+
+@pytest.mark.parametrize('status, body', [(401, '{}'), (200, 'v1'),
+                                          (200, '["v1"]')])
+def test_a_server_that_does_not_tell_its_version(status, body):
+    with running(Server()) as server:
+        server.version = lambda: (status, body)
+        facts = CompletionsEngine(server.url, 'tiny').facts
+    assert facts.versions == {'vllm': 'unknown'}
 
 
 def test_text_is_never_sent():
