@@ -1,5 +1,5 @@
-# make demo | test | test-all | lint | clean. For another interpreter than
-# python3: make clean, then make PYTHON=python3.10 test.
+# make demo | test | test-all | test-long | coverage | lint | clean. For another
+# interpreter than python3: make clean, then make PYTHON=python3.10 test.
 PYTHON ?= python3
 # Relative throughout: the path of the checkout may hold spaces.
 VENV := .venv/bin/python
@@ -8,7 +8,7 @@ PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
 SOURCES := $(wildcard setup.py csv_plugin configs tools tests)
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all test-long coverage lint clean
 
 # Small models are fastest on one thread each.
 demo: $(STAMP)
@@ -18,11 +18,19 @@ demo: $(STAMP)
 
 # The tests that take seconds: what to run after every change.
 test: $(STAMP)
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not long'
 
-# All tests, and how much of the package they run, in other processes too.
+# What to run before a change is sent.
 test-all: $(STAMP)
-	$(PYTEST) --cov --cov-fail-under=95
+	$(PYTEST) -m 'not long'
+
+# What repeats whole trainings and studies, or flips every bit of a file.
+test-long: $(STAMP)
+	$(PYTEST) -m long
+
+# How much of the package test-all runs, in other processes too.
+coverage: $(STAMP)
+	$(PYTEST) -m 'not long' --cov --cov-fail-under=95
 
 lint: $(STAMP)
 	$(VENV) -m yapf --diff --recursive $(SOURCES)

@@ -71,23 +71,31 @@ def cell_coverage(study: Study) -> float:
     return np.average([e.coverage for e in errors], weights=n_models)
 
 
-def test_every_main_benchmark_counts(tables, ridge, left_out):
-    n_test = len(tables.models_in('test'))
-    for study, n_models in ((ridge, n_test), (left_out,
-                                              len(tables.features.models))):
-        for method in study.predictions.methods:
-            errors = study.errors(method)
-            assert tuple(errors) == tables.main
-            for benchmark, measured in errors.items():
-                observed = tables.accuracies.column(benchmark)
-                n_missing = np.isnan(observed).sum()
-                assert n_models - n_missing <= measured.n_models <= n_models
+both_protocols = pytest.mark.parametrize(
+    'protocol',
+    ['ridge', pytest.param('left_out', marks=pytest.mark.long)])
+
+
+@both_protocols
+def test_every_main_benchmark_counts(tables, protocol, request):
+    study = request.getfixturevalue(protocol)
+    n_models = len(
+        tables.models_in('test') if protocol ==
+        'ridge' else tables.features.models)
+    for method in study.predictions.methods:
+        errors = study.errors(method)
+        assert tuple(errors) == tables.main
+        for benchmark, measured in errors.items():
+            observed = tables.accuracies.column(benchmark)
+            n_missing = np.isnan(observed).sum()
+            assert n_models - n_missing <= measured.n_models <= n_models
 
 
 def test_mean_loss(ridge):
     assert mean_mse(ridge, 'uniform') == pytest.approx(1.438e-3, rel=0.02)
 
 
+@pytest.mark.long
 def test_nonnegative(split):
     assert mean_mse(split('nonnegative'), 'nonnegative') <= 1.40e-3
 
@@ -96,11 +104,12 @@ def test_ridge(ridge):
     assert mean_mse(ridge, 'ridge') <= 0.80e-3
 
 
+@pytest.mark.long
 def test_ridge_leaving_families_out(left_out):
     assert mean_mse(left_out, 'ridge') <= 0.94e-3
 
 
-@pytest.mark.parametrize('protocol', ['ridge', 'left_out'])
+@both_protocols
 def test_coverage_of_the_intervals(protocol, request):
     study = request.getfixturevalue(protocol)
     assert study.predictions.level == 0.9

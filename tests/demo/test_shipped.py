@@ -151,6 +151,7 @@ def accuracy(folder, tokenizer, kind):
     return np.mean(chosen == [item.label for item in items])
 
 
+@pytest.mark.long
 def test_the_smallest_model_can_be_trained_again(tmp_path):
     """Rounding may tell two machines apart, and more so with every step."""
     zoo_training.use_one_core()

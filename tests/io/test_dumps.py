@@ -425,7 +425,7 @@ def test_any_flipped_bit_is_noticed(path):
                              [*map(int, sample), *range(start, start + 200)])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_flipped_bit_is_noticed(path):
     write_dump(path, whole())
     assert_flips_are_noticed(path, range(8 * path.stat().st_size))

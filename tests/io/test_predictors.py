@@ -558,7 +558,7 @@ def test_any_flipped_bit_is_noticed(token_path):
                              [*map(int, sample), *range(start, start + 200)])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_flipped_bit_is_noticed(token_path):
     assert_flips_are_noticed(token_path, range(8 * token_path.stat().st_size))
 

@@ -1,7 +1,5 @@
 """Checkpoint folders as models of a config, after a dump and in a run."""
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ from mmengine.config import Config
 from csv_plugin.configs.models.checkpoints import checkpoint_models
 from csv_plugin.demo import shipped
 from csv_plugin.demo.building import HELD_OUT, abbr
+from tests.oc.command import opencompass
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / 'configs' / 'eval_csv_losses_only.py'
@@ -78,10 +77,7 @@ def test_a_run_without_benchmarks():
         CONFIG.read_text('utf-8').replace("in 'abcd'", "in 'b'").replace(
             'realpath(__file__)', repr(str(CONFIG))) +
         'infer["runner"]["debug"] = eval["runner"]["debug"] = True\n', 'utf-8')
-    done = subprocess.run(
-        [sys.executable, '-m', 'opencompass.cli.main', 'one.py', '-w', 'out'],
-        capture_output=True, text=True)  # yapf: disable
-    assert done.returncode == 0, done.stderr[-2000:]
+    opencompass('one.py', '-w', 'out')
     [board] = Path('out').glob('*/summary/leaderboard_*.json')
     rows = json.loads(board.read_text('utf-8'))['rows']
     assert {row['model'] for row in rows} == {'b-l@50'}

@@ -1,8 +1,5 @@
 """The command `opencompass` shows losses next to an exam's accuracies."""
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +8,7 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.shards import merge_dumps
 from tests.oc import tiny
+from tests.oc.command import opencompass
 
 CONFIG = '''
 from mmengine.config import read_base
@@ -53,11 +51,7 @@ def test_losses_beside_scores(model_folder, tmp_path):
     tiny.save_texts(tmp_path / 'texts.jsonl')
     (tmp_path / 'mine.py').write_text(
         CONFIG.replace('FOLDER', str(model_folder)))
-    command = Path(sys.executable).with_name('opencompass')
-    process = subprocess.run([command, 'mine.py', '--work-dir', 'out'],
-                             capture_output=True,
-                             text=True)
-    assert process.returncode == 0, process.stderr
+    output = opencompass('mine.py', '--work-dir', 'out')
     dumps = []
     for model in ('bare', 'wrapped'):
         folder, = (tmp_path / 'out').glob(f'*/predictions/{model}')
@@ -75,7 +69,7 @@ def test_losses_beside_scores(model_folder, tmp_path):
     assert bare == wrapped
     rows = {
         tuple(row.split()[::2][:2]): row.split()[-2:]
-        for row in re.findall('^(?:exam|salience).*', process.stdout, re.M)
+        for row in re.findall('^(?:exam|salience).*', output, re.M)
     }
     name = f'salience_texts-{tiny.TEXTS.fingerprint[:12]}'
     assert rows[name, 'all_token_loss'] == [f'{bare:.2f}'] * 2

@@ -1,11 +1,8 @@
 """The configs of the paper's setting, with tiny models in place of real."""
 import csv
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
 from tests.lm.models import make
 from tests.oc import tiny
+from tests.oc.command import opencompass
 from tests.runs import TEXTS, train
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -303,19 +301,6 @@ def test_groups_are_complete(name, groups) -> None:
     assert left - {'hellaswag'} == {'gsm8k', TEXTS_ABBR}
 
 
-def opencompass(*arguments: str, data: Path = Path('data')) -> str:
-    process = subprocess.run(
-        [Path(sys.executable).with_name('opencompass'), *arguments],
-        env={
-            **os.environ, 'COMPASS_DATA_CACHE': str(data),
-            'OMP_NUM_THREADS': '1'
-        },
-        capture_output=True,
-        text=True)
-    assert process.returncode == 0, process.stderr
-    return process.stdout + process.stderr
-
-
 @pytest.mark.slow
 # Two for each model.
 @pytest.mark.parametrize('name, n_tasks', [('eval_csv_paper', 114),
@@ -378,7 +363,9 @@ def run(name: str, config: str, data: Path, tmp_path: Path) -> Path:
     model = tiny.save_model(tmp_path / 'tiny', max_position_embeddings=512)
     text = config.replace('CONFIG', name).replace('MODEL', str(model))
     Path(f'small_{name}.py').write_text(text)
-    opencompass(f'small_{name}.py', '--debug', '--work-dir', name, data=data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('COMPASS_DATA_CACHE', str(data))
+        opencompass(f'small_{name}.py', '--debug', '--work-dir', name)
     folder, = Path(name).iterdir()
     return folder
 

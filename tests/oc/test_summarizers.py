@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import WIDTH
 from tests.hostile_names import FORMULAS, MARKS, UNSEEN
+from tests.oc.command import opencompass
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
                         write_losses, write_result, write_run)
 
@@ -84,7 +83,15 @@ def notes(board: str) -> list[str]:
 
 
 def names(table) -> list[tuple[str, str]]:
-    return [(row[0], row[2]) for row in table[1:]]
+    """Rows of benchmarks; those of means and ranks are behind them."""
+    rows = [(row[0], row[2]) for row in table[1:]]
+    ends = [r for r, (name, _) in enumerate(rows) if name.startswith('mean of')]
+    return rows[:ends[0]] if ends else rows
+
+
+def interval_of(cell: str) -> str:
+    """What stands in brackets, of a cell such as '34.9 (24-46)>'."""
+    return re.search(r'\((any|\d+-\d+)\)', cell)[1]
 
 
 def test_predictions_stand_below_the_real_scores(run, predictors):
@@ -104,8 +111,52 @@ def test_predictions_stand_below_the_real_scores(run, predictors):
         for model, cell in zip(MODELS, row[4:]):
             assert (cell.endswith('*'), cell.endswith('>')) == (
                 model == 'fit-4', model == 'far'), row  # yapf: disable
-            assert '±' in cell
+            assert interval_of(cell)
     assert table[6][4:] == ['-'] * 4
+
+
+def test_means_and_ranks_end_the_table(run, predictors):
+    table, board = summarize(make_config(run), predictors)
+    real, predicted, *ranks = [row for row in table if row[0] in (
+        'mean of 2', 'rank')]  # yapf: disable
+    assert real[:4] == ['mean of 2', '-', 'real', 'mean']
+    # The other predictor lacks a benchmark, so its means do not compare.
+    assert predicted[:4] == ['mean of 2', '-', 'predicted', 'losses']
+    assert [row[:4] for row in ranks] == [['rank', '-', 'real', 'mean'],
+                                          ['rank', '-', 'predicted', 'losses']]
+    for m, cell in enumerate(real[4:], start=4):
+        scores = [float(table[r][m]) for r in (1, 4)]
+        assert float(cell) == pytest.approx(sum(scores) / 2, abs=0.06)
+    assert ranks[0][4:] == ['3', '2', '4', '1']
+    assert predicted[6].endswith('*') and not predicted[4].endswith('*')
+    # They are no scores of benchmarks, whatever these are called.
+    assert read_run_accuracies(run, ['mean of 2', 'rank']) == {
+        model: {}
+        for model in MODELS
+    }
+
+
+def test_one_row_of_losses(run, predictors):
+    texts = dataset_abbr(TEXTS.fingerprint)
+    for model in MODELS:
+        write_result(run, model, texts, {
+            'all_token_loss': 2.0, 'bits_per_byte': 0.5, 'n_texts': 5
+        })  # yapf: disable
+    config = make_config(run, datasets=('easy', 'hard', texts))
+    table, _ = summarize(config, predictors)
+    assert [row[2:5] for row in table if row[0] == texts
+            ] == [['bits_per_byte', 'unknown', '0.50']]
+    # Rows that were chosen stay so.
+    chosen = [(texts, 'n_texts'), texts]
+    table, _ = summarize(config, predictors, dataset_abbrs=chosen)
+    assert [row[2] for row in table[1:]] == ['n_texts', 'all_token_loss']
+
+
+def test_engine_and_training_notes(run, predictors):
+    _, board = summarize(make_config(run), predictors)
+    assert 'losses of all 4 models: transformers (), float32, no cache' in (
+        notes(board))
+    assert not any('uniform' in note for note in notes(board))
 
 
 def test_the_rest_is_the_table_of_opencompass(run, predictors, capsys):
@@ -115,7 +166,7 @@ def test_the_rest_is_the_table_of_opencompass(run, predictors, capsys):
     path = run / 'summary' / 'summary_default.csv'
     with path.open(encoding='utf-8') as file:
         rows = list(csv.reader(file))
-    assert [row for row in table if row[3] != 'losses'] == rows
+    assert [row for row in table if row[3] not in ('losses', 'mean')] == rows
 
 
 def test_no_beginning_of_a_summary_gives_wrong_accuracies(run, predictors):
@@ -155,8 +206,10 @@ def test_values(run, predictors):
     # In percent, as OpenCompass has it.
     assert row['real'] == pytest.approx(54.98, abs=0.01)
     assert row['difference'] == row['predicted'] - row['real']
-    half = 50 * (expected.high - expected.low)
-    assert table[2][4] == f'{100 * expected.value:.1f} ±{half:.1f}'
+    low, high = map(int, interval_of(table[2][4]).split('-'))
+    assert low <= 100 * expected.low < low + 1
+    assert high - 1 < 100 * expected.high <= high
+    assert table[2][4].startswith(f'{100 * expected.value:.1f} (')
 
 
 def test_it_ends_with_the_leaderboard_and_its_files(run, predictors, capsys):
@@ -241,7 +294,7 @@ def test_incomplete_group(run, tmp_path):
         make_config(run), [('p', str(tmp_path / 'p'))],
         summary_groups=[dict(name='exams', subsets=['easy', 'hard'])])
     row = names(table).index(('exams', 'p')) + 1
-    assert table[row - 1][7] == '-' and '±' in table[row][7]
+    assert table[row - 1][7] == '-' and interval_of(table[row][7])
     assert "real of far on exams: missing metrics: ['hard']" in notes(board)
 
 
@@ -291,7 +344,10 @@ def test_losses_only(tmp_path, predictors):
         make_config(tmp_path, datasets=[texts]), predictors[:1])
     assert names(table) == [(texts, '-'), ('easy', 'predicted'),
                             ('hard', 'predicted')]
-    assert all('±' in cell for row in table[2:] for cell in row[4:])
+    assert all(interval_of(cell) for row in table[2:4] for cell in row[4:])
+    # Without real scores, means are over all benchmarks.
+    assert [row[0] for row in table[4:]] == ['mean of 2'] * 2 + ['rank'] * 2
+    assert table[4][4:] == ['-'] * 4 and '-' not in table[5][4:]
     assert ('real of all 4 models on all 2 benchmarks: no score in this run'
             in notes(board))
     # Rows that were chosen stay so; the leaderboard has them all.
@@ -319,7 +375,7 @@ def test_failed_model(run, predictors):
     """Neither scores nor losses, or a result that is an error."""
     write_result(run, 'new-1', 'easy', {'error': 'no predictions\n  at all'})
     table, board = summarize(make_config(run, [*MODELS, 'dead']), predictors)
-    assert [row[8] for row in table[1:]] == ['-'] * 6
+    assert [row[8] for row in table[1:]] == ['-'] * 10
     assert 'real of new-1 on easy: no predictions at all' in notes(board)
     assert ('real of dead on all 2 benchmarks: no score in this run'
             in notes(board))
@@ -357,7 +413,7 @@ def test_unusable_predictor(run, predictors, tmp_path, content):
         make_config(run), [*predictors[:1], ('bad', str(path))])
     assert names(table)[:3] == [('easy', 'accuracy'), ('easy', 'predicted'),
                                 ('easy', 'bad')]
-    assert '±' in table[2][4] and table[3][4:] == ['-'] * 4
+    assert interval_of(table[2][4]) and table[3][4:] == ['-'] * 4
     [reason] = [note for note in notes(board) if note.startswith('bad')]
     assert reason.startswith('bad of all 4 models on all 2 benchmarks: '
                              f'{path}: expected ')
@@ -477,7 +533,6 @@ def test_packaged_config(run):
     ]
 
 
-@pytest.mark.slow
 def test_command_line(run, predictors, tmp_path):
     """`-m viz -r latest` on a finished run, with a config of one's own."""
     work = tmp_path / 'work'
@@ -488,11 +543,6 @@ def test_command_line(run, predictors, tmp_path):
         type='csv_plugin.oc.summarizers.PredictedSummarizer',
         predictors=predictors)
     config.dump(str(tmp_path / 'eval.py'))
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    subprocess.run([
-        sys.executable, '-m', 'opencompass.cli.main',
-        str(tmp_path / 'eval.py'), '-m', 'viz', '-r', 'latest'
-    ], check=True, env=environment, cwd=tmp_path,
-       capture_output=True)  # yapf: disable
+    opencompass('eval.py', '-m', 'viz', '-r', 'latest')
     [board] = (work / TIME / 'summary').glob('leaderboard_*.txt')
     assert board.read_text('utf-8').splitlines()[3].startswith('new-0 ')

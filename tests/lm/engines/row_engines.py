@@ -26,7 +26,8 @@ class Exact(RowEngine):
         return [self.answer(row) for row in rows]
 
     def answer(self, row):
-        return RowScores(row, -reference_losses(self.model, row.tolist()))
+        losses = reference_losses(self.model, row.tolist())
+        return RowScores(row, -losses.numpy())
 
 
 class Constant(Exact):

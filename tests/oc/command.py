@@ -1,0 +1,52 @@
+"""The command `opencompass`, with its tasks, in the process of a test.
+
+A process takes ten seconds to load OpenCompass. `make demo` and
+tests/oc/test_bad_input.py start the command and its tasks as processes.
+"""
+import contextlib
+import io
+import logging
+import sys
+import traceback
+from pathlib import Path
+from unittest import mock
+
+from mmengine.config import Config, ConfigDict
+from opencompass.cli.main import main
+from opencompass.registry import TASKS
+from opencompass.runners import LocalRunner
+from opencompass.utils import get_logger
+
+
+def opencompass(*arguments: str) -> str:
+    """Run the command; what it prints and logs, that of its tasks too."""
+    output = io.StringIO()
+    log = logging.StreamHandler(output)
+    get_logger().addHandler(log)
+    try:
+        with contextlib.redirect_stdout(output), mock.patch.object(
+                sys, 'argv', ['opencompass', *arguments]), mock.patch.object(
+                    LocalRunner, 'launch', _launch):
+            main()
+    finally:
+        get_logger().removeHandler(log)
+    return output.getvalue()
+
+
+def _launch(runner: LocalRunner,
+            tasks: list[ConfigDict]) -> list[tuple[str, int]]:
+    """Run tasks one by one; as with processes, others outlive an error."""
+    status = []
+    for config in tasks:
+        task = TASKS.build(dict(cfg=config, type=runner.task_cfg['type']))
+        file = Path('task.py')
+        task.cfg.dump(str(file))
+        try:
+            type(task)(Config.fromfile(str(file),
+                                       format_python_code=False)).run()
+            code = 0
+        except Exception:
+            print(traceback.format_exc())
+            code = 1
+        status.append((task.name, code))
+    return status
