@@ -1,38 +1,45 @@
 """Models in a config, whose own code runs only where the user says so."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.own_code import READ_IT, config_without_code
 
-#: What to write into the entry of a model whose code may run.
-REMEDY = (f'{READ_IT} give trust_remote_code=True in both model_kwargs and '
-          'tokenizer_kwargs.')
+#: Keys of an entry whose settings say whether code runs.
+MODEL, TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
+
+
+def remedy(keys: Sequence[str]) -> str:
+    """What to write into the entry of a model whose code may run."""
+    return f'{READ_IT} give trust_remote_code=True in {" and ".join(keys)}.'
 
 
 def allows_own_code(entry: Mapping[str, Any]) -> bool:
     """Whether an entry lets the code run that comes with its model."""
-    return bool(entry.get('model_kwargs', {}).get('trust_remote_code'))
+    return bool(entry.get(MODEL, {}).get('trust_remote_code'))
 
 
-def without_own_code(entry: Mapping[str, Any]) -> dict[str, Any]:
+def without_own_code(
+    entry: Mapping[str, Any], keys: Sequence[str] = (MODEL, TOKENIZER)
+) -> dict[str, Any]:
     """The entry with the code that comes with its model turned off.
 
     OpenCompass runs it by default. What the entry says itself is kept.
 
     Args:
         entry (Mapping[str, Any]): Of a class of OpenCompass that loads
-            models by transformers.
+            models by transformers or vLLM.
+        keys (Sequence[str]): The settings that the class takes.
 
     Raises:
         InputError: The code is off, but the model comes with code that would
             run all the same, or that it cannot be loaded without.
     """
     safe = dict(entry)
-    for key in ('model_kwargs', 'tokenizer_kwargs'):
+    for key in keys:
         safe[key] = {'trust_remote_code': False, **entry.get(key, {})}
     if not allows_own_code(safe):
-        config = config_without_code(entry['path'], REMEDY)
+        config = config_without_code(entry['path'], remedy(keys))
         named = getattr(config, 'auto_map', None)
         if named and entry.get('max_seq_len') is None:
             raise InputError(

@@ -129,11 +129,18 @@ def check_models(models: Sequence[Any]) -> None:
         models (Sequence[Any]): Configs of all models of a run.
 
     Raises:
-        InputError: A name occurs twice.
+        InputError: A name occurs twice, or no engine can be made of what is
+            named as one.
     """
     check_unique('abbr of models', map(model_abbr_from_cfg, models))
     check_unique('summarizer_abbr of models',
                  map(model_abbr_from_cfg_used_in_summarizer, models))
+    for model in models:
+        if _name(model['type']) == 'TokenLossModel' and 'engine' in model:
+            # It imports what runs models, which most configs do without.
+            from csv_plugin.oc.engine_entries import check_engine
+            check_engine(f'engine of {model_abbr_from_cfg(model)}',
+                         model['engine'])
 
 
 def predictor_files(pairs: Any) -> dict[str, str]:

@@ -1,9 +1,13 @@
-"""The host's own classes for other engines give losses."""
+"""Each of the host's model classes gives losses, or is refused in a line."""
+import inspect
 import sys
 
 import numpy as np
 import pytest
-from opencompass.models import (VLLM, TurboMindModelwithChatTemplate,
+import torch
+from opencompass import models as host_models
+from opencompass.models import (VLLM, BaseModel, TurboMindModel,
+                                TurboMindModelwithChatTemplate,
                                 VLLMwithChatTemplate, vllm,
                                 vllm_with_tf_above_v4_33)
 from transformers import AutoTokenizer
@@ -11,7 +15,7 @@ from transformers import AutoTokenizer
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
-from csv_plugin.oc.models import TokenLossModel, get_token_loss
+from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
 from tests.lm import models
 from tests.lm.engines import stand_ins
 from tests.lm.tokens.tokenizers import CORPUS
@@ -36,6 +40,7 @@ def packages(monkeypatch, folder):
         def __init__(self, path, **settings):
             assert path == str(folder)
             super().__init__()
+            self.settings = settings
 
         def get_tokenizer(self):
             return AutoTokenizer.from_pretrained(folder)
@@ -51,8 +56,8 @@ def packages(monkeypatch, folder):
 @pytest.fixture
 def pipeline(monkeypatch):
     pipe = stand_ins.Pipeline()
-    monkeypatch.setattr(TurboMindModelwithChatTemplate, '_build_pipe',
-                        lambda *unused: pipe)
+    for kind in (TurboMindModel, TurboMindModelwithChatTemplate):
+        monkeypatch.setattr(kind, '_build_pipe', lambda *unused: pipe)
     yield
     pipe.close()
 
@@ -60,8 +65,19 @@ def pipeline(monkeypatch):
 KINDS = {
     VLLM: 'vllm',
     VLLMwithChatTemplate: 'vllm',
+    TurboMindModel: 'lmdeploy',
     TurboMindModelwithChatTemplate: 'lmdeploy'
 }
+#: Those that hold a model of transformers.
+HUGGING_FACE = {
+    'AlayaLM', 'HuggingFace', 'HuggingFaceBaseModel', 'HuggingFaceCausalLM',
+    'HuggingFaceChatGLM3', 'HuggingFacewithChatTemplate', 'ModelScope',
+    'ModelScopeCausalLM'
+}
+ALL = [
+    kind for kind in vars(host_models).values()
+    if inspect.isclass(kind) and issubclass(kind, BaseModel)
+]
 
 
 @pytest.mark.parametrize('kind', KINDS, ids=lambda kind: kind.__name__)
@@ -76,6 +92,46 @@ def test_losses_are_those_of_transformers(kind, wrap, folder, pipeline):
         models.make('llama'), AutoTokenizer.from_pretrained(folder), TEXTS)
     for ours, theirs in zip(dump.texts, expected.texts):
         np.testing.assert_allclose(ours.losses, theirs.losses, atol=2e-5)
+
+
+def test_every_class_of_the_host_is_known():
+    names = {kind.__name__ for kind in ALL}
+    assert len(names) > 55
+    assert names >= HUGGING_FACE | {kind.__name__ for kind in KINDS}
+
+
+@pytest.mark.parametrize(
+    'kind', [kind for kind in ALL if kind not in KINDS],
+    ids=lambda kind: kind.__name__)
+def test_models_of_transformers_alone_need_no_engine(kind):
+    """Whatever else a class holds as model and tokenizer is refused."""
+    model = kind.__new__(kind)
+    model.path = 'lab/model'
+    held = [(None, None), (torch.nn.Linear(2, 2), str)]
+    if kind.__name__ in HUGGING_FACE:
+        model.model, model.tokenizer = models.make('gpt2'), models.tokenizer()
+        assert engine_of(model) == (model.model, model.tokenizer)
+        held += [(torch.nn.Linear(2, 2), model.tokenizer)]
+    for model.model, model.tokenizer in held:
+        with pytest.raises(InputError) as error:
+            get_token_loss(model, TEXTS)
+        line = str(error.value)
+        assert "'lab/model': expected a model of transformers" in line
+        assert f'found {kind.__name__}. Name an engine' in line
+        assert 'TokenLossModel(..., engine=...)' in line and '\n' not in line
+
+
+@pytest.mark.parametrize('kind', [VLLM, VLLMwithChatTemplate])
+def test_code_of_a_model_in_vllm_runs_where_the_config_says_so(
+        kind, folder, tmp_path):
+    entry = dict(path=str(folder), max_seq_len=9)
+    for trust in (False, True):
+        kwargs = dict(trust_remote_code=trust) if trust else {}
+        model = TokenLossModel(dict(type=kind), model_kwargs=kwargs, **entry)
+        assert model.model.settings == dict(trust_remote_code=trust)
+    (tmp_path / 'custom_generate').mkdir()
+    with pytest.raises(InputError, match='trust_remote_code=True in model_k'):
+        TokenLossModel(dict(type=kind), path=str(tmp_path))
 
 
 def test_an_adapter_is_refused(folder):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.packages import optional_package
 from csv_plugin.lm.engines.protocol import EngineFacts
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
@@ -29,11 +30,17 @@ class LMDeployEngine(RowEngine):
         pipe (Any): An `lmdeploy.Pipeline`.
 
     Raises:
-        InputError: LMDeploy is not installed.
+        InputError: LMDeploy is not installed, or its pipeline is of before
+            version 0.12.
     """
 
     def __init__(self, pipe: Any) -> None:
         package = optional_package('lmdeploy', 'LMDeployEngine')
+        if not hasattr(pipe, 'async_engine'):
+            raise InputError(
+                'LMDeployEngine', 'a pipeline of LMDeploy 0.12 or later',
+                f'{type(pipe).__name__} of LMDeploy {package.__version__}',
+                'Update LMDeploy, or use another engine (docs/engines.md).')
         self._pipe = pipe
         settings = pipe.backend_config
         self._facts = EngineFacts(

@@ -97,6 +97,12 @@ def test_lmdeploy(pipeline):
     assert LMDeployEngine(long).facts.context == 1024
 
 
+def test_an_earlier_lmdeploy():
+    """Its pipelines, whose interface was another one."""
+    with pytest.raises(InputError, match='object of LMDeploy 1.2. Update'):
+        LMDeployEngine(object())
+
+
 def test_lmdeploy_with_prefix_caching(pipeline):
     engine = LMDeployEngine(pipeline(cached=1))
     with pytest.raises(InputError, match='an answer about the ids'):

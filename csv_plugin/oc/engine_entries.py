@@ -1,0 +1,90 @@
+"""Engines in a config, for models whose own class gives no losses."""
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from opencompass.registry import MODELS
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
+from csv_plugin.lm.engines.row_engine import RowEngine
+from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+
+#: Engines around a model that their user has loaded, which no config can.
+_OF_LOADED_MODELS = (LMDeployEngine, VLLMEngine)
+
+
+def check_engine(where: str, entry: Any) -> None:
+    """Refuse an entry that no engine can be made of, without making it.
+
+    Args:
+        where (str): Name of the entry in errors.
+        entry (Any): What a config has as `engine`: the class or its path as
+            `type`, `tokenizer`, and the arguments of the class.
+
+    Raises:
+        InputError: It is no such entry.
+    """
+    if not isinstance(entry, Mapping):
+        raise InputError(where, 'dict(type=..., tokenizer=..., ...)',
+                         repr(entry)[:80],
+                         'Describe the engine (docs/opencompass.md).')
+    kind = _kind(entry)
+    if not (isinstance(kind, type)
+            and issubclass(kind, RowEngine)) or issubclass(
+                kind, _OF_LOADED_MODELS):
+        raise InputError(
+            where, 'as its type CompletionsEngine, CTranslate2Engine, '
+            'LlamaCppEngine or a RowEngine of your own',
+            repr(entry.get('type')), 'Give one of these. A model in vLLM or '
+            'LMDeploy needs none: llm=dict(type=VLLM).')
+    tokenizer = entry.get('tokenizer')
+    if not (tokenizer and isinstance(tokenizer, str)):
+        raise InputError(where, "the folder of the model's tokenizer",
+                         repr(tokenizer)[:80], 'Give it as tokenizer.')
+    try:
+        inspect.signature(kind).bind(**_settings(entry))
+    except TypeError as error:
+        raise InputError(where, f'arguments of {kind.__name__}', str(error),
+                         'Correct them (docs/engines.md).') from error
+
+
+def engine_in(
+        entry: Mapping[str, Any]) -> tuple[RowEngine, PreTrainedTokenizerBase]:
+    """The engine of an entry, and its tokenizer.
+
+    Code that comes with the tokenizer does not run.
+
+    Args:
+        entry (Mapping[str, Any]): One that `check_engine` takes.
+
+    Raises:
+        InputError: The tokenizer cannot be loaded, or as in the engine.
+    """
+    path = entry['tokenizer']
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            path, trust_remote_code=False)
+    # A wrong value in its files may end in any error of the libraries.
+    except Exception as error:
+        reason = ' '.join(str(error).split())[:200]
+        raise InputError(f'tokenizer {path!r}',
+                         'a tokenizer without code of its own',
+                         f'{type(error).__name__}: {reason}',
+                         'Name its folder, or a model of the hub.') from error
+    return _kind(entry)(**_settings(entry)), tokenizer
+
+
+def _kind(entry: Mapping[str, Any]) -> Any:
+    """The class, which the copies of a config have as a text."""
+    kind = entry.get('type')
+    return MODELS.get(kind) if isinstance(kind, str) else kind
+
+
+def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the class."""
+    return {
+        name: entry[name]
+        for name in entry if name not in ('type', 'tokenizer')
+    }

@@ -1,0 +1,171 @@
+"""A config names the engine of a model that gives no losses itself."""
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from opencompass.models import OpenAISDK
+from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from opencompass.utils import build_model_from_cfg
+from transformers import AutoTokenizer
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.lm.engines import completions_engine
+from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.lm.engines.transformers_engine import TransformersEngine
+from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
+from csv_plugin.oc.run_checks import check_models
+from tests.lm import code_folders
+from tests.lm.engines.servers import Server, running
+from tests.lm.models import make
+from tests.oc import tiny
+
+PART = tiny.TEXTS.texts[:5]
+#: Nothing listens there.
+NOWHERE = 'http://127.0.0.1:9'
+PATH = 'csv_plugin.lm.engines.completions_engine.CompletionsEngine'
+CONFIG = '''
+from opencompass.models import OpenAISDK
+
+from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.oc.models import TokenLossModel
+
+models = [
+    dict(
+        type=TokenLossModel, abbr='api', llm=dict(type=OpenAISDK),
+        path='tiny', openai_api_base='URL/v1/', key='none',
+        tokenizer_path='FOLDER',
+        engine=dict(
+            type=CompletionsEngine, url='URL', model='tiny',
+            tokenizer='FOLDER'))
+]
+'''
+
+
+def entry(folder, url=NOWHERE, **engine):
+    """Of a model behind an API, with an engine."""
+    return dict(
+        type=TokenLossModel,
+        abbr='api',
+        llm=dict(type=OpenAISDK),
+        path='tiny',
+        openai_api_base=f'{url}/v1/',
+        key='none',
+        tokenizer_path=str(folder),
+        engine=dict(
+            type=CompletionsEngine,
+            url=url,
+            model='tiny',
+            tokenizer=str(folder),
+            **engine))
+
+
+@pytest.mark.parametrize('copied', [False, True])
+def test_losses_come_from_the_engine(copied, model_folder):
+    """Also where the config was dumped and read again."""
+    with running(Server()) as server:
+        Path('mine.py').write_text(
+            CONFIG.replace('URL', server.url).replace('FOLDER',
+                                                      str(model_folder)))
+        config = Config.fromfile('mine.py', format_python_code=False)
+        if copied:
+            config.dump('dump.py')
+            config = Config.fromfile('dump.py', format_python_code=False)
+            assert config.models[0].engine.type == PATH
+        model = build_model_from_cfg(config.models[0])
+        assert not server.paths
+        dumps = [get_token_loss(model, tiny.TEXTS, PART) for _ in range(2)]
+        # One engine for all parts of the texts, tried once.
+        assert server.paths.count('/v1/models') == 1
+    assert engine_of(model) is model.loss_engine
+    assert dumps[0].info == dumps[1].info
+    assert dumps[0].info.engine == 'vllm server'
+    expected = dump_losses(
+        make('llama'), AutoTokenizer.from_pretrained(model_folder), tiny.TEXTS,
+        PART)
+    for ours, theirs in zip(dumps[0].texts, expected.texts):
+        np.testing.assert_allclose(ours.losses, theirs.losses, atol=2e-5)
+
+
+def test_the_engine_goes_before_losses_of_the_model_itself(
+        model_folder, monkeypatch):
+    monkeypatch.setattr(completions_engine, 'RETRIES', 0)
+
+    class Scorer:
+
+        def __init__(self, path):
+            pass
+
+        def get_token_loss(self, texts, part=None, **settings):
+            return 'its own'
+
+    llm = dict(type=Scorer)
+    assert TokenLossModel(
+        llm, path='m').get_token_loss(tiny.TEXTS) == 'its own'
+    engine = entry(model_folder)['engine']
+    with pytest.raises(InputError, match='Start the server'):
+        TokenLossModel(llm, engine, path='m').get_token_loss(tiny.TEXTS)
+
+
+@pytest.mark.filterwarnings('ignore')
+def test_accuracies_need_no_engine(model_folder, tmp_path):
+    """And are those of the model, file for file."""
+    asked = tiny.exam(
+        'exam',
+        prompt_template=dict(type=PromptTemplate, template='{question}'),
+        retriever=dict(type=ZeroRetriever),
+        inferencer=dict(type=GenInferencer))
+    bare = tiny.model_config(model_folder, max_seq_len=64)
+    named = tiny.wrapped(bare) | dict(engine=entry(model_folder)['engine'])
+    files = [
+        (tiny.infer(tmp_path / run, model, asked) / 'exam.json').read_bytes()
+        for run, model in (('bare', bare), ('named', named))
+    ]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize('change, words', [
+    (dict(type=OpenAISDK), 'found .*OpenAISDK.*llm=dict'),
+    (dict(type='no.such.Engine'), "its type CompletionsEngine.*'no.such"),
+    (dict(type=TransformersEngine), 'found .*TransformersEngine'),
+    (dict(type=VLLMEngine), 'found .*VLLMEngine.*needs none'),
+    (dict(tokenizer=None), "folder of the model's tokenizer, found None"),
+    (dict(tokenizer=3), "folder of the model's tokenizer, found 3"),
+    (dict(key='secret'), "arguments of CompletionsEngine.*'key'"),
+    (None, 'expected dict'),
+])
+def test_mistakes_are_found_before_any_model_is_loaded(change, words,
+                                                       model_folder):
+    wrong = entry(model_folder)
+    wrong['engine'] = 'http://localhost' if change is None else {
+        **wrong['engine'],
+        **change
+    }
+    with pytest.raises(InputError, match='engine of api: .*' + words):
+        check_models([wrong])
+    wrong['llm'] = dict(type='no class that could be loaded')
+    with pytest.raises(InputError, match="engine of model 'tiny': .*" + words):
+        build_model_from_cfg(wrong)
+
+
+def test_sound_entries_are_not_tried(model_folder):
+    """The process that starts a run may be on another machine."""
+    check_models([
+        entry(model_folder),
+        dict(tiny.model_config(model_folder), engine='of another class')
+    ])
+
+
+def test_code_of_a_tokenizer_does_not_run(model_folder, tmp_path):
+    folder = tiny.save_model(tmp_path / 'own')
+    trace = code_folders.add_code(folder, code_folders.WAYS['tokenizer'])
+    config = entry(model_folder)
+    config['engine']['tokenizer'] = str(folder)
+    model = build_model_from_cfg(config)
+    with pytest.raises(InputError, match='without code of its own.*Value'):
+        get_token_loss(model, tiny.TEXTS)
+    assert not trace.exists()
