@@ -1,14 +1,14 @@
 """Losses of engines beside those of transformers in float32.
 
     sh tests/bench/vllm_environment.sh FOLDER
-    PYTHONPATH=. FOLDER/bin/python tests/bench/bench_engines.py
+    FOLDER/bin/python -m tests.bench.bench_engines
         [--model MODEL] [--texts FILE] [--only NAME ...]
 
 The model is `tiny`, a random Llama of one million weights; `smollm2`
 (`tests/lm/smollm2.py`); or the folder of a Llama with its tokenizer. The texts
-are a validation set, by default that of the demonstration. Every engine runs
-in a process of its own, gets the same ids, and is measured with loading left
-out. Engines whose package is missing are named.
+are a validation set, by default that of the demonstration. Every engine but
+the first runs in a process of its own; all get the same ids, and are measured
+with loading left out. Engines whose package is missing are named.
 """
 import argparse
 import importlib.util
@@ -29,6 +29,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.completions_engine import CompletionsEngine
 from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
+from csv_plugin.lm.engines.row_engine import RowEngine, RowScores
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
@@ -56,6 +57,35 @@ def run_transformers(folder, dtype):
     yield TransformersEngine(model)
 
 
+class OwnLogits(RowEngine):
+    """Losses from the logits that a model returns, in its number format.
+
+    `TransformersEngine` computes them in 32 bits, other engines do not.
+    """
+
+    def __init__(self, model):
+        self._model = model
+
+    @property
+    def facts(self):
+        return TransformersEngine(self._model).facts
+
+    def row_scores(self, rows):
+        return [RowScores(row, self._log_probs(row)) for row in rows]
+
+    @torch.no_grad()
+    def _log_probs(self, row):
+        ids = torch.from_numpy(row)
+        logits = self._model(ids[None]).logits[0, :-1].float()
+        return logits.log_softmax(1).gather(1, ids[1:, None])[:, 0].numpy()
+
+
+@contextmanager
+def run_own_logits(folder, dtype):
+    with run_transformers(folder, dtype) as engine:
+        yield OwnLogits(engine.model.eval())
+
+
 @contextmanager
 def run_vllm(folder, dtype):
     from vllm import LLM
@@ -81,8 +111,8 @@ def run_host(folder, dtype):
 
 
 @contextmanager
-def run_server(folder, dtype):
-    """The server of vLLM, on this machine alone."""
+def serving(folder, dtype):
+    """The server of vLLM, on this machine alone; its address."""
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         port = probe.getsockname()[1]
@@ -98,11 +128,16 @@ def run_server(folder, dtype):
         while not is_open(port):
             assert server.poll() is None, 'The server stopped.'
             time.sleep(1)
-        yield CompletionsEngine(
-            f'http://127.0.0.1:{port}', 'measured', dtype=dtype)
+        yield f'http://127.0.0.1:{port}'
     finally:
         server.terminate()
         server.wait()
+
+
+@contextmanager
+def run_server(folder, dtype):
+    with serving(folder, dtype) as url:
+        yield CompletionsEngine(url, 'measured', dtype=dtype)
 
 
 def is_open(port):
@@ -122,6 +157,8 @@ def run_ctranslate2(folder, dtype):
 CONTENDERS = {
     'transformers float32': ('transformers', run_transformers, 'float32'),
     'transformers bfloat16': ('transformers', run_transformers, 'bfloat16'),
+    'transformers bfloat16, its own logits':
+    ('transformers', run_own_logits, 'bfloat16'),
     'vLLM float32': ('vllm', run_vllm, 'float32'),
     'vLLM bfloat16': ('vllm', run_vllm, 'bfloat16'),
     'vLLM in OpenCompass float32': ('opencompass', run_host, 'float32'),
@@ -150,8 +187,8 @@ def save_model(name, folder):
     return folder
 
 
-def measure(name, folder, texts, out):
-    """Run one contender in this process; write its losses and seconds."""
+def measure(name, folder, texts):
+    """Run one contender in this process: its losses and seconds."""
     _, make, dtype = CONTENDERS[name]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     texts = read_texts(texts).texts
@@ -160,54 +197,51 @@ def measure(name, folder, texts, out):
         losses = token_losses(engine, tokenizer, texts, context=CONTEXT)
         seconds = time.time() - start
         versions = engine.facts.versions
-    np.savez(
-        out,
+    return dict(
         losses=np.concatenate([text.losses for text in losses]),
         ids=np.concatenate([text.token_ids for text in losses]),
         seconds=seconds,
         versions=', '.join(f'{k} {v}' for k, v in versions.items()))
 
 
-def run(name, folder, texts, out):
+def measure_apart(name, folder, texts):
     """Measure one contender in a process of its own."""
-    package = CONTENDERS[name][0]
-    if importlib.util.find_spec(package) is None:
-        return None
-    command = [
-        sys.executable, __file__, '--worker', name,
-        str(folder), '--texts',
-        str(texts), '--out',
-        str(out)
-    ]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env={
-            **os.environ,
-            **VLLM_SETTINGS
-        })
-    if done.returncode:
-        raise SystemExit(f'{name}:\n{done.stderr}')
-    return np.load(out)
+    with tempfile.NamedTemporaryFile(suffix='.npz') as out:
+        process = subprocess.run([
+            sys.executable, '-m', 'tests.bench.bench_engines', '--worker',
+            name,
+            str(folder), '--texts',
+            str(texts), '--out', out.name
+        ],
+                                 capture_output=True,
+                                 text=True,
+                                 env={
+                                     **os.environ,
+                                     **VLLM_SETTINGS
+                                 })
+        if process.returncode:
+            raise SystemExit(f'{name}:\n{process.stderr}')
+        return dict(np.load(out.name))
 
 
-def compare(folder, texts, names, scratch):
+def compare(folder, texts, names):
     """Print a row for every contender."""
-    reference = run(REFERENCE, folder, texts, scratch / 'reference.npz')
+    reference = measure(REFERENCE, folder, texts)
     print(f'{len(read_texts(texts))} texts, {len(reference["ids"])} tokens\n')
     print('| engine | largest | mean | seconds | versions |')
     print('|---|---|---|---|---|')
     for name in names:
-        result = run(name, folder, texts, scratch / 'engine.npz')
-        if result is None:
+        if importlib.util.find_spec(CONTENDERS[name][0]) is None:
             print(f'| {name} | not installed | | | |')
             continue
+        result = reference if name == REFERENCE else measure_apart(
+            name, folder, texts)
         np.testing.assert_array_equal(result['ids'], reference['ids'])
         difference = np.abs(result['losses'] - reference['losses'])
-        print(f'| {name} | {difference.max():.1e} | {difference.mean():.1e} '
-              f'| {result["seconds"]:.0f} | {result["versions"]} |')
-        sys.stdout.flush()
+        print(
+            f'| {name} | {difference.max():.1e} | {difference.mean():.1e} '
+            f'| {result["seconds"]:.0f} | {result["versions"]} |',
+            flush=True)
 
 
 def main():
@@ -222,13 +256,11 @@ def main():
     parser.add_argument('--out', help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        measure(*arguments.worker, arguments.texts, arguments.out)
+        np.savez(arguments.out, **measure(*arguments.worker, arguments.texts))
         return
     with tempfile.TemporaryDirectory() as scratch:
-        scratch = Path(scratch)
-        compare(
-            save_model(arguments.model, scratch / 'model'), arguments.texts,
-            arguments.only, scratch)
+        folder = save_model(arguments.model, scratch)
+        compare(folder, arguments.texts, arguments.only)
 
 
 if __name__ == '__main__':

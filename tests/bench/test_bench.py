@@ -1,4 +1,5 @@
 """The benchmark scripts run, at sizes that say nothing about speed."""
+import importlib.util
 import re
 import subprocess
 import sys
@@ -7,6 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.text_sets import write_texts
+from tests.bench import bench_engines
+from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
 
 pytestmark = pytest.mark.slow
@@ -29,6 +34,25 @@ def test_token_losses_are_measured_beside_others():
     for contender in ('csv_plugin', 'one text at a time', 'OpenCompass',
                       'lm-eval', 'minicons'):
         assert f'\n| {contender}' in printed
+
+
+def test_engines_are_measured_beside_transformers(tmp_path, monkeypatch,
+                                                  capsys):
+    # In this process: others take long to load their packages.
+    monkeypatch.setattr(bench_engines, 'measure_apart', bench_engines.measure)
+    texts = tmp_path / 'texts.jsonl'
+    write_texts(texts, TextSet((Text('a', CORPUS[0]), Text('b', CORPUS[1]))))
+    monkeypatch.setattr(sys, 'argv', [
+        'bench_engines', '--texts',
+        str(texts), '--only', 'CTranslate2 float32', 'vLLM float32'
+    ])
+    bench_engines.main()
+    printed = capsys.readouterr().out
+    row = re.search(r'CTranslate2 float32 \| (\S+) \| (\S+) \| \d+ \| ctr',
+                    printed)
+    assert float(row[2]) <= float(row[1]) <= 1e-4
+    if importlib.util.find_spec('vllm') is None:
+        assert '| vLLM float32 | not installed |' in printed
 
 
 def test_head_training_is_measured():
