@@ -1,0 +1,77 @@
+"""A model in vLLM and one behind a server, with losses and predictions.
+
+    vllm serve Qwen/Qwen2-1.5B-Instruct
+    opencompass configs/eval_csv_engines.py
+
+Models in vLLM give losses themselves. One behind an API gets them from the
+engine that its entry names, which has to run the same weights (docs/engines.md
+lists the engines). The benchmarks are those with written answers, for an API
+tells no perplexities. Once a predictor is trained, `-m viz -r` shows its
+predictions (docs/paper_setting.md).
+"""
+from mmengine.config import read_base
+from opencompass.models import VLLM, OpenAISDK
+
+from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.oc.models import TokenLossModel
+from csv_plugin.oc.summarizers import PredictedSummarizer
+
+with read_base():
+    from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
+                                                              summary_groups)
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+    from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
+
+# Written by tools/build_validation_set.py and tools/train_scoring_head.py.
+texts = salience_texts('outputs/texts/texts.jsonl')
+predictor = 'outputs/predictor/predictor.safetensors'
+
+# A server with a key finds it in the environment variable CSV_PLUGIN_API_KEY,
+# for losses, and in OPENAI_API_KEY, for answers, if `key` is 'ENV'.
+server = 'http://localhost:8000'
+served = 'Qwen/Qwen2-1.5B-Instruct'
+models = [
+    dict(
+        abbr='Qwen2-0.5B-vllm',
+        type=TokenLossModel,
+        llm=dict(type=VLLM),
+        path='Qwen/Qwen2-0.5B',
+        # Log-probabilities of so many tokens at a time are held in memory,
+        # for the whole vocabulary.
+        model_kwargs=dict(
+            dtype='bfloat16', max_model_len=8192, max_num_batched_tokens=2048),
+        max_seq_len=8192,
+        max_out_len=512,
+        batch_size=256,
+        run_cfg=dict(num_gpus=1)),
+    dict(
+        abbr='Qwen2-1.5B-Instruct-server',
+        type=TokenLossModel,
+        llm=dict(type=OpenAISDK),
+        path=served,
+        openai_api_base=f'{server}/v1/',
+        key='none',
+        tokenizer_path=served,
+        engine=dict(
+            type=CompletionsEngine,
+            url=server,
+            model=served,
+            tokenizer=served,
+            dtype='bfloat16'),
+        query_per_second=16,
+        max_seq_len=8192,
+        max_out_len=512,
+        batch_size=64,
+        run_cfg=dict(num_gpus=0)),
+]
+datasets = [
+    dataset for dataset in base_benchmarks
+    if dataset['abbr'].startswith(('gsm8k', 'bbh'))
+] + [texts]
+summarizer = dict(
+    type=PredictedSummarizer,
+    predictors=[('predicted', predictor)],
+    summary_groups=summary_groups)
+work_dir = 'outputs/engines'
+del base_benchmarks, predictor, salience_texts, served, server
+del summary_groups, texts
