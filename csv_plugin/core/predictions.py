@@ -93,6 +93,8 @@ class Predictions:
         level (float): Level of the intervals; NaN where it is not known.
         missing (Mapping): By model, benchmark and method (or `REAL`), why
             there is no value; not every gap needs to have a reason.
+        chance (Mapping[str, float]): Accuracy at random guessing, by
+            benchmark; benchmarks may be absent.
 
     Raises:
         InputError: A name occurs twice, or a shape does not fit.
@@ -108,6 +110,8 @@ class Predictions:
     real: NDArray[np.float64]
     level: float
     missing: Mapping[tuple[str, str, str], Missing] = field(
+        default_factory=lambda: MappingProxyType({}))
+    chance: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -130,9 +134,14 @@ class Predictions:
                 f'{len(self.benchmarks)} benchmarks by {methods}{level})')
 
     @classmethod
-    def of_method(cls, models: Sequence[str], benchmarks: Sequence[str],
-                  columns: Mapping[str,
-                                   NDArray], level: float) -> 'Predictions':
+    def of_method(
+        cls,
+        models: Sequence[str],
+        benchmarks: Sequence[str],
+        columns: Mapping[str, NDArray],
+        level: float,
+        chance: Mapping[str, float] = MappingProxyType({})
+    ) -> 'Predictions':
         """Predictions of a single predictor, without real accuracies.
 
         Args:
@@ -141,6 +150,7 @@ class Predictions:
             columns (Mapping): `values`, `low`, `high`, `extrapolated` and
                 `in_sample`, each of shape `(M, B)`.
             level (float): Level of the intervals.
+            chance (Mapping[str, float]): As in the class.
         """
         cubes: dict[str, Any] = {
             part: columns[part][:, :, None]
@@ -152,6 +162,7 @@ class Predictions:
             tuple(benchmarks), (PREDICTED, ),
             real=real,
             level=level,
+            chance=chance,
             **cubes)
 
     @classmethod
@@ -181,10 +192,12 @@ class Predictions:
             for part in _CUBES
         }
         reasons, levels = {}, []
+        chance: dict[str, float] = {}
         for p, (method, table) in enumerate(by_method.items()):
             if table is None:
                 continue
             levels.append(table.level)
+            chance = {**table.chance, **chance}
             rows = [m for m, name in enumerate(models) if name in table.models]
             places = [table.models.index(models[m]) for m in rows]
             for b, name in enumerate(benchmarks):
@@ -208,6 +221,7 @@ class Predictions:
                 **reasons,
                 **missing
             },
+            chance=chance,
             **cubes)
 
     @classmethod

@@ -284,8 +284,9 @@ class Predictor:
             name: np.stack([part[name] for part in parts], axis=1)
             for name in parts[0]
         }
+        chance = {part.benchmark: part.chance for part in self.benchmarks}
         return Predictions.of_method(features.models, self.names, columns,
-                                     level)
+                                     level, chance)
 
     def _token_columns(self) -> TokenColumns:
         if self.matrix is None or self.columns.scored is None:

@@ -27,7 +27,8 @@ PROBLEMS = {
     'too_few_models': f'fewer than {LEAST_MODELS} models with an accuracy',
     'constant_score': 'all models have the same capability score',
     'constant_accuracy': 'all models have the same accuracy',
-    'at_chance': f'no model is more than {CHANCE_MARGIN} above chance',
+    'at_chance': 'no model is more than '
+    f'{100 * CHANCE_MARGIN:.0f} points above chance',
     'slope_sign': 'accuracy rises with the loss',
 }
 

@@ -220,7 +220,8 @@ def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
         values (Any): A JSON value, which should be the object.
         fields (Mapping[str, str]): The type of each field that it must
             have: 'a text', 'a number', 'a number or null', 'a count', 'a
-            list', 'a list of texts', 'pairs of texts' or 'texts by name'.
+            list', 'a list of texts', 'pairs of texts', 'texts by name' or
+            'numbers by name'.
         remedy (str): What the user can do, for errors.
 
     Raises:
@@ -257,4 +258,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     'pairs of texts': lambda v: isinstance(v, list) and all(
         isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
     'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
+    'numbers by name': lambda v: isinstance(v, dict) and all(
+        map(_is_number, v.values())),
 }  # yapf: disable

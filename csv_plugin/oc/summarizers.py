@@ -15,15 +15,19 @@ from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import (attempt, collect_features,
                                         predict_models, predictable_benchmarks)
-from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import read_run_dump
+from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
+from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files)
-from csv_plugin.report.leaderboards import (as_text, compare, predicted_row,
-                                            predictor_remarks,
+from csv_plugin.report.cells import predicted_cells
+from csv_plugin.report.leaderboards import (as_text, compare, standings,
                                             write_leaderboard)
+from csv_plugin.report.notes import engine_notes, predictor_notes
 
+#: The metric that stands for all losses of a model on the texts.
+TEXTS_METRIC = 'bits_per_byte'
 #: Most characters of an error of OpenCompass that a reason quotes.
 _REASON = 120
 
@@ -49,6 +53,8 @@ class PredictedSummarizer(DefaultSummarizer):
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
             is the dataset's first or the group's average.
+        verbose (bool): Whether notes also tell what the training of the
+            predictors noted, in terms of solvers and errors.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass.
 
     Raises:
@@ -60,10 +66,12 @@ class PredictedSummarizer(DefaultSummarizer):
                  config: Any,
                  predictors: Sequence[tuple[str, str]],
                  benchmarks: Sequence[tuple[str, Any]] = (),
+                 verbose: bool = False,
                  **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
+        self.verbose = verbose
         self.names = names_in_run(benchmarks, self.dataset_cfgs,
                                   self.summary_groups)
 
@@ -82,8 +90,9 @@ class PredictedSummarizer(DefaultSummarizer):
             for label, path in self.predictors.items()
         }
         check_benchmarks(self.names, predictors)
+        dumps = RunDumps(self.work_dir)
         columns = collect_features(predictors, list(folders.values()),
-                                   partial(read_run_dump, self.work_dir),
+                                   dumps.read,
                                    partial(tqdm, desc='predictions', delay=2))
         self.places = {
             benchmark: self._place(benchmark, metrics)
@@ -96,8 +105,13 @@ class PredictedSummarizer(DefaultSummarizer):
         }
         self.leaderboard = compare(
             predict_models(predictors, columns, tuple(self.places)), folders,
-            without_fractions(real, predictors),
-            predictor_remarks(predictors, self.predictors))
+            without_fractions(real, predictors), [
+                *engine_notes({
+                    model: dumps.infos[folder]
+                    for model, folder in folders.items()
+                    if folder in dumps.infos
+                }), *predictor_notes(predictors, self.predictors, self.verbose)
+            ])
         return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,
@@ -111,21 +125,29 @@ class PredictedSummarizer(DefaultSummarizer):
         groups = [group['name'] for group in self.summary_groups]
         return _Place(name, listed[-1 if name in groups else 0])
 
-    def _format_table(self, *args: Any, **kwargs: Any) -> list[list[str]]:
-        """OpenCompass's table with predictions below the real accuracies."""
-        table = super()._format_table(*args, **kwargs)
+    def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
+                      *args: Any, **kwargs: Any) -> list[list[str]]:
+        """OpenCompass's table, one row on losses, predictions and means."""
+        # Rows that were chosen stay as they are.
+        chosen = self.dataset_abbrs is not None
+        shown = metrics if chosen else {
+            dataset: _shown_metrics(dataset, names)
+            for dataset, names in metrics.items()
+        }
+        table = super()._format_table(parsed, shown, *args, **kwargs)
+        predictions = self.leaderboard.predictions
         for benchmark, place in self.places.items():
             row = _row_of(table, place)
             # Show what was not run, unless the rows were chosen.
-            if row is None and self.dataset_abbrs is None:
+            if row is None and not chosen:
                 row = len(table) - 1
             if row is not None:
                 table[row + 1:row + 1] = [[
                     _cell(place.abbr), '-',
-                    _cell(label), 'losses',
-                    *predicted_row(self.leaderboard, label, benchmark)
-                ] for label in self.leaderboard.predictions.methods]
-        return table
+                    _cell(label), PREDICTED_MODE,
+                    *predicted_cells(predictions, benchmark, label)
+                ] for label in predictions.methods]
+        return table if chosen else table + _overall_rows(predictions)
 
     def _output_to_file(self, output_path: Optional[str], time_str: str,
                         table: Sequence[Sequence[str]], raw_txts: str) -> None:
@@ -139,6 +161,24 @@ class PredictedSummarizer(DefaultSummarizer):
         files = write_leaderboard(
             summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
         print(as_text(board), *files, sep='\n', end='\n\n')
+
+
+def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
+    """Of a validation set, the one whose numbers of all models compare."""
+    is_texts = dataset.startswith(TEXTS) and TEXTS_METRIC in metrics
+    return [TEXTS_METRIC] if is_texts else metrics
+
+
+def _overall_rows(predictions: Predictions) -> list[list[str]]:
+    """Means over the benchmarks, and the ranks of the models by them."""
+    title, found = standings(predictions)
+    modes = {REAL: MEAN_MODE}
+    heads = [(_cell(standing.label), modes.get(standing.label, PREDICTED_MODE))
+             for standing in found]
+    return [[name, '-', *head, *cells]
+            for name, rows in ((title, [each.means for each in found]),
+                               ('rank', [each.ranks for each in found]))
+            for head, cells in zip(heads, rows)]
 
 
 def _cell(name: str) -> str:

@@ -1,24 +1,26 @@
 """Real and predicted accuracies side by side, to read and as files."""
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product, repeat
 from pathlib import Path
 from typing import Any, Optional, Union
 
 import numpy as np
+from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.core.predictions import (REAL, Missing, Prediction,
-                                         Predictions, check_labels)
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Constant
+from csv_plugin.core.overall import Overall, ranks
+from csv_plugin.core.predictions import (REAL, Missing, Predictions,
+                                         check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
+from csv_plugin.report.cells import number, percent, predicted_cells
+from csv_plugin.report.notes import findings, legend, reasons
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
@@ -26,8 +28,6 @@ WIDTH = 150
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing')
 
-#: How many models or benchmarks a line names.
-_NAMED = 8
 _REMEDY = 'Write the summary again, with -m viz -r.'
 
 
@@ -61,7 +61,8 @@ class Leaderboard:
             remarks (Sequence[str]): Notes to add at the end.
         """
         return cls(predictions, folders,
-                   (*_legend(predictions), *_reasons(predictions), *remarks))
+                   (*legend(predictions), *reasons(predictions),
+                    *findings(predictions), *remarks))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row for every model, benchmark and predictor, in this order.
@@ -127,75 +128,59 @@ def compare(
     return Leaderboard.of(renamed, folders, remarks)
 
 
-def predictor_remarks(predictors: Mapping[str, Union[Predictor, Missing]],
-                      paths: Mapping[str, str]) -> list[str]:
-    """The files of predictors, and which benchmarks they could not learn.
+@dataclass(frozen=True)
+class Standing:
+    """Means and ranks of all models, real or by one predictor, as cells.
 
     Args:
-        predictors (Mapping): By label, a predictor or why it is unusable.
-        paths (Mapping[str, str]): The file of each predictor.
+        label (str): Of the predictor, or `REAL`.
+        means (list[str]): Percent; marked where a score was fitted on.
+        ranks (list[str]): From 1 for the largest mean.
+        differences (list[str]): Predicted minus real means, and their mean
+            size; empty of the real means.
+    """
+    label: str
+    means: list[str]
+    ranks: list[str]
+    differences: list[str]
+
+
+def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
+    """Means over the benchmarks, the real ones first.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
 
     Returns:
-        list[str]: One line each. An unusable predictor has one only if all
-        are unusable, as the leaderboard then has no cells to explain.
+        tuple[str, list[Standing]]: What to call the means, and the means of
+        the real accuracies and of each predictor that has some; none of a
+        single benchmark, which is its own mean.
     """
-    unusable = [
-        f'{label}: {predictor.reason}'
-        for label, predictor in predictors.items()
-        if isinstance(predictor, Missing)
-    ]
-    if len(unusable) == len(predictors):
-        return unusable
-    lines = []
-    for label, predictor in predictors.items():
-        if isinstance(predictor, Predictor):
-            lines.append(f'{label}: {paths[label]}')
-            lines += [
-                f'{label}, {part.benchmark}: {note}'
-                for part in predictor.benchmarks
-                if part.solver == Constant.name for note in part.notes
-            ]
-    return lines
+    if len(predictions.benchmarks) < 2:
+        return '', []
+    overall = Overall.of(predictions)
+    found = [_standing(REAL, overall.real)]
+    by_method = zip(overall.methods, overall.values.T, overall.in_sample.T,
+                    overall.differences().T, overall.mean_differences())
+    for label, means, fitted, differences, mean in by_method:
+        if not np.isnan(means).all():
+            cells = [number(percent(d), '+.1f') for d in differences]
+            found.append(
+                _standing(label, means, fitted,
+                          [*cells, number(percent(mean))]))
+    return f'mean of {len(overall.benchmarks)}', found
 
 
-def percent(fraction: float) -> float:
-    """A fraction in percent, to 15 significant digits.
-
-    These are as many as float64 keeps, so that a number in percent that was
-    divided by 100 is restored.
-
-    >>> percent(0.29), 100 * 0.29
-    (29.0, 28.999999999999996)
-    """
-    return float(f'{100 * fraction:.15g}')
-
-
-def explain_marks(level: float) -> str:
-    """The meaning of the cells of `predicted_cell`, one line."""
-    return (f'Percent; ± half the width of the {level:.0%} interval; * the '
-            'real score was fitted on; > outside the range fitted on.')
-
-
-def predicted_cell(prediction: Union[Prediction, Missing]) -> str:
-    """A prediction in percent, its half-width and marks; '-' for none."""
-    if isinstance(prediction, Missing):
-        return '-'
-    half = 50 * (prediction.high - prediction.low)
-    marks = '*' * prediction.in_sample + '>' * prediction.extrapolated
-    return f'{100 * prediction.value:.1f} ±{half:.1f}{marks}'
-
-
-def real_cell(accuracy: float) -> str:
-    """A real accuracy, given in percent; '-' for NaN."""
-    return '-' if np.isnan(accuracy) else f'{accuracy:.1f}'
-
-
-def predicted_row(board: Leaderboard, label: str, benchmark: str) -> list[str]:
-    """Cells of all models in one row."""
-    return [
-        predicted_cell(board.predictions.at(model, benchmark, label))
-        for model in board.predictions.models
-    ]
+def _standing(
+    label: str,
+    means: NDArray,
+    fitted: Iterable[bool] = repeat(False),
+    differences: Sequence[str] = ()
+) -> Standing:
+    return Standing(label, [
+        number(percent(mean)) + '*' * bool(mark)
+        for mean, mark in zip(means, fitted)
+    ], [number(rank, '.0f') for rank in ranks(means)], [*differences])
 
 
 def as_text(board: Leaderboard) -> str:
@@ -207,8 +192,8 @@ def as_text(board: Leaderboard) -> str:
     names = _one_line(_names(board))
     blocks: list[list[list[str]]] = []
     room = 0
-    for benchmark in board.predictions.benchmarks:
-        group = list(map(_one_line, _columns(board, benchmark)))
+    for columns in _groups(board):
+        group = list(map(_one_line, columns))
         width = sum(2 + _width(column) for column in group)
         if width > room:
             blocks.append([names])
@@ -230,9 +215,7 @@ def _plain(columns: Sequence[Sequence[str]]) -> str:
 
 def as_markdown(board: Leaderboard) -> str:
     """Models as rows, all benchmarks side by side."""
-    columns = [_names(board)]
-    for benchmark in board.predictions.benchmarks:
-        columns += _columns(board, benchmark)
+    columns = [_names(board), *chain.from_iterable(_groups(board))]
     header = [markdown(' '.join(column[:2])) for column in columns]
     rows = list(zip(*(map(markdown, column[2:]) for column in columns)))
     return tabulate(rows, header, tablefmt='pipe',
@@ -248,25 +231,41 @@ def _one_line(cells: Sequence[str]) -> list[str]:
     return list(map(one_line, cells))
 
 
-def _columns(board: Leaderboard, benchmark: str) -> list[list[str]]:
-    """Two lines of header, the models, and the mean difference."""
-    table = board.predictions.select(benchmarks=[benchmark])
+def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
+    """Columns that stay together: of the means, then of each benchmark.
+
+    A column has two lines of header, the models, and the mean difference.
+    """
+    title, found = standings(board.predictions)
+    columns: list[list[str]] = []
+    for standing in found:
+        columns += [['', standing.label, *standing.means, ''],
+                    ['', 'rank', *standing.ranks, '']]
+        if standing.differences:
+            columns.append(['', 'diff', *standing.differences])
+    if columns:
+        columns[0][0] = title
+        yield columns
+    for benchmark in board.predictions.benchmarks:
+        yield _columns(board.predictions, benchmark)
+
+
+def _columns(predictions: Predictions, benchmark: str) -> list[list[str]]:
+    table = predictions.select(benchmarks=[benchmark])
     real = [percent(accuracy) for accuracy in table.real[:, 0]]
-    columns = [[benchmark, 'real', *map(real_cell, real), '']]
+    columns = [[benchmark, 'real', *map(number, real), '']]
     for p, label in enumerate(table.methods):
         differences = [
             percent(value) - accuracy
             for value, accuracy in zip(table.values[:, 0, p], real)
         ]
         mean = percent(table.mean_difference(label)[0])
-        columns += [['', label, *predicted_row(board, label, benchmark), ''],
-                    ['', 'diff', *(_number(d, '+.1f') for d in differences),
-                     _number(mean, '.1f')]]  # yapf: disable
+        columns += [
+            ['', label, *predicted_cells(table, benchmark, label), ''],
+            ['', 'diff', *(number(d, '+.1f') for d in differences),
+             number(mean)]
+        ]  # yapf: disable
     return columns
-
-
-def _number(value: float, digits: str) -> str:
-    return '-' if np.isnan(value) else f'{value:{digits}}'
 
 
 def _width(column: Sequence[str]) -> int:
@@ -277,49 +276,6 @@ def _alignment(columns: Sequence[object]) -> list[str]:
     return ['left', *['right'] * (len(columns) - 1)]
 
 
-def _legend(predictions: Predictions) -> list[str]:
-    """The meaning of marks and differences; empty without a prediction."""
-    if np.isnan(predictions.values).all():
-        return []
-    return [
-        explain_marks(predictions.level),
-        'diff is predicted minus real, its mean leaves out models marked *.'
-    ]
-
-
-def _reasons(predictions: Predictions) -> Iterator[str]:
-    """Why cells have no number, cells with the same reason in one line."""
-    models, benchmarks = predictions.models, predictions.benchmarks
-    lacking: dict[tuple[str, str, str], list[str]] = {}
-    for column, model, benchmark in product((REAL, *predictions.methods),
-                                            models, benchmarks):
-        missing = predictions.missing.get((model, benchmark, column))
-        if missing is not None:
-            lacking.setdefault((missing.reason, column, model),
-                               []).append(benchmark)
-    # Models that lack the same benchmarks, then columns that lack the same
-    # of the same models.
-    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (reason, column, model), names in lacking.items():
-        alike.setdefault((reason, column, tuple(names)), []).append(model)
-    columns: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for (reason, column, where), rows in alike.items():
-        columns.setdefault((reason, where, tuple(rows)), []).append(column)
-    for (reason, where, who), labels in columns.items():
-        of_models = _named(who, models, 'models')
-        on_benchmarks = _named(where, benchmarks, 'benchmarks')
-        yield (f'{", ".join(labels)} of {of_models} on {on_benchmarks}: '
-               f'{reason}')
-
-
-def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
-    if len(names) == len(everything) > 1:
-        return f'all {len(everything)} {kind}'
-    more = len(names) - _NAMED
-    return ', '.join(
-        names[:_NAMED]) + (f' and {more} more' if more > 0 else '')
-
-
 def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     """Write a leaderboard as text, Markdown, CSV and JSON.
 
@@ -327,8 +283,8 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         stem (FilePath): Path of the files without `.txt`, `.md`, `.csv` and
             `.json`; they are replaced if they exist.
         board (Leaderboard): The leaderboard. CSV and JSON have its `rows`.
-            JSON also has the notes, and as `folders` the names of the
-            models in the files of the run.
+            JSON also has the notes, as `folders` the names of the models in
+            the files of the run, and as `chance` the accuracies of guessing.
 
     Returns:
         list[Path]: The files, in this order.
@@ -350,6 +306,10 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         'benchmarks': board.predictions.benchmarks,
         'predictors': board.predictions.methods,
         'rows': rows,
+        'chance': {
+            name: percent(level)
+            for name, level in board.predictions.chance.items()
+        },
         'folders': dict(board.folders),
         'notes': board.notes,
     }
@@ -427,6 +387,10 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
             for model, benchmark in product(models, benchmarks)
             for cell, reason in _read_reasons(rows, model, benchmark, labels)
             if reason
+        },
+        chance={
+            name: level / 100
+            for name, level in content['chance'].items()
         })
     folders = content['folders']
     return Leaderboard(predictions,
@@ -441,8 +405,15 @@ def _read_content(where: str) -> dict[str, Any]:
     }, _REMEDY)
     # Files of earlier versions lack them.
     content.setdefault('folders', {})
-    check_fields(where, 'the leaderboard', content,
-                 {'folders': 'texts by name'}, _REMEDY)
+    content.setdefault('chance', {})
+    check_fields(where, 'the leaderboard', content, {
+        'folders': 'texts by name',
+        'chance': 'numbers by name'
+    }, _REMEDY)
+    for benchmark, level in content['chance'].items():
+        if not 0 <= level <= 100:
+            raise InputError(where, f'chance of {benchmark!r} in 0..100',
+                             repr(level), _REMEDY)
     return dict(content)
 
 

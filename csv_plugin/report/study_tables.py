@@ -9,8 +9,10 @@ from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.leaderboards import (explain_marks, predicted_cell,
-                                            real_cell)
+from csv_plugin.report.cells import (explain_marks, number, percent,
+                                     predicted_cells)
+from csv_plugin.report.leaderboards import standings
+from csv_plugin.report.notes import findings, learning_notes
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample')
@@ -50,23 +52,19 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
     """Real and predicted accuracies side by side, as a Markdown table.
 
     Args:
-        study (Study): Shown in percent, `predicted ± half-width` with the
-            marks `*` (fitted on) and `>` (extrapolated).
+        study (Study): Shown in percent; means and ranks first.
         models (Sequence[str]): One row each, in this order.
     """
-    table = study.predictions.select(models)
-    header = ['model']
-    for benchmark in table.benchmarks:
-        header += [markdown(benchmark), 'predicted']
-    rows = []
-    for model, accuracies in zip(models, table.real):
-        cells = [markdown(model)]
-        for benchmark, accuracy in zip(table.benchmarks, accuracies):
-            cells += [
-                real_cell(100 * accuracy),
-                predicted_cell(table.at(model, benchmark))
-            ]
-        rows.append(cells)
+    solver = study.predictions.methods[0]
+    table = study.predictions.select(models, methods=[solver])
+    columns = [['model', *models]]
+    title, found = standings(table)
+    for name, standing in zip((title, 'predicted'), found):
+        columns += [[name, *standing.means], ['rank', *standing.ranks]]
+    for benchmark, real in zip(table.benchmarks, table.real.T):
+        columns += [[benchmark, *map(number, map(percent, real))],
+                    ['predicted', *predicted_cells(table, benchmark, solver)]]
+    header, *rows = zip(*(map(markdown, column) for column in columns))
     align = ['left', *['right'] * (len(header) - 1)]
     return tabulate(rows, header, tablefmt='pipe', colalign=align,
                     disable_numparse=True)  # yapf: disable
@@ -74,15 +72,18 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
 
 def write_leaderboard(path: FilePath, study: Study,
                       models: Sequence[str]) -> None:
-    """Write `leaderboard` with a line that explains it.
+    """Write `leaderboard` with lines that explain it.
 
     Args:
         path (FilePath): The file to create or replace.
         study (Study): The study.
         models (Sequence[str]): One row each, in this order.
     """
-    legend = explain_marks(study.predictions.level)
-    write_text(path, f'{leaderboard(study, models)}\n\n{legend}\n')
+    table = study.predictions.select(
+        models, methods=[study.predictions.methods[0]])
+    notes = [explain_marks(table.level), *findings(table)]
+    lines = [f'* {markdown(note)}' for note in notes]
+    write_text(path, '\n'.join([leaderboard(study, models), '', *lines, '']))
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:
@@ -145,9 +146,13 @@ def _mean(values: Iterable[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def write_report(path: FilePath, study: Study, main: Sequence[str], title: str,
-                 command: str) -> None:
-    """Write the error table with its legend and all notes as Markdown.
+def write_report(path: FilePath,
+                 study: Study,
+                 main: Sequence[str],
+                 title: str,
+                 command: str,
+                 verbose: bool = False) -> None:
+    """Write the error table with its legend and notes as Markdown.
 
     Args:
         path (FilePath): The file to create or replace.
@@ -155,11 +160,12 @@ def write_report(path: FilePath, study: Study, main: Sequence[str], title: str,
         main (Sequence[str]): Benchmarks of the means.
         title (str): First line, such as '2 models predicted from 16'.
         command (str): The command that reproduces the report.
+        verbose (bool): As in `learning_notes`.
     """
     legend = _LEGEND.format(level=study.predictions.level, n_main=len(main))
     notes = [
-        '* ' + markdown(f'{part.benchmark}: {note}.')
-        for part in study.predictor.benchmarks for note in part.notes
+        f'* {markdown(note)}.'
+        for note in learning_notes(study.predictor, verbose)
     ]
     parts = [
         f'# {title}',

@@ -5,7 +5,7 @@ import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.report.leaderboards import explain_marks, predicted_cell
+from csv_plugin.report.cells import explain_marks, interval, predicted_cell
 from csv_plugin.triage.judging import LEVEL, OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
@@ -85,11 +85,13 @@ def _table(rows: Sequence[Sequence[str]], n_fixed: int, style: str) -> str:
 
 
 def _checkpoint_rows(triage: Triage) -> list[list[str]]:
+    chance = triage.predictions.chance
     rows = [['checkpoint', triage.measure, 'of budget', *triage.benchmarks]]
     for run in triage.runs:
         rows += [[
             name, f'{tokens:.6g}', f'{share:.0%}',
-            *(predicted_cell(triage.predictions.at(name, benchmark))
+            *(predicted_cell(
+                triage.predictions.at(name, benchmark), chance[benchmark])
               for benchmark in triage.benchmarks)
         ] for name, tokens, share in zip(run.checkpoints, run.tokens,
                                          run.shares)]
@@ -106,19 +108,21 @@ def _forecast_rows(triage: Triage) -> list[list[str]]:
         }
         for name, ranking in triage.rankings.items()
     }
+    levels = triage.predictions.chance
+    chance = [levels[benchmark] for benchmark in triage.benchmarks]
     rows = [[
         'run', 'from', OVERALL, 'above next', 'verdict', *triage.benchmarks
     ]]
     for r, run in enumerate(overall.runs):
         expected = triage.expected[run]
-        intervals = map(_interval, expected.values, expected.low,
-                        expected.high)
+        intervals = map(_forecast, expected.values, expected.low,
+                        expected.high, chance)
         last = r + 1 == len(overall.runs)
         above = '' if last else _percent(overall.above[r, r + 1])
         rows.append([
             run, f'{shares[run]:.0%}',
-            _interval(overall.values[r], overall.low[r],
-                      overall.high[r]), above, overall.verdicts[r],
+            _forecast(overall.values[r], overall.low[r], overall.high[r],
+                      sum(chance) / len(chance)), above, overall.verdicts[r],
             *(f'{interval} {signs[name][run]}'
               for name, interval in zip(triage.benchmarks, intervals))
         ])
@@ -144,13 +148,11 @@ def _error_rows(triage: Triage) -> list[list[str]]:
     return rows
 
 
-def _interval(value: float, low: float, high: float) -> str:
+def _forecast(value: float, low: float, high: float, chance: float) -> str:
     """In percent, such as '61.2 (43-79)'; '-' where nothing is known."""
     if np.isnan(value):
         return '-'
-    if np.isnan(low):
-        return f'{100 * value:.1f} (?)'
-    return f'{100 * value:.1f} ({100 * low:.0f}-{100 * high:.0f})'
+    return f'{100 * value:.1f} ({interval(low, high, chance)})'
 
 
 def _percent(probability: float) -> str:

@@ -247,7 +247,7 @@ def test_a_single_family_is_predicted_with_a_note(tmp_path, arguments):
     (tmp_path / 'in/models.csv').write_text(text, 'utf-8')
     assert main(arguments) == 0
     report = (tmp_path / 'out/report.md').read_text('utf-8')
-    assert '* easy: one family only' in report
+    assert ': fitted to one family of models, so that nothing was' in report
 
 
 BAD = {

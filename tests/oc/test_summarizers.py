@@ -85,7 +85,9 @@ def notes(board: str) -> list[str]:
 def names(table) -> list[tuple[str, str]]:
     """Rows of benchmarks; those of means and ranks are behind them."""
     rows = [(row[0], row[2]) for row in table[1:]]
-    ends = [r for r, (name, _) in enumerate(rows) if name.startswith('mean of')]
+    ends = [
+        r for r, (name, _) in enumerate(rows) if name.startswith('mean of')
+    ]
     return rows[:ends[0]] if ends else rows
 
 
@@ -144,8 +146,8 @@ def test_one_row_of_losses(run, predictors):
         })  # yapf: disable
     config = make_config(run, datasets=('easy', 'hard', texts))
     table, _ = summarize(config, predictors)
-    assert [row[2:5] for row in table if row[0] == texts
-            ] == [['bits_per_byte', 'unknown', '0.50']]
+    assert [row[2:5] for row in table
+            if row[0] == texts] == [['bits_per_byte', 'ppl', '0.50']]
     # Rows that were chosen stay so.
     chosen = [(texts, 'n_texts'), texts]
     table, _ = summarize(config, predictors, dataset_abbrs=chosen)
@@ -398,7 +400,7 @@ def test_other_validation_set(run, tmp_path):
     save_predictor(train(texts=OTHER_TEXTS), tmp_path / 'o')
     table, board = summarize(make_config(run), [('o', str(tmp_path / 'o'))])
     assert table[2][4:] == ['-'] * 4
-    [reason, _] = notes(board)
+    [reason, *_] = notes(board)
     assert (f'expected a dump of {dataset_abbr(OTHER_TEXTS.fingerprint)}, '
             f'found dumps of {dataset_abbr(TEXTS.fingerprint)}.') in reason
 
@@ -457,7 +459,7 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, name, capsys):
     save_predictor(replace(own, benchmarks=parts), tmp_path / 'p')
     table, board = summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
     assert {len(row) for row in table} == {4 + len(MODELS)}
-    [cell, _, label, mode, *_] = table[-1]
+    [cell, _, label, mode, *_] = table[len(names(table))]
     # OpenCompass quotes nothing and puts spaces for commas.
     assert cell == csv_cell(markdown(name)).replace(',', ' ')
     assert (label, mode) == ("'=1", 'losses')

@@ -1,6 +1,6 @@
 """Leaderboards for tests, whose cells can be changed before they are built."""
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Union
 
@@ -34,17 +34,23 @@ class Cells:
     folders: dict[str, str]
     remarks: Sequence[str] = ()
 
+    def only(self, benchmark: str) -> 'Cells':
+        """The same cells on a single benchmark."""
+        return replace(self, benchmarks=(benchmark, ))
+
     def board(self) -> Leaderboard:
         """The leaderboard of the cells as they are now."""
         shape = len(self.models), len(self.benchmarks), len(self.labels)
         nothing = Prediction(np.nan, np.nan, np.nan, np.nan, False, False)
         missing = {(*place, REAL): cell
                    for place, cell in self.real.items()
-                   if isinstance(cell, Missing)}  # yapf: disable
+                   if isinstance(cell, Missing) and place[1] in self.benchmarks
+                   }  # yapf: disable
         missing |= {(model, benchmark, label): cell
                     for (label, model, benchmark), cell
                     in self.predicted.items()
-                    if isinstance(cell, Missing)}  # yapf: disable
+                    if isinstance(cell, Missing)
+                    and benchmark in self.benchmarks}  # yapf: disable
         cells = [
             self.predicted[label, model,
                            benchmark] for model, benchmark, label in product(
@@ -77,7 +83,9 @@ class Cells:
                     for cell in real
                 ], float).reshape(shape[:2]),
                 level=levels[0] if levels else np.nan,
-                missing=missing), self.folders, self.remarks)
+                missing=missing,
+                chance=dict.fromkeys(self.benchmarks, 0.25)), self.folders,
+            self.remarks)
 
 
 def predict(value: float = 0.4,

@@ -14,6 +14,7 @@ from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report import study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
+from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.triage_files import write_triage
 from csv_plugin.report.triage_tables import as_text
 from csv_plugin.report.triage_tensorboard import TensorBoardLog
@@ -92,7 +93,7 @@ def test_leaderboard(tmp_path):
     assert len(text.splitlines()) == n_blocks * (n_rows + 1) + len(NAMES)
     page = check_markdown(document)
     assert page.count('<li>') == len(NAMES)
-    assert page.count('<td') == (len(NAMES) + 1) * (1 + 3 * 7)
+    assert page.count('<td') == (len(NAMES) + 1) * (1 + 11 + 3 * 7)
     check_csv(files[2], ['model'], NAMES)
     check_csv(files[2], ['benchmark'], FEW[:3])
     check_csv(files[2], ['predictor'], FEW[3:6])
@@ -119,15 +120,21 @@ def test_study(tmp_path):
     check_csv(tmp_path / 'p.csv', ['benchmark'], benchmarks)
     study_tables.write_leaderboard(tmp_path / 'l.md', study, NAMES)
     page = check_markdown((tmp_path / 'l.md').read_text('utf-8'))
-    assert page.count('<td') == len(NAMES) * (1 + 2 * len(benchmarks))
-    study_tables.write_report(tmp_path / 'r.md', study, benchmarks, 'Title',
-                              'python x.py "a\n# b\x1b[2J"')
+    assert page.count('<td') == len(NAMES) * (5 + 2 * len(benchmarks))
+    study_tables.write_report(
+        tmp_path / 'r.md',
+        study,
+        benchmarks,
+        'Title',
+        'python x.py "a\n# b\x1b[2J"',
+        verbose=True)
     report = (tmp_path / 'r.md').read_text('utf-8')
     check_screen(report)
     page = check_markdown(report)
     assert page.count('<pre>') == page.count('<h1>') == 1
     assert page.count('<td') == (len(benchmarks) + 1) * page.count('<th ')
-    assert page.count('<li>') == len(benchmarks) * len(FEW)
+    notes = learning_notes(study.predictor, verbose=True)
+    assert page.count('<li>') == len(notes) > len(benchmarks) * len(FEW)
 
 
 @pytest.fixture(scope='module')

@@ -10,12 +10,10 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
-from csv_plugin.core.salience import Auto, Uniform
+from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
                                             as_markdown, as_text, compare,
-                                            percent, predicted_cell,
-                                            predicted_row, predictor_remarks,
-                                            read_leaderboard, real_cell,
+                                            read_leaderboard, standings,
                                             write_leaderboard)
 from tests.io.mutations import mutations
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
@@ -36,30 +34,6 @@ def some_cells(n_benchmarks: int = 2,
     return cells
 
 
-def test_cells():
-    assert predicted_cell(replace(UNEVEN, value=0.4321)) == '43.2 ±7.5'
-    assert predicted_cell(replace(UNEVEN, in_sample=True)) == '40.0 ±7.5*'
-    assert predicted_cell(replace(UNEVEN, in_sample=True,
-                                  extrapolated=True)) == '40.0 ±7.5*>'
-    assert predicted_cell(NO_DUMP) == '-'
-    assert real_cell(float('nan')) == '-'
-    assert real_cell(61.66) == '61.7'
-
-
-def test_row_in_the_order_of_the_models():
-    cells = some_cells()
-    cells.predicted['all-token', 'm1', 'bench-1'] = NO_DUMP
-    cells.predicted['all-token', 'm2', 'bench-1'] = replace(UNEVEN, value=0.9)
-    assert predicted_row(cells.board(), 'all-token',
-                         'bench-1') == ['40.0 ±7.5', '-', '90.0 ±7.5']
-
-
-@pytest.mark.parametrize('number', [54.98, 72.95, 61.25, 0.07, 100.0, 0.0])
-def test_percent_that_was_divided_returns(number):
-    """Otherwise a number between two digits may be rounded otherwise."""
-    assert percent(number / 100) == number
-
-
 def test_differences():
     cells = some_cells()
     cells.real['m1', 'bench-0'] = 0.36
@@ -72,7 +46,8 @@ def test_differences():
         ]
 
     def mean() -> str:
-        *_, row = as_text(cells.board()).split('\n\n')[0].splitlines()
+        table = as_text(cells.only('bench-0').board())
+        *_, row = table.split('\n\n')[0].splitlines()
         return row.split()[3]
 
     assert differences() == [pytest.approx(-10), pytest.approx(4), None]
@@ -90,21 +65,60 @@ def test_text():
     cells.predicted['all-token', 'm1', 'bench-0'] = NO_DUMP
     assert as_text(cells.board()).splitlines() == [
         '                bench-0',
-        'model              real  predicted   diff  all-token   diff',
-        '--------------  -------  ---------  -----  ---------  -----',
-        'm0                 50.0  40.0 ±7.5  -10.0  40.0 ±7.5  -10.0',
-        'm1                 50.0  40.0 ±7.5  -10.0          -      -',
-        'm2                 50.0  40.0 ±7.5  -10.0  40.0 ±7.5  -10.0',
-        'mean abs. diff                       10.0              10.0',
+        'model              real     predicted   diff     all-token   diff',
+        '--------------  -------  ------------  -----  ------------  -----',
+        'm0                 50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
+        'm1                 50.0  40.0 (30-45)  -10.0             -      -',
+        'm2                 50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
+        'mean abs. diff                          10.0                 10.0',
         '',
-        'Percent; ± half the width of the 90% interval; * the real score was '
-        'fitted on; > outside the range fitted on.',
+        'Percent (90% interval); (any): it holds all from guessing to 100 and '
+        'says nothing; * the real score was fitted on; > outside the range '
+        'fitted on.',
         'diff is predicted minus real, its mean leaves out models marked *.',
         'all-token of m1 on bench-0: no dump',
+        'predicted: 3 of 3 real scores lie outside of their interval, where '
+        'about 0 would by chance: m0 on bench-0 (50.0, interval 30-45), m1 on '
+        'bench-0 (50.0, interval 30-45), m2 on bench-0 (50.0, interval 30-45)',
     ]  # yapf: disable
 
 
-@pytest.mark.parametrize('n_benchmarks, n_blocks', [(1, 1), (5, 2), (9, 3)])
+def test_text_of_several_benchmarks():
+    """Means over the benchmarks and ranks stand in front."""
+    cells = some_cells(2, labels=('predicted', ))
+    cells.predicted['predicted', 'm0', 'bench-0'] = predict(in_sample=True)
+    cells.predicted['predicted', 'm1', 'bench-1'] = predict(0.8)
+    cells.real['m2', 'bench-1'] = NO_DUMP
+    lines = as_text(cells.board()).splitlines()
+    assert [line[:48].rstrip() for line in lines[:6]] == [
+        '                mean of 2',
+        'model                real  rank  predicted  rank',
+        '--------------  ---------  ----  ---------  ----',
+        'm0                   50.0     1      40.0*     2',
+        'm1                   50.0     1       60.0     1',
+        'm2                      -     -       40.0     2',
+    ]
+    assert lines[6].split()[3] == '10.0'
+
+
+def test_standings():
+    title, (real, main) = standings(
+        some_cells(3, labels=('p', )).board().predictions)
+    assert title == 'mean of 3'
+    assert (real.label, main.label) == ('real', 'p')
+    assert real.means == ['50.0'] * 3 and main.means == ['40.0'] * 3
+    assert real.differences == []
+    assert main.differences == ['-10.0'] * 3 + ['10.0']
+    assert standings(some_cells(1).board().predictions) == ('', [])
+    # A predictor that lacks a benchmark has no mean to compare.
+    cells = some_cells(2)
+    for model in MODELS:
+        cells.predicted['all-token', model, 'bench-1'] = NO_DUMP
+    _, found = standings(cells.board().predictions)
+    assert [standing.label for standing in found] == ['real', 'predicted']
+
+
+@pytest.mark.parametrize('n_benchmarks, n_blocks', [(1, 1), (4, 3), (9, 5)])
 @pytest.mark.parametrize(
     'models', [('m', ), tuple(f'model-{i}' for i in range(100))])
 def test_width(n_benchmarks, n_blocks, models):
@@ -121,7 +135,8 @@ def test_width(n_benchmarks, n_blocks, models):
 
 def test_longer_names_than_lines():
     board = some_cells(2, models=('m' * 200, )).board()
-    assert as_text(board).count('m' * 200) == 2
+    table = as_text(board).partition('\n\nPercent')[0]
+    assert table.count('m' * 200) == 3  # means, and two benchmarks
 
 
 def test_markdown():
@@ -132,7 +147,7 @@ def test_markdown():
     assert header == ['model', 'bench-0 real', 'predicted', 'diff']
     assert set(''.join(rule)) == set(':-')
     assert rows == [
-        *([m, '50.0', '40.0 ±7.5', '-10.0'] for m in MODELS),
+        *([m, '50.0', '40.0 (30-45)', '-10.0'] for m in MODELS),
         ['mean abs. diff', '', '', '10.0']
     ]  # yapf: disable
 
@@ -144,20 +159,23 @@ def test_all_reasons_are_given():
     for place in product(cells.labels, ('m0', 'm2'), cells.benchmarks):
         cells.predicted[place] = NO_DUMP
     cells.predicted['all-token', 'm1', 'bench-0'] = Missing('unknown')
-    assert cells.board().notes[2:] == (
+    *lines, rank, far, remark = cells.board().notes[2:]
+    assert lines == [
         'real of m1 on bench-1: not run',
         'predicted, all-token of m0, m2 on all 2 benchmarks: no dump',
         'all-token of m1 on bench-0: unknown',
-        'a remark',
-    )
+    ]
+    assert rank == 'Rank 1 is the largest mean.' and remark == 'a remark'
+    assert far.startswith('predicted: 1 of 1 real scores lie outside')
 
 
 def test_one_reason_for_all():
     """One line, and no legend of marks that are not there."""
     cells = some_cells()
     cells.predicted = dict.fromkeys(cells.predicted, NO_DUMP)
+    cells.benchmarks = cells.benchmarks[:1]
     assert cells.board().notes == (
-        'predicted, all-token of all 3 models on all 2 benchmarks: no dump', )
+        'predicted, all-token of all 3 models on bench-0: no dump', )
 
 
 def test_long_lists_are_cut():
@@ -177,7 +195,7 @@ def test_nothing_known():
 def test_short_repr():
     assert repr(some_cells().board()) == (
         'Leaderboard(Predictions(3 models x 2 benchmarks by predicted, '
-        'all-token; 90% intervals), 2 notes)')
+        'all-token; 90% intervals), 4 notes)')
 
 
 # What a run says.
@@ -223,40 +241,11 @@ def test_compare():
             assert table.real_at(model, benchmark) == real[model, benchmark]
     assert table.at('Fit', 'easy').in_sample
     assert table.at('New', 'hard', 'all-token') == UNKNOWN_BENCHMARK
-    assert board.notes[2:] == (
+    assert board.notes[2:4] == (
         'real of Fit on hard: not run',
-        f'all-token of all 2 models on hard: {UNKNOWN_BENCHMARK.reason}',
-        'a remark')
-
-
-def test_files_of_predictors_are_named():
-    predictors = {'predicted': train(), 'bad': Missing('broken')}
-    paths = {'predicted': 'folder/p', 'bad': 'folder/b'}
-    # The reason why a predictor is unusable stands in its cells.
-    assert predictor_remarks(predictors, paths) == ['predicted: folder/p']
-
-
-@pytest.mark.slow
-def test_what_could_not_be_learned_is_said():
-    predictors = {'p': train(('easy', 'hard'), shift=9)}
-    _, *remarks = predictor_remarks(predictors, {'p': 'f'})
-    assert len(remarks) == 2
-    assert remarks[0].startswith('p, easy: predicted by the mean')
-    # How weights were chosen is no matter of a summary.
-    auto = train(solver=Auto())
-    assert all(part.notes for part in auto.benchmarks)
-    assert predictor_remarks({'p': auto}, {'p': 'f'}) == ['p: f']
-
-
-def test_no_usable_predictor():
-    predictors = {'p': Missing('broken'), 'q': Missing('absent')}
-    remarks = predictor_remarks(predictors, {'p': 'f', 'q': 'g'})
-    assert remarks == ['p: broken', 'q: absent']
-    nothing = Predictions.side_by_side({'p': None, 'q': None}, MODELS, ())
-    folders = {model: model for model in MODELS}
-    board = compare(nothing, folders, {}, remarks)
-    assert board.predictions.benchmarks == ()
-    assert as_text(board) == 'p: broken\nq: absent'
+        f'all-token of all 2 models on hard: {UNKNOWN_BENCHMARK.reason}')
+    assert board.notes[-1] == 'a remark'
+    assert board.predictions.chance == {'easy': 0.0, 'hard': 0.0}
 
 
 # Files.
@@ -322,6 +311,7 @@ def assert_same(read: Leaderboard, board: Leaderboard) -> None:
     for name in ('models', 'benchmarks', 'methods', 'missing'):
         assert getattr(read.predictions,
                        name) == getattr(board.predictions, name)
+    assert read.predictions.chance == dict(board.predictions.chance)
     for name in ('values', 'low', 'high', 'real'):
         np.testing.assert_allclose(
             getattr(read.predictions, name),

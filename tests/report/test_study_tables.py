@@ -10,6 +10,8 @@ import pytest
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.study import Study, geometric_mean, split_study
+from csv_plugin.report.cells import interval
+from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
                                             leaderboard, write_leaderboard,
                                             write_predictions, write_report)
@@ -119,11 +121,17 @@ def test_report(tmp_path, study):
     assert 'the 90% intervals\nare' in text or '90%\nintervals' in text
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
-    assert notes == [
+    assert notes == [f'* {note}.' for note in learning_notes(study.predictor)]
+    assert any('all models get the same number' in note for note in notes)
+    # What the training noted, on demand.
+    write_report(path, study, MAIN, 'T', 'c', verbose=True)
+    text = path.read_text('utf-8')
+    more = text.partition('## Notes\n\n')[2].splitlines()
+    assert more[:len(notes)] == notes and more[len(notes):] == [
         f'* {part.benchmark}: {note}.' for part in study.predictor.benchmarks
         for note in part.notes
     ]
-    assert len(notes) >= 4
+    assert len(more) >= len(notes) + 4
 
 
 def test_report_without_notes(tmp_path, tables):
@@ -181,18 +189,21 @@ def test_leaderboard(study):
     lines = leaderboard(study, models).splitlines()
     rows = [cells(line) for line in lines]
     names = [name for b in table.benchmarks for name in (b, 'predicted')]
-    assert rows[0] == ['model', *names]
+    # One of the benchmarks was not run.
+    means = ['mean of 5', 'rank', 'predicted', 'rank']
+    assert rows[0] == ['model', *means, *names]
     assert [row[0] for row in rows[2:]] == list(models)
     for row in rows[2:]:
         m = table.models.index(row[0])
         for b in range(len(table.benchmarks)):
-            real, predicted = row[1 + 2 * b:3 + 2 * b]
+            real, predicted = row[5 + 2 * b:7 + 2 * b]
             observed = table.real[m, b]
             assert real == ('-'
                             if np.isnan(observed) else f'{100 * observed:.1f}')
-            half = (table.high[m, b, 0] - table.low[m, b, 0]) / 2
+            chance = table.chance[table.benchmarks[b]]
+            ends = interval(table.low[m, b, 0], table.high[m, b, 0], chance)
             assert predicted.startswith(
-                f'{100 * table.values[m, b, 0]:.1f} ±{100 * half:.1f}')
+                f'{100 * table.values[m, b, 0]:.1f} ({ends})')
             assert ('*' in predicted) == table.in_sample[m, b, 0]
             assert ('>' in predicted) == table.extrapolated[m, b, 0]
     assert table.in_sample.any() and not table.in_sample.all()
@@ -202,8 +213,8 @@ def test_leaderboard_file(tmp_path, study):
     models = study.predictions.models[:2]
     write_leaderboard(tmp_path / 'leaderboard.md', study, models)
     text = (tmp_path / 'leaderboard.md').read_text('utf-8')
-    assert text.startswith(leaderboard(study, models) + '\n\nPercent; ± half')
-    assert '90% interval' in text
+    table = leaderboard(study, models)
+    assert text.startswith(f'{table}\n\n* Percent (90% interval)')
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):

@@ -1,6 +1,7 @@
 """Tables of a triage, on the screen and in Markdown."""
 import pytest
 
+from csv_plugin.report.cells import interval
 from csv_plugin.report.triage_tables import as_markdown, as_text
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import dump, model_losses, train
@@ -16,8 +17,8 @@ def test_tables(early):
     text = as_text(early)
     assert 'Predicted at 6 checkpoints of 2 runs' in text
     expected, overall = early.expected['good'], early.rankings[OVERALL]
-    hard = [f'{100 * end[1]:.0f}' for end in (expected.low, expected.high)]
-    assert f'{100 * expected.values[1]:.1f} ({"-".join(hard)})' in text
+    hard = interval(expected.low[1], expected.high[1])
+    assert f'{100 * expected.values[1]:.1f} ({hard})' in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
     assert line.split()[1] == '35%'
     assert f' {overall.above[0, 1]:.0%} ' in line

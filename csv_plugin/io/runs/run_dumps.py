@@ -12,14 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath, read_bytes, write_text
 from csv_plugin.io.shards import merge_dumps
 
-_NAME = 'salience_texts-'
-_PART = re.compile(rf'({_NAME}[0-9a-f]+)(?:_(\d+))?')
+#: Beginning of the names of validation sets among the datasets of a run.
+TEXTS = 'salience_texts-'
+_PART = re.compile(rf'({TEXTS}[0-9a-f]+)(?:_(\d+))?')
 _ERROR, _DONE = '.error.txt', '.json'
 
 
@@ -32,7 +33,7 @@ def dataset_abbr(fingerprint: str) -> str:
     >>> dataset_abbr('0123456789abcdef')
     'salience_texts-0123456789ab'
     """
-    return _NAME + fingerprint[:12]
+    return TEXTS + fingerprint[:12]
 
 
 @contextmanager
@@ -89,6 +90,25 @@ def run_models(work_dir: FilePath) -> list[str]:
             str(work_dir), 'a run with predictions/<model>', 'none',
             'Give the time-stamped folder of a run.')
     return models
+
+
+class RunDumps:
+    """Reads the dumps of a run, and remembers how they were made.
+
+    Args:
+        work_dir (FilePath): Folder of the run.
+    """
+
+    def __init__(self, work_dir: FilePath) -> None:
+        self.work_dir = work_dir
+        #: By model, of the last dump that was read.
+        self.infos: dict[str, DumpInfo] = {}
+
+    def read(self, model: str, fingerprint: str) -> TokenLossDump:
+        """As `read_run_dump`."""
+        dump = read_run_dump(self.work_dir, model, fingerprint)
+        self.infos[model] = dump.info
+        return dump
 
 
 def read_run_dump(work_dir: FilePath, model: str,

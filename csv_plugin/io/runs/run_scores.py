@@ -10,8 +10,9 @@ from csv_plugin.io.files import FilePath, read_bytes
 #: Leaderboards and OpenCompass's summaries; the name ends with the time.
 LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 
-#: Mode of the rows with predicted accuracies.
-_PREDICTED = 'losses'
+#: Modes of the rows that are no scores of benchmarks: predicted accuracies,
+#: and means of real ones.
+PREDICTED_MODE, MEAN_MODE = 'losses', 'mean'
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
 _REMEDY = ('Write the summary again, with -m viz -r, or copy its CSV file and '
            'its text file again.')
@@ -121,7 +122,8 @@ def _damaged(path: Path, expected: str, found: str) -> InputError:
 def _row_of(rows: list[list[str]], name: str) -> list[str]:
     """Cells of the models in the row of a benchmark that counts."""
     candidates = [
-        row for row in rows if row[0] == name and row[3] != _PREDICTED
+        row for row in rows
+        if row[0] == name and row[3] not in (PREDICTED_MODE, MEAN_MODE)
     ]
     if not candidates:
         return []

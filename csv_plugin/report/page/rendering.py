@@ -15,7 +15,8 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.report.leaderboards import Leaderboard, percent
+from csv_plugin.report.cells import interval, percent
+from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.sections import (N_LEVELS, HeatSection,
                                              PredictorFile, comparison,
@@ -69,6 +70,7 @@ def render(page: Page) -> str:
         percent=percent,
         points=points,
         signed=partial(points, sign='+'),
+        interval=partial(_interval, page.board.predictions.chance),
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     style, script = (
@@ -126,6 +128,13 @@ def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
             for label in predictions.methods
             for m, b in np.argwhere(
                 predictions.held_out(label) & ~predictions.covered(label))}
+
+
+def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
+    """The interval of a row of the leaderboard, with a true dash."""
+    level = chance.get(row['benchmark'], 0.0)
+    return interval(row['low'] / 100, row['high'] / 100,
+                    level).replace('-', '–')
 
 
 def _shown(value: Any) -> Any:

@@ -24,10 +24,10 @@ def test_numbers_and_marks():
     rows = re.findall(r'<tr><th scope="row"><bdi>m\d.*?</tr>', html, re.S)
     assert len(rows) == 6  # two predictors
     words = [' '.join(Reader(row).words.split()) for row in rows]
-    assert words[0] == 'm0 – 40.0 ±10.0 – 50.0 40.0 ±10.0 −10.0'
-    assert words[1] == 'm1 51.0 – – 51.0 40.0 ±10.0 −11.0'
-    assert words[2] == 'm2 52.0 55.0 ±5.0* +3.0 52.0 60.0 ±20.0> +8.0'
-    assert words[3] == 'm0 – 40.0 ±10.0 – 50.0 40.0 ±10.0 −10.0'
+    assert words[0] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
+    assert words[1] == 'm1 51.0 – – 51.0 40.0 (30–50) −11.0'
+    assert words[2] == 'm2 52.0 55.0 (50–60)* +3.0 52.0 60.0 (40–80)> +8.0'
+    assert words[3] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
     assert reader.cells('52.0')
     missing = reader.cells('')
     assert {NO_DUMP.reason,
@@ -47,8 +47,7 @@ def test_strips_stand_where_the_numbers_are():
     html = render(make_page(cells.board()))
     assert 'd="M20.0 4H45.0"' in html and 'd="M25.0 0v8"' in html
     assert '<circle class="ring" cx="50.0"' in html
-    # Half of an uneven interval.
-    assert '±12.5' in html
+    assert '(20–45)' in html
 
 
 @pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),

@@ -1,0 +1,100 @@
+"""Means over benchmarks, and the ranks of models that follow from them."""
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from csv_plugin.core import metrics
+from csv_plugin.core.predictions import Predictions
+
+#: Fewer models say nothing about the agreement of two orders.
+LEAST_MODELS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Overall:
+    """Means of M models over the same benchmarks, real and by P methods.
+
+    A model that lacks one of the benchmarks has no mean, as means over
+    different benchmarks do not compare.
+
+    Args:
+        benchmarks (tuple[str, ...]): Those on which a real accuracy is
+            known; all if there is none.
+        methods (tuple[str, ...]): P names.
+        real (NDArray): Real means, fractions or NaN, `(M,)`.
+        values (NDArray): Predicted means, fractions or NaN, `(M, P)`.
+        in_sample (NDArray): Whether one of the accuracies was fitted on;
+            bool, `(M, P)`.
+    """
+    benchmarks: tuple[str, ...]
+    methods: tuple[str, ...]
+    real: NDArray[np.float64]
+    values: NDArray[np.float64]
+    in_sample: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> 'Overall':
+        """The means of all models of a table.
+
+        Args:
+            predictions (Predictions): Of one benchmark or more.
+        """
+        known = ~np.isnan(predictions.real).all(axis=0)
+        chosen = known if known.any() else ~known
+        return cls(
+            tuple(np.array(predictions.benchmarks, object)[chosen]),
+            predictions.methods, predictions.real[:, chosen].mean(axis=1),
+            predictions.values[:, chosen].mean(axis=1),
+            predictions.in_sample[:, chosen].any(axis=1))
+
+    def differences(self) -> NDArray[np.float64]:
+        """Predicted minus real mean, NaN without either. `(M, P)`."""
+        return self.values - self.real[:, None]
+
+    def mean_differences(self) -> list[float]:
+        """Mean absolute difference by method, of held-out models."""
+        return [
+            metrics.mae(self._held_out(p), column)
+            for p, column in enumerate(self.values.T)
+        ]
+
+    def agreement(self, method: str) -> tuple[float, int]:
+        """How well the order of the predicted means is that of the real ones.
+
+        Args:
+            method (str): One of the methods.
+
+        Returns:
+            tuple[float, int]: Spearman's rank correlation and the number of
+            held-out models with both means; NaN with fewer than
+            `LEAST_MODELS`.
+        """
+        p = self.methods.index(method)
+        real, predicted = self._held_out(p), self.values[:, p]
+        n_models = int(np.isfinite(real + predicted).sum())
+        if n_models < LEAST_MODELS:
+            return float('nan'), n_models
+        return metrics.spearman(real, predicted), n_models
+
+    def _held_out(self, p: int) -> NDArray[np.float64]:
+        """Real means, NaN of models that method p was fitted on."""
+        return np.where(self.in_sample[:, p], np.nan, self.real)
+
+
+def ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """Ranks from 1 for the largest; equal values share the better rank.
+
+    Args:
+        values (ArrayLike): Shape `(M,)`.
+
+    Returns:
+        NDArray: Shape `(M,)`, NaN where a value is NaN.
+
+    >>> ranks([0.2, float('nan'), 0.7, 0.2])
+    array([ 2., nan,  1.,  2.])
+    """
+    return np.asarray(
+        rankdata(-np.asarray(values), method='min', nan_policy='omit'),
+        np.float64)

@@ -1,0 +1,84 @@
+"""Accuracies in cells of tables: percent, intervals from low to high."""
+import math
+from typing import Union
+
+from csv_plugin.core.predictions import Missing, Prediction, Predictions
+
+#: Stands for an interval that leaves no accuracy out but those below chance.
+ANY = 'any'
+
+
+def percent(fraction: float) -> float:
+    """A fraction in percent, to 15 significant digits.
+
+    These are as many as float64 keeps, so that a number in percent that was
+    divided by 100 is restored.
+
+    >>> percent(0.29), 100 * 0.29
+    (29.0, 28.999999999999996)
+    """
+    return float(f'{100 * fraction:.15g}')
+
+
+def interval(low: float, high: float, chance: float = 0.0) -> str:
+    """An interval in whole percent, rounded outward.
+
+    Args:
+        low (float): Lower end, a fraction.
+        high (float): Upper end, a fraction.
+        chance (float): Accuracy at random guessing, a fraction.
+
+    Returns:
+        str: The ends; `ANY` if it reaches from chance, or below, to 100, so
+        that it says nothing; '?' for NaN.
+
+    >>> interval(0.245, 0.453), interval(0.2, 1, chance=0.25), interval(0.2, 1)
+    ('24-46', 'any', '20-100')
+    """
+    if math.isnan(low):
+        return '?'
+    first, last = math.floor(percent(low)), math.ceil(percent(high))
+    if first <= percent(chance) and last == 100:
+        return ANY
+    return f'{first}-{last}'
+
+
+def explain_marks(level: float) -> str:
+    """The meaning of the cells of `predicted_cell`, one line."""
+    return (f'Percent ({level:.0%} interval); ({ANY}): it holds all from '
+            'guessing to 100 and says nothing; * the real score was fitted '
+            'on; > outside the range fitted on.')
+
+
+def predicted_cell(prediction: Union[Prediction, Missing],
+                   chance: float = 0.0) -> str:
+    """A prediction in percent, its interval and marks; '-' for none.
+
+    Args:
+        prediction (Union[Prediction, Missing]): What to show.
+        chance (float): As in `interval`.
+    """
+    if isinstance(prediction, Missing):
+        return '-'
+    marks = '*' * prediction.in_sample + '>' * prediction.extrapolated
+    ends = interval(prediction.low, prediction.high, chance)
+    return f'{100 * prediction.value:.1f} ({ends}){marks}'
+
+
+def predicted_cells(predictions: Predictions, benchmark: str,
+                    method: str) -> list[str]:
+    """The cells of all models on one benchmark."""
+    chance = predictions.chance.get(benchmark, 0.0)
+    return [
+        predicted_cell(predictions.at(model, benchmark, method), chance)
+        for model in predictions.models
+    ]
+
+
+def number(value: float, digits: str = '.1f') -> str:
+    """A number as a format says; '-' for NaN.
+
+    >>> number(61.66), number(-3, '+.1f'), number(float('nan'))
+    ('61.7', '-3.0', '-')
+    """
+    return '-' if math.isnan(value) else f'{value:{digits}}'

@@ -1,0 +1,210 @@
+"""What a reader of predictions must know, one line each, in plain words."""
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Union
+
+import numpy as np
+
+from csv_plugin.core.model_losses import DumpInfo
+from csv_plugin.core.outliers import outliers
+from csv_plugin.core.overall import Overall
+from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.salience import Constant
+from csv_plugin.core.shortages import least_models
+from csv_plugin.report.cells import explain_marks, interval
+
+#: How many models or benchmarks a line names.
+_NAMED = 8
+#: How many real accuracies outside of their intervals a line names.
+_OUTSIDE = 4
+#: Level of the intervals that `Predictor.predict` gives if not told.
+_LEVEL = 0.9
+
+
+def legend(predictions: Predictions) -> list[str]:
+    """The meaning of marks and differences; empty without a prediction."""
+    if np.isnan(predictions.values).all():
+        return []
+    return [
+        explain_marks(predictions.level),
+        'diff is predicted minus real, its mean leaves out models marked *.'
+    ]
+
+
+def reasons(predictions: Predictions) -> Iterator[str]:
+    """Why cells have no number, cells with the same reason in one line."""
+    models, benchmarks = predictions.models, predictions.benchmarks
+    lacking: dict[tuple[str, str, str], list[str]] = {}
+    for column, model, benchmark in product((REAL, *predictions.methods),
+                                            models, benchmarks):
+        missing = predictions.missing.get((model, benchmark, column))
+        if missing is not None:
+            lacking.setdefault((missing.reason, column, model),
+                               []).append(benchmark)
+    # Models that lack the same benchmarks, then columns that lack the same
+    # of the same models.
+    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (reason, column, model), names in lacking.items():
+        alike.setdefault((reason, column, tuple(names)), []).append(model)
+    columns: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (reason, column, where), rows in alike.items():
+        columns.setdefault((reason, where, tuple(rows)), []).append(column)
+    for (reason, where, who), labels in columns.items():
+        of_models = _named(who, models, 'models')
+        on_benchmarks = _named(where, benchmarks, 'benchmarks')
+        yield (f'{", ".join(labels)} of {of_models} on {on_benchmarks}: '
+               f'{reason}')
+
+
+def findings(predictions: Predictions) -> Iterator[str]:
+    """How predictions and real accuracies agree, and where they do not."""
+    if len(predictions.benchmarks) > 1:
+        yield from _of_means(predictions)
+    main, *_ = predictions.methods
+    far = outliers(predictions)
+    if far:
+        n_cells = int(predictions.held_out(main).sum())
+        by_chance = (1 - predictions.level) * n_cells
+        named = [
+            f'{outlier.model} on {outlier.benchmark} '
+            f'({100 * outlier.observed:.1f}, interval '
+            f'{interval(outlier.low, outlier.high)})' for outlier in far
+        ]
+        yield (
+            f'{main}: {len(far)} of {n_cells} real scores lie outside of '
+            f'their interval, where about {by_chance:.0f} would by chance: ' +
+            _first(named, _OUTSIDE))
+
+
+def _of_means(predictions: Predictions) -> Iterator[str]:
+    overall = Overall.of(predictions)
+    some = len(overall.benchmarks) < len(predictions.benchmarks)
+    yield 'Rank 1 is the largest mean.' + (
+        ' Means are over the benchmarks with real scores: '
+        f'{_first(overall.benchmarks)}.' if some else '')
+    agreements = []
+    for method in overall.methods:
+        spearman, n_models = overall.agreement(method)
+        if not math.isnan(spearman):
+            agreements.append(
+                f'{method} {spearman:.2f} ({n_models} models not fitted on)')
+    if agreements:
+        yield ('Rank agreement of predicted and real means (Spearman, 1 is '
+               f'the same order, 0 is chance): {", ".join(agreements)}.')
+
+
+def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
+                    paths: Mapping[str, str],
+                    verbose: bool = False) -> list[str]:
+    """The files of predictors, and what to know of what they learned.
+
+    Args:
+        predictors (Mapping): By label, a predictor or why it is unusable.
+        paths (Mapping[str, str]): The file of each predictor.
+        verbose (bool): Whether to add all that their training noted.
+
+    Returns:
+        list[str]: An unusable predictor has a line only if all are unusable,
+        as the leaderboard then has no cells to explain.
+    """
+    unusable = [
+        f'{label}: {predictor.reason}'
+        for label, predictor in predictors.items()
+        if isinstance(predictor, Missing)
+    ]
+    if len(unusable) == len(predictors):
+        return unusable
+    lines = []
+    for label, predictor in predictors.items():
+        if isinstance(predictor, Predictor):
+            lines.append(f'{label}: {paths[label]}')
+            lines += [
+                f'{label}, {line}'
+                for line in learning_notes(predictor, verbose)
+            ]
+    return lines
+
+
+def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
+    """What to know of the learning of a predictor, by benchmark.
+
+    Args:
+        predictor (Predictor): What was learned.
+        verbose (bool): Whether to add all that the training noted, in terms
+            of solvers and errors.
+
+    Returns:
+        list[str]: Benchmarks with the same remark are in one line.
+    """
+    alike: dict[str, list[str]] = {}
+    for part in predictor.benchmarks:
+        for remark in _remarks(part, predictor):
+            alike.setdefault(remark, []).append(part.benchmark)
+    lines = [
+        f'{_named(names, predictor.names, "benchmarks")}: {remark}'
+        for remark, names in alike.items()
+    ]
+    if verbose:
+        lines += [
+            f'{part.benchmark}: {note}' for part in predictor.benchmarks
+            for note in part.notes
+        ]
+    return lines
+
+
+def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
+    n_models, enough = len(part.fit_models), least_models(_LEVEL)
+    if part.solver == Constant.name:
+        why = [note.rpartition('accuracy: ')[2] for note in part.notes]
+        yield ('all models get the same number, the mean accuracy of the '
+               'models fitted on' + (f' ({"; ".join(why)})' if why else ''))
+        return
+    if part.model.curve.alpha > 0:
+        yield ('predicted accuracy rises with the loss, so look at the '
+               'accuracies fitted on')
+    if n_models < enough:
+        yield (f'fitted to {n_models} models, too few for an interval that '
+               f'says anything: {enough} would do, some dozens are better')
+    if math.isnan(part.cv_mse):
+        yield ('fitted to one family of models, so that nothing was held out '
+               'to choose weights or to measure errors')
+    # A baseline has no notes: it was asked to use the mean loss.
+    elif part.notes and np.allclose(
+            part.model.coefficients, predictor.columns.uniform, atol=0):
+        yield ('the mean loss of all tokens predicts, as nothing that was '
+               'learned did better on held-out families of models')
+
+
+def engine_notes(infos: Mapping[str, DumpInfo]) -> list[str]:
+    """What computed the losses, models with the same answer in one line.
+
+    Args:
+        infos (Mapping[str, DumpInfo]): How the losses were made, by model.
+    """
+    alike: dict[str, list[str]] = {}
+    for model, info in infos.items():
+        alike.setdefault(_engine(info), []).append(model)
+    return [
+        f'losses of {_named(models, list(infos), "models")}: {engine}'
+        for engine, models in alike.items()
+    ]
+
+
+def _engine(info: DumpInfo) -> str:
+    versions = [f'{name} {version}' for name, version in info.versions.items()]
+    cache = ('no cache' if info.cache_dtype == 'none' else
+             f'a cache in {info.cache_dtype}')
+    return f'{info.engine} ({", ".join(versions)}), {info.dtype}, {cache}'
+
+
+def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
+    if len(names) == len(everything) > 1:
+        return f'all {len(everything)} {kind}'
+    return _first(names)
+
+
+def _first(names: Sequence[str], most: int = _NAMED) -> str:
+    more = len(names) - most
+    return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')

@@ -1,0 +1,82 @@
+"""Means over benchmarks: which count, whose ranks agree."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.overall import LEAST_MODELS, Overall, ranks
+from csv_plugin.core.predictions import Predictions
+
+NAN = float('nan')
+
+
+def table(n_models=6, n_benchmarks=3, n_methods=2) -> Predictions:
+    """The first method is right, the second has the order turned round."""
+    models = tuple(f'm{i}' for i in range(n_models))
+    benchmarks = tuple(f'b{i}' for i in range(n_benchmarks))
+    methods = tuple(f'p{i}' for i in range(n_methods))
+    rng = np.random.default_rng(0)
+    real = rng.uniform(0.1, 0.9, (n_models, n_benchmarks))
+    values = np.stack([real, 1 - real], axis=2)
+    marks = np.zeros(values.shape, bool)
+    return Predictions(models, benchmarks, methods, values, values, values,
+                       marks, marks, real, 0.9)  # yapf: disable
+
+
+def test_means():
+    predictions = table()
+    overall = Overall.of(predictions)
+    assert overall.benchmarks == predictions.benchmarks
+    np.testing.assert_allclose(overall.real, predictions.real.mean(axis=1))
+    np.testing.assert_allclose(overall.values[:, 1], 1 - overall.real)
+    assert overall.mean_differences()[0] == 0
+    np.testing.assert_allclose(overall.differences()[:, 1],
+                               1 - 2 * overall.real)
+
+
+def test_benchmarks_that_were_run_count():
+    predictions = table()
+    real = predictions.real.copy()
+    real[:, 0] = NAN  # not run at all
+    real[2, 1] = NAN  # failed
+    overall = Overall.of(replace(predictions, real=real))
+    assert overall.benchmarks == ('b1', 'b2')
+    assert np.isnan(overall.real[2])
+    assert np.isnan(overall.real).sum() == 1
+    np.testing.assert_allclose(overall.values[:, 0],
+                               predictions.values[:, 1:, 0].mean(axis=1))
+    nothing = Overall.of(replace(predictions, real=real * NAN))
+    assert nothing.benchmarks == predictions.benchmarks
+    assert np.isnan(nothing.real).all() and not np.isnan(nothing.values).any()
+
+
+def test_a_model_without_a_benchmark_has_no_mean():
+    predictions = table()
+    values = predictions.values.copy()
+    values[1, 2, 0] = NAN
+    overall = Overall.of(replace(predictions, values=values))
+    assert np.argwhere(np.isnan(overall.values)).tolist() == [[1, 0]]
+
+
+def test_agreement_of_the_orders():
+    overall = Overall.of(table())
+    assert overall.agreement('p0') == (pytest.approx(1), 6)
+    assert overall.agreement('p1') == (pytest.approx(-1), 6)
+
+
+def test_too_few_models_do_not_agree():
+    predictions = table()
+    fitted = predictions.in_sample.copy()
+    fitted[:2, 1, 0] = True  # on one benchmark
+    overall = Overall.of(replace(predictions, in_sample=fitted))
+    value, n_models = overall.agreement('p0')
+    assert np.isnan(value) and n_models == 4 < LEAST_MODELS
+    assert overall.agreement('p1')[1] == 6
+    assert overall.in_sample.sum() == 2
+
+
+def test_ranks():
+    np.testing.assert_array_equal(
+        ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
+    np.testing.assert_array_equal(ranks([NAN, NAN]), [NAN, NAN])
+    assert ranks([]).shape == (0, )

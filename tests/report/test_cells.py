@@ -1,0 +1,64 @@
+"""Cells: whole percent from low to high, never outside of 0..100."""
+from dataclasses import replace
+from math import ceil, floor, nan
+
+import numpy as np
+import pytest
+
+from csv_plugin.report.cells import (interval, number, percent, predicted_cell,
+                                     predicted_cells)
+from tests.report.boards import NO_DUMP, make_cells, predict
+
+#: A prediction with different halves.
+UNEVEN = predict(above=0.05)
+
+
+def test_cells():
+    assert predicted_cell(replace(UNEVEN, value=0.4321)) == '43.2 (30-45)'
+    assert predicted_cell(replace(UNEVEN, in_sample=True)) == '40.0 (30-45)*'
+    assert predicted_cell(replace(UNEVEN, in_sample=True,
+                                  extrapolated=True)) == '40.0 (30-45)*>'
+    assert predicted_cell(NO_DUMP) == '-'
+    assert number(nan) == '-'
+    assert number(61.66) == '61.7'
+
+
+@pytest.mark.parametrize('low, high, chance, shown', [
+    (0.0, 1.0, 0.0, 'any'),
+    (0.0, 1.0, 0.25, 'any'),
+    (0.004, 0.996, 0.0, 'any'),
+    (0.22, 1.0, 0.25, 'any'),
+    (0.22, 1.0, 0.0, '22-100'),
+    (0.26, 1.0, 0.25, '26-100'),
+    (0.0, 0.98, 0.25, '0-98'),
+    (0.271, 0.274, 0.0, '27-28'),
+    (0.29, 0.57, 0.0, '29-57'),
+    (0.5, 0.5, 0.0, '50-50'),
+    (nan, nan, 0.0, '?'),
+])
+def test_interval(low, high, chance, shown):
+    assert interval(low, high, chance) == shown
+
+
+def test_an_interval_holds_the_number_beside_it():
+    rng = np.random.default_rng(0)
+    for low, value, high in np.sort(rng.uniform(0.3, 0.5, (200, 3))):
+        first, last = map(int, interval(low, high).split('-'))
+        assert floor(100 * low) == first and ceil(100 * high) == last
+        assert first <= float(f'{100 * value:.1f}') <= last
+
+
+@pytest.mark.parametrize('percentage', [54.98, 72.95, 61.25, 0.07, 100.0, 0.0])
+def test_percent_that_was_divided_returns(percentage):
+    """Otherwise a number between two digits may be rounded otherwise."""
+    assert percent(percentage / 100) == percentage
+
+
+def test_cells_in_the_order_of_the_models():
+    cells = make_cells(('m0', 'm1', 'm2'), ('b0', 'b1'), ('p', 'q'),
+                       prediction=UNEVEN)  # yapf: disable
+    cells.predicted['q', 'm1', 'b1'] = NO_DUMP
+    # From chance, 0.25 on these benchmarks, to 1.
+    cells.predicted['q', 'm2', 'b1'] = predict(0.9, 0.65, 0.1)
+    assert predicted_cells(cells.board().predictions, 'b1',
+                           'q') == ['40.0 (30-45)', '-', '90.0 (any)']

@@ -1,0 +1,147 @@
+"""Notes: plain words about what was learned and what computed the losses."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.model_losses import DumpInfo
+from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.salience import Auto, Uniform
+from csv_plugin.report.leaderboards import as_text, compare
+from csv_plugin.report.notes import (engine_notes, findings, learning_notes,
+                                     predictor_notes)
+from tests.report.boards import NO_DUMP, make_cells, predict
+from tests.runs import train
+
+MODELS = tuple(f'm{i}' for i in range(6))
+
+
+@pytest.fixture(scope='module')
+def predictor():
+    return train()
+
+
+def test_files_of_predictors_are_named(predictor):
+    predictors = {'predicted': predictor, 'bad': Missing('broken')}
+    paths = {'predicted': 'folder/p', 'bad': 'folder/b'}
+    # The reason why a predictor is unusable stands in its cells.
+    assert predictor_notes(predictors, paths) == ['predicted: folder/p']
+
+
+def test_no_usable_predictor():
+    predictors = {'p': Missing('broken'), 'q': Missing('absent')}
+    remarks = predictor_notes(predictors, {'p': 'f', 'q': 'g'})
+    assert remarks == ['p: broken', 'q: absent']
+    nothing = Predictions.side_by_side({'p': None, 'q': None}, MODELS, ())
+    folders = {model: model for model in MODELS}
+    board = compare(nothing, folders, {}, remarks)
+    assert board.predictions.benchmarks == ()
+    assert as_text(board) == 'p: broken\nq: absent'
+
+
+def test_nothing_to_learn_from():
+    predictors = {'p': train(('easy', 'hard'), shift=9)}
+    path, line = predictor_notes(predictors, {'p': 'f'})
+    assert path == 'p: f'
+    assert line.startswith('p, all 2 benchmarks: all models get the same '
+                           'number, the mean accuracy of the models fitted on')
+    assert line.endswith(')')
+
+
+def changed(predictor, **changes):
+    """The predictor with another first benchmark."""
+    first, *others = predictor.benchmarks
+    return replace(predictor, benchmarks=(replace(first, **changes), *others))
+
+
+@pytest.mark.parametrize('changes, words', [
+    (dict(fit_models=('a', 'b', 'c')), 'fitted to 3 models, too few for an '
+     'interval that says anything: 9 would do'),
+    (dict(cv_mse=np.nan), 'fitted to one family of models'),
+])
+def test_what_a_user_must_know(predictor, changes, words):
+    line, = learning_notes(changed(predictor, **changes))
+    assert line.startswith(f'easy: {words}')
+
+
+def test_accuracy_that_rises_with_the_loss(predictor):
+    model = predictor.benchmarks[0].model
+    rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
+    line, = learning_notes(changed(predictor, model=rising))
+    assert line.startswith('easy: predicted accuracy rises with the loss')
+
+
+def test_fallback_to_the_mean_loss():
+    """A predictor that was asked for the mean loss is no fallback."""
+    uniform = train(solver=Uniform())
+    assert learning_notes(uniform) == []
+    fallen = replace(
+        uniform,
+        benchmarks=tuple(
+            replace(part, notes=('no gain over uniform weights', ))
+            for part in uniform.benchmarks))
+    line, = learning_notes(fallen)
+    assert line.startswith('all 2 benchmarks: the mean loss of all tokens')
+
+
+@pytest.mark.slow
+def test_solvers_and_errors_only_on_demand():
+    auto = train(solver=Auto())
+    assert all(part.notes for part in auto.benchmarks)
+    assert not any('MSE' in line for line in learning_notes(auto))
+    lines = learning_notes(auto, verbose=True)
+    assert lines[-1] == f'hard: {auto.benchmarks[-1].notes[-1]}'
+    assert 'MSE' in lines[-1]
+
+
+def test_findings():
+    real = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'), real)
+    for m, model in enumerate(MODELS):
+        for benchmark in ('b0', 'b1'):
+            cells.predicted['p', model, benchmark] = predict(real[m])
+    cells.real['m5', 'b1'] = 0.95
+    rank, agreement, far = findings(cells.board().predictions)
+    assert rank == 'Rank 1 is the largest mean.'
+    # The other predictor says the same of all models: there is no order.
+    assert agreement == (
+        'Rank agreement of predicted and real means (Spearman, 1 is the same '
+        'order, 0 is chance): p 1.00 (6 models not fitted on).')
+    assert far == (
+        'p: 1 of 12 real scores lie outside of their interval, where about 1 '
+        'would by chance: m5 on b1 (95.0, interval 60-80)')
+
+
+def test_means_over_some_benchmarks():
+    cells = make_cells(MODELS[:2], ('b0', 'b1', 'b2'), ('p', ), (0.4, 0.4))
+    for model in MODELS[:2]:
+        cells.real[model, 'b1'] = NO_DUMP
+    line, = findings(cells.board().predictions)
+    assert line == ('Rank 1 is the largest mean. Means are over the '
+                    'benchmarks with real scores: b0, b2.')
+    assert list(findings(cells.only('b0').board().predictions)) == []
+
+
+def test_engines():
+    info = DumpInfo('f', 'm', 't', 'none', 'float32', 0, 0,
+                    {'transformers': '5.0'})
+    other = replace(
+        info,
+        engine='vllm',
+        versions={'vllm': '0.11'},
+        dtype='bfloat16',
+        cache_dtype='bfloat16')
+    same = 'transformers (transformers 5.0), float32, no cache'
+    assert engine_notes({
+        'a': info,
+        'b': info
+    }) == [f'losses of all 2 models: {same}']
+    assert engine_notes({
+        'a': info,
+        'b': other,
+        'c': info
+    }) == [
+        f'losses of a, c: {same}',
+        'losses of b: vllm (vllm 0.11), bfloat16, a cache in bfloat16'
+    ]
+    assert engine_notes({}) == []
