@@ -137,6 +137,7 @@ def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
                                               part)[:, :, ridge].ravel())
 
 
+@pytest.mark.slow
 def test_leave_family_out(tmp_path, arguments, capsys):
     assert main([*arguments, '--leave-family-out']) == 0
     tables = read_model_tables(*inputs(tmp_path))
@@ -160,6 +161,7 @@ def test_leave_family_out(tmp_path, arguments, capsys):
 
 
 @pytest.mark.parametrize('solver', sorted(SOLVERS))
+@pytest.mark.slow
 def test_every_solver(tmp_path, solver):
     (tmp_path / 'in').mkdir()
     tables = small_tables(n_models=8, n_units=2, n_families=2).only('easy')
@@ -364,6 +366,7 @@ def test_out_is_a_file(tmp_path, arguments, capsys, below):
     assert (tmp_path / 'out').read_text('utf-8') == 'mine'
 
 
+@pytest.mark.slow
 def test_out_is_a_file_by_subprocess(tmp_path, arguments):
     (tmp_path / 'out').write_text('mine', 'utf-8')
     process = run(*arguments)
@@ -396,6 +399,7 @@ def test_missing_argument(arguments, capsys):
         assert name in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_unknown_solver_by_subprocess(arguments):
     process = run(*arguments, '--solver', 'best')
     assert process.returncode == 2

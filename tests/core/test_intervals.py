@@ -287,6 +287,7 @@ def exchangeable_families(rng, n_families=10, n_models=4):
                 families)
 
 
+@pytest.mark.slow
 def test_coverage_of_new_families_is_near_the_level():
     rng = np.random.default_rng(0)
     hits = []

@@ -238,6 +238,7 @@ def corpora(draw):
 
 
 @given(corpora())
+@pytest.mark.slow
 def test_corpus_is_mapped_as_its_texts_are(corpus):
     sources, targets, losses = corpus
     mapped = LossMap.for_texts(sources, targets)(sum(losses, []))
@@ -252,6 +253,7 @@ def test_corpus_is_mapped_as_its_texts_are(corpus):
 
 
 @given(st.data(), corpora(), st.integers(0, 4))
+@pytest.mark.slow
 def test_many_models_are_mapped_as_one_by_one(data, corpus, n_models):
     loss_map = LossMap.for_texts(*corpus[:2])
     n_source = len(loss_map.source_widths)

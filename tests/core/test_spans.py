@@ -131,6 +131,7 @@ def test_tokens_that_share_a_character_meet_inside_it(text, n_tokens, cuts):
 
 
 @given(texts.filter(len), st.data())
+@pytest.mark.slow
 def test_any_character_may_be_shared_by_any_number_of_tokens(text, data):
     sharers = data.draw(
         st.lists(st.integers(1, 6), min_size=len(text), max_size=len(text)))

@@ -52,6 +52,7 @@ def test_sixteen_models_of_four_series_and_sizes():
 
 
 @pytest.mark.parametrize('series', ['b', 'd'])
+@pytest.mark.slow
 def test_mixture_of_tokens(zoo, series, monkeypatch):
     # Every text of a kind holds the digit of the kind as its only digit.
     kinds = {str(i): kind for i, kind in enumerate(world.KINDS)}
@@ -154,6 +155,7 @@ def test_muon_remembers():
     assert not torch.allclose(stepped_twice, stepped_once, atol=.1)
 
 
+@pytest.mark.slow
 def test_checkpoints_load_in_transformers(zoo):
     folder, record = zoo
     assert {int(p.name)

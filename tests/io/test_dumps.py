@@ -28,6 +28,7 @@ LONG = TokenSpans([0, 0], [0, 2**31], 2**31)
 
 @given(dumps())
 @settings(deadline=None)
+@pytest.mark.slow
 def test_round_trip(tmp_path_factory, given_dump):
     path = tmp_path_factory.getbasetemp() / 'dump.parquet'
     write_dump(path, given_dump)

@@ -36,6 +36,7 @@ def sharded(draw):
 
 @given(sharded())
 @settings(deadline=None)
+@pytest.mark.slow
 def test_merging_is_order_free_and_idempotent(case):
     expected, shards, shuffled = case
     assert_same(merge_dumps(shards), expected)

@@ -14,6 +14,7 @@ from csv_plugin.core.condensing import condensed
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import SOLVERS, Auto
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.io.predictors import load_predictor, save_predictor
@@ -21,13 +22,14 @@ from csv_plugin.lm.feature_blocks import feature_blocks
 from csv_plugin.lm.head.algorithm2 import HeadSettings, TrainedHeads
 from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.methods import (METHODS, check_validation, fit, train_auto,
-                                   train_paper)
+from csv_plugin.lm.methods import (METHODS, Trained, check_validation, fit,
+                                   train_auto, train_paper)
 from csv_plugin.lm.scoring_lm import target_tokens, token_states
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
 from tests.lm.models import make, tokenizer
+from tests.runs import train
 from tests.tables import small_tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +125,7 @@ def test_scores_of_states_travel_as_columns(states, name):
     np.testing.assert_array_equal(np.abs(weights) > 1e-12, part)
 
 
+@pytest.mark.slow
 def test_auto_finds_the_tokens_that_matter(trained):
     real = ACCURACIES.select(OTHERS).values[:, 0]
     errors = [
@@ -149,6 +152,7 @@ def test_auto_has_no_curve_where_nothing_was_learned():
     np.testing.assert_allclose(predicted(constant.predictor), .5)
 
 
+@pytest.mark.slow
 def test_auto_without_a_scoring_lm(tmp_path):
     """And its file is all that a prediction needs."""
     seen = []
@@ -300,6 +304,19 @@ def test_settings_are_those_of_the_paper_by_default(states, monkeypatch):
     with pytest.raises(InputError, match='more time'):
         train_paper(TRAINING, states, VALIDATION)
     assert seen == [HeadSettings()]
+
+
+def test_fit_notes_models_from_different_engines(monkeypatch):
+    learned = train()
+    monkeypatch.setitem(METHODS, 'auto',
+                        lambda *_, **unused: Trained(learned, None))
+    assert fit(DUMPS, TO_FIT, FAMILIES).benchmarks == learned.benchmarks
+    for model in (FITTED[-1], OTHERS[0]):
+        info = replace(DUMPS[model].info, engine='vllm')
+        losses = DUMPS | ModelLosses(TEXTS,
+                                     {model: replace(DUMPS[model], info=info)})
+        notes = fit(losses, TO_FIT, FAMILIES).benchmarks[0].notes
+        assert any('vllm' in note for note in notes) == (model in FITTED)
 
 
 @pytest.mark.slow

@@ -23,7 +23,10 @@ SOLVERS = {
     'columns': OnColumns('two', Ridge(), PART, np.array([.5, .5])),
     'nonnegative columns': OnColumns('two', FEW, PART, np.array([.5, .5])),
 }
-for_all = pytest.mark.parametrize('name', SOLVERS)
+for_all = pytest.mark.parametrize('name', [
+    *(name for name in SOLVERS if name != 'auto'),
+    pytest.param('auto', marks=pytest.mark.slow)
+])
 
 
 @for_all

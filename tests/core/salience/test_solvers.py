@@ -28,7 +28,13 @@ def fit(solver, task):
     return solver.fit(task, masks_of(task))
 
 
-for_learners = pytest.mark.parametrize('solver', LEARNERS, ids=name_of)
+for_learners = pytest.mark.parametrize(
+    'solver', [
+        pytest.param(
+            solver, marks=[pytest.mark.slow] * isinstance(solver, NonNegative))
+        for solver in LEARNERS
+    ],
+    ids=name_of)
 for_all = pytest.mark.parametrize('solver', ALL, ids=name_of)
 
 

@@ -142,6 +142,7 @@ def test_first_step_is_the_mean_loss():
             assert errors[0, b] == pytest.approx(expected, rel=tolerance)
 
 
+@pytest.mark.slow
 def test_relevant_tokens_gain_weight_and_unseen_models_are_predicted():
     world = World()
     heads = world.train(replace(ADAM, n_steps=300))
@@ -162,6 +163,7 @@ def test_relevant_tokens_gain_weight_and_unseen_models_are_predicted():
         predicted[rows].ravel()) < 0.2 * mse(truth, uniform[rows].ravel())
 
 
+@pytest.mark.slow
 def test_parameters_are_those_of_the_best_step():
     world = World(noise=0.05)
     heads = world.train(replace(ADAM, n_steps=200, patience=200))
@@ -192,6 +194,7 @@ def test_benchmark_stops_when_its_patience_is_over():
         assert np.isnan(heads.train_mse[stop + 1:, b]).all()
 
 
+@pytest.mark.slow
 def test_benchmark_does_not_depend_on_the_others():
     world = World(noise=0.05)
     settings = replace(ADAM, n_steps=100, patience=5)
@@ -231,6 +234,7 @@ def test_one_sgd_step_is_the_learning_rate_times_the_gradient():
     torch.testing.assert_close(heads.head.bias, start.bias - 0.1 * bias)
 
 
+@pytest.mark.slow
 def test_models_without_an_accuracy_are_left_out():
     world = World(noise=0.03)
     values = world.accuracies.values.copy()
@@ -253,6 +257,7 @@ def test_models_that_are_not_named_do_not_matter():
     assert torch.equal(world.train().head.theta, changed.train().head.theta)
 
 
+@pytest.mark.slow
 def test_order_of_the_tables_does_not_matter():
     world, turned = World(noise=0.03), World(noise=0.03)
     turned.accuracies = turned.accuracies.select(MODELS[::-1])
@@ -260,6 +265,7 @@ def test_order_of_the_tables_does_not_matter():
                                   turned.train().train_mse)
 
 
+@pytest.mark.slow
 def test_bfloat16_states_from_a_file(tmp_path):
     world = World(noise=0.03)
     expected = world.train()

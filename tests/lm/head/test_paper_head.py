@@ -209,6 +209,7 @@ def test_errors_are_those_on_families_held_out(head, name):
     assert inside.all() and (table.high > table.low)[:, column].all()
 
 
+@pytest.mark.slow
 def test_fold_models_have_not_seen_the_family_they_predict(head):
     """Accuracies of one family are garbled: its own fold model stays."""
     mine = np.array([family == 'f2' for family in FAMILIES.values()])
@@ -242,6 +243,7 @@ def test_families_are_dealt_by_the_seed():
                                   dealt_anew.model.curve.alpha)
 
 
+@pytest.mark.slow
 def test_it_sees_nothing_of_other_models(head):
     values = ACCURACIES.values.copy()
     values[20:] = np.nan

@@ -159,6 +159,7 @@ def test_slow_kinds_tile_the_text(slow_kind, name):
         st.lists(st.sampled_from(list(TEXTS.values())), max_size=3).map(
             ''.join),
         st.text('ab ée\u0301\u0323ﬁ▁\u200d\ufe0fé한한你🙂\n\x00', max_size=12)))
+@pytest.mark.slow
 def test_any_text_is_tiled_or_refused(kind, text):
     if 'word piece' not in kind or tokenizer_sees(fast(kind), text):
         check(fast(kind), text)
