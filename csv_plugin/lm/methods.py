@@ -12,6 +12,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.mixed_engines import mixed_engines, noted
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import SOLVERS, SalienceFit, Task
@@ -159,7 +160,9 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         progress (Progress): Wraps the benchmarks or the steps.
 
     Returns:
-        Predictor: Predicts models from the same kind of losses.
+        Predictor: Predicts models from the same kind of losses. Notes of its
+        benchmarks say so if the models were scored in different engines or
+        number formats.
 
     Raises:
         InputError: The method is unknown, there is no model, one lacks
@@ -190,7 +193,9 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     table = targets.table({model: fitted[model].texts for model in fitted})
     training = Training(table, losses.texts, accuracies, families, targets,
                         seed)
-    return train(training, states, validation, progress=progress).predictor
+    trained = train(training, states, validation, progress=progress)
+    infos = {model: dump.info for model, dump in fitted.items()}
+    return noted(trained.predictor, mixed_engines(infos))
 
 
 def _check_families(models: Sequence[str], families: Mapping[str,

@@ -151,6 +151,7 @@ def write_report(path: FilePath,
                  main: Sequence[str],
                  title: str,
                  command: str,
+                 remarks: Sequence[str] = (),
                  verbose: bool = False) -> None:
     """Write the error table with its legend and notes as Markdown.
 
@@ -160,12 +161,13 @@ def write_report(path: FilePath,
         main (Sequence[str]): Benchmarks of the means.
         title (str): First line, such as '2 models predicted from 16'.
         command (str): The command that reproduces the report.
+        remarks (Sequence[str]): Notes about all benchmarks.
         verbose (bool): As in `learning_notes`.
     """
     legend = _LEGEND.format(level=study.predictions.level, n_main=len(main))
     notes = [
         f'* {markdown(note)}.'
-        for note in learning_notes(study.predictor, verbose)
+        for note in (*remarks, *learning_notes(study.predictor, verbose))
     ]
     parts = [
         f'# {title}',

@@ -39,12 +39,14 @@ class TrainingOutcome:
         main (Sequence[str]): Benchmarks of the means.
         curve (Optional[TrainingCurve]): Errors in the course of the
             training; None if it had no steps.
+        remarks (Sequence[str]): What the report notes of all benchmarks.
     """
     study: Study
     points: Sequence[tuple[str, Sequence[CapabilityPoints]]]
     splits: Mapping[str, str]
     main: Sequence[str]
     curve: Optional[TrainingCurve]
+    remarks: Sequence[str] = ()
 
     def write(self, out: Path, command: str) -> str:
         """Write everything; see docs/formats.md.
@@ -64,7 +66,8 @@ class TrainingOutcome:
         _remove_earlier(out)
         write_predictions(out / 'predictions.csv', study, self.splits)
         write_leaderboard(out / 'leaderboard.md', study, shown)
-        write_report(out / 'report.md', study, self.main, title, command)
+        write_report(out / 'report.md', study, self.main, title, command,
+                     self.remarks)
         if self.curve:
             write_curve(out / CURVE, self.curve)
         (out / PICTURES).mkdir(exist_ok=True)

@@ -310,7 +310,6 @@ def test_fit_notes_models_from_different_engines(monkeypatch):
     learned = train()
     monkeypatch.setitem(METHODS, 'auto',
                         lambda *_, **unused: Trained(learned, None))
-    assert fit(DUMPS, TO_FIT, FAMILIES).benchmarks == learned.benchmarks
     for model in (FITTED[-1], OTHERS[0]):
         info = replace(DUMPS[model].info, engine='vllm')
         losses = DUMPS | ModelLosses(TEXTS,

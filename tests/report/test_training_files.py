@@ -100,6 +100,9 @@ def test_all_files_of_a_training(tmp_path, outcome, predictors, losses, drawn):
     report = (tmp_path / 'report.md').read_text('utf-8')
     assert '2 models predicted from 16' in report
     assert 'python a.py --b' in report
+    noted = replace(outcome, remarks=('mixed', ))
+    assert noted.write(tmp_path, 'python a.py --b') == said
+    assert '\n* mixed.\n' in (tmp_path / 'report.md').read_text('utf-8')
     board = (tmp_path / 'leaderboard.md').read_text('utf-8')
     assert all(name in board for name in ('new-1', 'new-2'))
     assert 'fit-1' not in board
