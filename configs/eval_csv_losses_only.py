@@ -7,7 +7,7 @@ The six checkpoints that come with the project are an example. For your own
 checkpoints, put `checkpoint_models('runs/*/checkpoint-*')` in their place,
 your texts (docs/quickstart.md) and your predictor in the summarizer.
 """
-from os.path import dirname, join, realpath
+from os.path import join
 
 from mmengine.config import read_base
 
@@ -16,15 +16,15 @@ with read_base():
         salience_texts_datasets
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.checkpoints import checkpoint_models
+    from csv_plugin.configs.models.tidewell_zoo import shipped_zoo
     from csv_plugin.configs.summarizers.predicted import \
         summarizer  # noqa: F401
 
-zoo = join(dirname(dirname(realpath(__file__))), 'csv_plugin/demo/zoo')
 models = sum([
     checkpoint_models(
-        join(zoo, series, '*', '[0-9]*'),
+        join(shipped_zoo, series, '*', '[0-9]*'),
         levels=2,
-        tokenizer_path=join(zoo, series, 'tokenizer'),
+        tokenizer_path=join(shipped_zoo, series, 'tokenizer'),
         model_kwargs=dict(torch_dtype='torch.float'),
         max_seq_len=512,
         run_cfg=dict(num_gpus=0)) for series in 'abcd'

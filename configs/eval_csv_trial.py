@@ -17,7 +17,7 @@ with read_base():
 texts = salience_texts('outputs/trial/texts/texts.jsonl')
 
 
-def first_question(dataset):
+def first_question(dataset: dict) -> dict:
     """The first question of a benchmark, with at most 32 generated tokens."""
     inferencer = dict(dataset['infer_cfg']['inferencer'])
     if 'max_out_len' in inferencer:

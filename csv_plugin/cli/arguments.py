@@ -1,13 +1,41 @@
 """Options and exit codes that the commands share."""
 import argparse
 import math
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
+
+
+def run_tool(name: str, description: Optional[str],
+             add_arguments: Callable[[argparse.ArgumentParser], None],
+             run: Callable[[argparse.Namespace],
+                           None], argv: Optional[Sequence[str]]) -> int:
+    """Run a file of tools/: a verb of `salience` with the same options.
+
+    Args:
+        name (str): Of the file.
+        description (Optional[str]): Above the options in `--help`.
+        add_arguments (Callable): Adds the options of the verb to a parser.
+        run (Callable): Does what the verb is for. Besides its options it
+            gets `command`, the line that was typed.
+        argv (Optional[Sequence[str]]): The options, by default those of the
+            process.
+
+    Returns:
+        int: As in `exit_code`.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawTextHelpFormatter)
+    add_arguments(parser)
+    args = parser.parse_args(words)
+    args.command = shlex.join(['python', f'tools/{name}.py', *words])
+    return exit_code(run, args)
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:

@@ -2,18 +2,17 @@
 
 The 550 texts of the paper:
 
-    python tools/build_validation_set.py --out outputs/texts
+    salience texts --out outputs/texts
 
 Texts of other benchmarks, by source or by the name of a dataset config:
 
-    python tools/build_validation_set.py --out outputs/texts \\
+    salience texts --out outputs/texts \\
         --sample gsm8k=50 --sample ARC_c_ppl_a450bd=200
 
 or from a YAML file (docs/validation_sets.md). OpenCompass looks for the data
 in $COMPASS_DATA_CACHE and in ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any, Optional
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, run_tool
 from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
                                                    build_validation_set,
                                                    write_validation_set)
@@ -31,9 +30,7 @@ from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
                                                        recipe_of_samples)
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--out',
         required=True,
@@ -64,7 +61,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         action='store_true',
         help='go on without sources that cannot be loaded (default:\n'
         'stop)')
-    return parser.parse_args(argv)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -100,8 +96,4 @@ def describe(manifest: Mapping[str, Any]) -> str:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('build_validation_set', __doc__, add_arguments, run, argv)

@@ -2,13 +2,11 @@
 
 Example (tables as docs/formats.md describes them):
 
-    python tools/fit_from_tables.py --losses losses.csv --scores scores.csv \\
+    salience fit --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
         --fit train val --predict test --out outputs/study
 """
 import argparse
-import shlex
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
+from csv_plugin.cli.arguments import check_folder, run_tool, whole_number
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.shortages import shortages
@@ -27,9 +25,7 @@ from csv_plugin.report.study_tables import (error_table, write_leaderboard,
                                             write_predictions, write_report)
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     for table, text in (
         ('losses', 'column model, and one of mean losses in nats per unit,\n'
          'such as a text'),
@@ -76,10 +72,9 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='DIR',
         type=Path,
         help='folder for the predictor and the tables (required)')
-    return parser.parse_args(argv)
 
 
-def run(args: argparse.Namespace, command: str) -> None:
+def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     in_both = set(args.fit) & set(args.predict)
     if in_both and not args.leave_family_out:
@@ -117,7 +112,8 @@ def run(args: argparse.Namespace, command: str) -> None:
     write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
     write_leaderboard(args.out / 'leaderboard.md', study, shown)
-    write_report(args.out / 'report.md', study, tables.main, title, command)
+    write_report(args.out / 'report.md', study, tables.main, title,
+                 args.command)
     save_predictor(study.predictor, predictor)
     written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
                'report.md, predictor.safetensors')
@@ -125,10 +121,4 @@ def run(args: argparse.Namespace, command: str) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    argv = sys.argv[1:] if argv is None else argv
-    command = shlex.join(['python', 'tools/fit_from_tables.py', *argv])
-    return exit_code(run, parse_args(argv), command)
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('fit_from_tables', __doc__, add_arguments, run, argv)

@@ -2,20 +2,19 @@
 
 Of lm-evaluation-harness (docs/importing.md has the other programs):
 
-    python tools/import_losses.py lm-eval outputs/lm_eval/* \\
+    salience import lm-eval outputs/lm_eval/* \\
         --texts texts.jsonl --benchmarks arc_easy hellaswag \\
         --chance arc_easy=0.25 --out outputs/imported
 
 tools/fit_from_tables.py learns from the tables and predicts.
 """
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
-                                      refuse)
+from csv_plugin.cli.arguments import (check_folder, named_number, refuse,
+                                      run_tool)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.importers.importing import SOURCES, import_losses
@@ -27,9 +26,7 @@ from csv_plugin.io.text_sets import read_texts
 LOSSES, SCORES, BENCHMARKS = 'losses.csv', 'scores.csv', 'benchmarks.csv'
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'source',
         choices=SOURCES,
@@ -73,7 +70,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='DIR',
         type=Path,
         help='folder for the tables (required)')
-    return parser.parse_args(argv)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -131,8 +127,4 @@ def _write_accuracies(out: Path, accuracies: AccuracyTable) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('import_losses', __doc__, add_arguments, run, argv)

@@ -2,7 +2,7 @@
 
 Example (the folder of a run, the texts and predictors of its summary):
 
-    python tools/render_report.py outputs/csv/20260101_120000 \\
+    salience report outputs/csv/20260101_120000 \\
         --predictor predicted=predictor.safetensors --texts texts.jsonl
 
 Without --predictor the page shows what the run's leaderboard says. The page
@@ -10,7 +10,6 @@ loads nothing from elsewhere and can be sent as it is.
 """
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, run_tool
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError, Progress, shortened
@@ -41,8 +40,8 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import (Leaderboard, compare,
+                                            predictor_remarks,
                                             read_leaderboard)
-from csv_plugin.report.notes import predictor_notes
 from csv_plugin.report.page.drawings import Picture, run_pictures
 from csv_plugin.report.page.rendering import Page, write_page
 from csv_plugin.report.page.sections import PredictorFile, heat_sections
@@ -69,9 +68,7 @@ def labelled(text: str) -> tuple[str, str]:
     return label, path
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'work_dir',
         metavar='WORK_DIR',
@@ -106,14 +103,13 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='HTML',
         type=Path,
         help='the page (default WORK_DIR/report.html)')
-    args = parser.parse_args(argv)
-    for option in ('scores', 'texts'):
-        if getattr(args, option) and not args.predictor:
-            parser.error(f'--{option} needs --predictor')
-    return args
 
 
 def run(args: argparse.Namespace) -> None:
+    for option in ('scores', 'texts'):
+        if getattr(args, option) and not args.predictor:
+            raise InputError(f'--{option}', '--predictor beside it', 'none',
+                             'Name a predictor, or leave the option out.')
     out = args.out or args.work_dir / 'report.html'
     # A folder that is no run is told of in other words.
     if args.out or out.parent.is_dir():
@@ -231,7 +227,7 @@ def _predicted_leaderboard(work_dir: FilePath,
     board = compare(
         predict_models(predictors, columns, benchmarks), folders,
         scores if accuracies else without_fractions(scores, predictors),
-        predictor_notes(predictors, paths))
+        predictor_remarks(predictors, paths))
     return board, columns[sources[0].label]
 
 
@@ -337,8 +333,4 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('render_report', __doc__, add_arguments, run, argv)

@@ -3,7 +3,7 @@
 Example, two data mixtures of the demonstration after a third of the training:
 
     C=csv_plugin/demo/collection
-    python tools/triage_checkpoints.py --out outputs/triage \\
+    salience triage --out outputs/triage \\
         --predictor csv_plugin/demo/predictor.safetensors \\
         --dumps "$C/[ad]-l@[123]?.parquet" --history "$C/[bc]-*.parquet"
 
@@ -12,7 +12,6 @@ pattern of any of them. Checkpoints have names such as run@step, or are
 described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, run_tool
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_files import PICTURE, write_triage
@@ -47,9 +46,7 @@ def positive(text: str) -> float:
     return number
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--predictor',
         required=True,
@@ -99,7 +96,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='DIR',
         type=Path,
         help='folder for the tables and the picture (required)')
-    return parser.parse_args(argv)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -135,8 +131,4 @@ def run(args: argparse.Namespace) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('triage_checkpoints', __doc__, add_arguments, run, argv)

@@ -1,24 +1,21 @@
 """Write a task of lm-evaluation-harness that scores the texts of a set.
 
-    python tools/write_lm_eval_task.py --texts texts.jsonl --out tasks
+    salience lm-eval-task --texts texts.jsonl --out tasks
 
 Run it with any backend of the harness, --include_path and --log_samples;
 tools/import_losses.py reads what it writes (docs/importing.md).
 """
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, run_tool
 from csv_plugin.io.importers.lm_eval import write_lm_eval_task
 from csv_plugin.io.text_sets import read_texts
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--texts',
         required=True,
@@ -31,7 +28,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         type=Path,
         help='folder for the task, for --include_path of the harness\n'
         '(required)')
-    return parser.parse_args(argv)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -43,8 +39,4 @@ def run(args: argparse.Namespace) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('write_lm_eval_task', __doc__, add_arguments, run, argv)

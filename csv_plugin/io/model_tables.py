@@ -66,17 +66,34 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
         InputError: A file cannot be used, the table of models lacks a model
             with losses, or a model with accuracies has no losses.
     """
-    losses = read_losses(losses_path)
+    features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
     info = read_models(models_path)
-    check_models_in(losses_path, losses.models, models_path, info)
-    check_models_in(scores_path, accuracies.models, losses_path, losses.models)
-    n_units = len(losses.columns)
+    check_models_in(losses_path, features.models, models_path, info)
+    check_models_in(scores_path, accuracies.models, losses_path,
+                    features.models)
     benchmarks = read_benchmarks(benchmarks_path)
+    return ModelTables(
+        features, with_all_models(accuracies, features.models), info,
+        tuple(name for name in accuracies.benchmarks if benchmarks[name].main))
+
+
+def read_loss_features(path: FilePath) -> FeatureTable:
+    """Read a table of losses as columns to fit to or to predict from.
+
+    Args:
+        path (FilePath): Losses by model and unit; see docs/formats.md.
+
+    Returns:
+        FeatureTable: One column per unit, `(M, K)`; the uniform score is
+        their plain mean.
+
+    Raises:
+        InputError: As in `tables.read_losses`.
+    """
+    losses = read_losses(path)
+    n_units = len(losses.columns)
     # The texts behind the units are not known, their names are.
     columns = Columns(losses.columns, np.full(n_units, 1 / n_units),
                       fingerprint((unit, '') for unit in losses.columns))
-    return ModelTables(
-        FeatureTable(losses.models, columns, losses.values),
-        with_all_models(accuracies, losses.models), info,
-        tuple(name for name in accuracies.benchmarks if benchmarks[name].main))
+    return FeatureTable(losses.models, columns, losses.values)

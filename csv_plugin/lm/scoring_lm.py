@@ -1,6 +1,4 @@
 """The scoring LM: the causal LM whose tokens and states carry the weights."""
-import os
-from contextlib import nullcontext
 from typing import Any, Optional
 
 import numpy as np
@@ -9,11 +7,11 @@ from torch import Tensor
 from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
                           PreTrainedTokenizerBase)
 
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import Progress
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
-from csv_plugin.lm.own_code import READ_IT, own_code_refused
+from csv_plugin.lm.loading import loading
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
@@ -35,23 +33,11 @@ def load_scoring_lm(
         InputError: If there is no such model, it cannot be loaded, or it
             comes with code that may not run.
     """
-    guard = nullcontext() if trust_remote_code else own_code_refused(
-        path, f'{READ_IT} give --trust-remote-code.')
-    try:
-        with guard:
-            loaded_tokenizer = AutoTokenizer.from_pretrained(
-                tokenizer or path, trust_remote_code=trust_remote_code)
-            model: Any = AutoModelForCausalLM.from_pretrained(
-                path, trust_remote_code=trust_remote_code)
-    except InputError:
-        raise
-    # A wrong value in its files may end in any error of the libraries.
-    except Exception as error:
-        reason = ' '.join(str(error).split())[:200]
-        raise InputError(f'scoring LM {os.fspath(path)!r}',
-                         'a causal LM and its tokenizer',
-                         f'{type(error).__name__}: {reason}',
-                         'Name its folder, or a model of the hub.') from error
+    with loading('scoring LM', path, trust_remote_code):
+        loaded_tokenizer = AutoTokenizer.from_pretrained(
+            tokenizer or path, trust_remote_code=trust_remote_code)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            path, trust_remote_code=trust_remote_code)
     if torch.cuda.is_available():
         return model.to('cuda', torch.bfloat16), loaded_tokenizer
     return model.float(), loaded_tokenizer

@@ -53,6 +53,7 @@ def test_leaderboard_alone(folder, capsys):
     (run / 'report.html').unlink()
 
 
+@pytest.mark.slow
 def test_all_options(folder, tmp_path, capsys):
     out = tmp_path / 'page.html'
     assert main([
@@ -102,14 +103,20 @@ def test_bad_input_is_one_line(folder, monkeypatch, capsys, arguments, says):
     (['run', '--predictor', 'p'], "LABEL=FILE, found 'p'"),
     (['run', '--predictor', '=p'], 'LABEL=FILE'),
     (['run', '--predictor', 'p='], 'LABEL=FILE'),
-    (['run', '--texts', 't'], '--texts needs --predictor'),
-    (['run', '--scores', 's'], '--scores needs --predictor'),
 ])
 def test_wrong_options(capsys, arguments, says):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('option', ['--texts', '--scores'])
+def test_options_that_need_a_predictor(capsys, option):
+    assert main(['run', option, 'file']) == 2
+    assert capsys.readouterr().err == (
+        f'error: {option}: expected --predictor beside it, found none. Name '
+        'a predictor, or leave the option out.\n')
 
 
 @pytest.mark.slow
@@ -132,6 +139,7 @@ def test_misspelt_models_are_told_before_losses_are_read(
     ]) == 2
 
 
+@pytest.mark.slow
 def test_models_without_a_family_are_named(folder, tmp_path, capsys):
     assert main([
         str(folder / 'run'), '--predictor', f'p={folder / "p"}', '--models',

@@ -1,13 +1,14 @@
 """Small language models that were trained on the documents of Tidewell.
 
-`held_out_models` ship with the package; no predictor was fitted to them.
+`held_out_models` ship with the package; no predictor was fitted to them. They
+are also the `models` of `opencompass --models tidewell_zoo`.
 `zoo_models(folder)` lists all checkpoints that tools/train_demo_zoo.py wrote.
 """
 from os.path import abspath, dirname, join
 
 from opencompass.models import HuggingFaceBaseModel
 
-_shipped = join(dirname(abspath(__file__)), '../../demo/zoo')
+shipped_zoo = abspath(join(dirname(abspath(__file__)), '../../demo/zoo'))
 
 
 def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
@@ -36,7 +37,8 @@ def zoo_models(zoo: str) -> list[dict]:
 
 
 held_out_models = [
-    zoo_model(_shipped, series, size, percent) for series, size, percent in [
+    zoo_model(shipped_zoo, series, size, percent)
+    for series, size, percent in [
         ('a', 'l', 100),
         ('b', 'l', 50),
         ('c', 'l', 80),
@@ -45,3 +47,4 @@ held_out_models = [
         ('d', 'l', 100),
     ]
 ]
+models = held_out_models

@@ -1,0 +1,76 @@
+"""Copy the configs that come with the package, to run or to change them.
+
+    salience configs
+    salience configs eval_csv_real --out my_configs
+
+Run a copy by `opencompass eval_csv_real.py`. The parts that configs are made
+of can be named where OpenCompass is called without one:
+
+    opencompass --models tidewell_zoo --datasets tidewell_exams \\
+        salience_texts --summarizer predicted \\
+        --config-dir "$(salience configs --where)"
+"""
+import argparse
+import ast
+from pathlib import Path
+
+from tabulate import tabulate
+
+from csv_plugin import configs
+from csv_plugin.cli.arguments import check_folder
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.files import write_text
+
+#: Folder of the parts, and in it the folder of whole configs.
+PARTS = Path(configs.__path__[0]).resolve()
+RUNS = PARTS / 'runs'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'names',
+        nargs='*',
+        metavar='NAME',
+        help='names of configs, without .py (default: all)')
+    parser.add_argument(
+        '--out',
+        metavar='DIR',
+        type=Path,
+        default=Path(),
+        help='folder to copy them to (default: the present one)')
+    parser.add_argument(
+        '--where',
+        action='store_true',
+        help='print the folder for the option --config-dir of\n'
+        'OpenCompass, and copy nothing (default: copy)')
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.where:
+        print(PARTS)
+        return
+    check_folder(args.out)
+    texts = {path.stem: path.read_text('utf-8') for path in RUNS.glob('*.py')}
+    names = args.names or sorted(texts)
+    for name in names:
+        if name not in texts:
+            raise InputError('names of configs',
+                             f'some of {", ".join(sorted(texts))}', repr(name),
+                             'Leave the names out to copy all.')
+    targets = {name: args.out / f'{name}.py' for name in names}
+    for name, target in targets.items():
+        if target.exists() and target.read_text('utf-8') != texts[name]:
+            raise InputError(
+                str(target), 'no file, or the same', 'another one',
+                'Rename it, or choose another folder with --out.')
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name, target in targets.items():
+        write_text(target, texts[name])
+    rows = [[str(target), _title(texts[name])]
+            for name, target in targets.items()]
+    print(tabulate(rows, tablefmt='plain'))
+
+
+def _title(source: str) -> str:
+    """First line of the docstring of a config."""
+    return (ast.get_docstring(ast.parse(source)) or '').partition('\n')[0]

@@ -1,0 +1,170 @@
+"""Engines by the names that the option `--engine` has for them."""
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Optional
+
+from csv_plugin.core.conventions import InputError
+
+
+class EngineOptions(NamedTuple):
+    """What the command line says of an engine.
+
+    Args:
+        engine (str): One of `ENGINES`.
+        url (Optional[str]): Address of a server.
+        context (Optional[int]): Most inputs of a window.
+        dtype (Optional[str]): Number format, such as 'bfloat16'.
+        settings (Mapping[str, Any]): Of the engine's own program.
+        trust_remote_code (bool): Run code that comes with the model.
+    """
+    engine: str
+    url: Optional[str]
+    context: Optional[int]
+    dtype: Optional[str]
+    settings: Mapping[str, Any]
+    trust_remote_code: bool
+
+
+class _Kind(NamedTuple):
+    """How an engine is opened.
+
+    Args:
+        start (Callable): From the model's path or name, and the options.
+        reads_folder (bool): Whether the path has the model's tokenizer.
+        needs (tuple[str, ...]): Options that it cannot do without.
+        refuses (tuple[str, ...]): Options that it cannot use.
+    """
+    start: Callable[[str, EngineOptions], Any]
+    reads_folder: bool
+    needs: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+
+def _transformers(model: str, options: EngineOptions) -> Any:
+    from csv_plugin.lm.engines.transformers_engine import TransformersEngine
+    from csv_plugin.lm.loading import load_causal_lm
+    return TransformersEngine(
+        load_causal_lm(model, options.trust_remote_code, options.dtype,
+                       **options.settings))
+
+
+def _vllm(model: str, options: EngineOptions) -> Any:
+    from csv_plugin.lm.engines.packages import optional_package
+    from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+    llm = optional_package('vllm', '--engine vllm').LLM
+    return VLLMEngine(
+        llm(model,
+            dtype=options.dtype or 'auto',
+            trust_remote_code=options.trust_remote_code,
+            **options.settings))
+
+
+def _server(model: str, options: EngineOptions) -> Any:
+    from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+    assert options.url is not None  # one of the needs
+    return CompletionsEngine(
+        options.url,
+        model,
+        options.engine.removesuffix('-server'),
+        options.context,
+        dtype=options.dtype or 'unknown',
+        **options.settings)
+
+
+def _ctranslate2(model: str, options: EngineOptions) -> Any:
+    from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
+    assert options.context is not None  # one of the needs
+    return CTranslate2Engine(model, options.context, options.dtype
+                             or 'float32', **options.settings)
+
+
+def _llama_cpp(model: str, options: EngineOptions) -> Any:
+    from csv_plugin.lm.engines.llama_cpp_engine import LlamaCppEngine
+    assert options.context is not None  # one of the needs
+    return LlamaCppEngine(model, options.context, **options.settings)
+
+
+def _lmdeploy(model: str, options: EngineOptions) -> Any:
+    from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
+    from csv_plugin.lm.engines.packages import optional_package
+    pipeline = optional_package('lmdeploy', '--engine lmdeploy').pipeline
+    return LMDeployEngine(pipeline(model, **options.settings))
+
+
+ENGINES = {
+    'transformers':
+    _Kind(_transformers, True, refuses=('url', )),
+    'vllm':
+    _Kind(_vllm, True, refuses=('url', )),
+    'vllm-server':
+    _Kind(_server, False, needs=('url', )),
+    'sglang-server':
+    _Kind(_server, False, needs=('url', )),
+    'ctranslate2':
+    _Kind(_ctranslate2, False, needs=('context', ), refuses=('url', )),
+    'llama-cpp':
+    _Kind(_llama_cpp, False, needs=('context', ), refuses=('url', 'dtype')),
+    'lmdeploy':
+    _Kind(_lmdeploy, True, refuses=('url', 'dtype')),
+}
+
+
+def check_engine(options: EngineOptions, tokenizer: Optional[str]) -> None:
+    """Refuse options that an engine lacks or cannot use.
+
+    Args:
+        options (EngineOptions): The options.
+        tokenizer (Optional[str]): The option `--tokenizer`.
+
+    Raises:
+        InputError: An option is missing, or would be ignored.
+    """
+    kind, where = ENGINES[options.engine], f'--engine {options.engine}'
+    given = {**options._asdict(), 'tokenizer': tokenizer}
+    needs = kind.needs if kind.reads_folder else (*kind.needs, 'tokenizer')
+    for name in needs:
+        if given[name] is None:
+            raise InputError(where, f'--{name} beside it', 'none',
+                             'See docs/engines.md.')
+    for name in kind.refuses:
+        if given[name] is not None:
+            raise InputError(where, f'no --{name} beside it',
+                             repr(given[name]), 'Leave it out.')
+
+
+def open_engine(model: str, options: EngineOptions,
+                tokenizer: Optional[str]) -> tuple[Any, Any]:
+    """An engine that runs a model, and the tokenizer of the model.
+
+    Args:
+        model (str): Folder, file, or name on the hub or on the server.
+        options (EngineOptions): As `check_engine` accepts them.
+        tokenizer (Optional[str]): Folder or name of the tokenizer, by
+            default the model's.
+
+    Raises:
+        InputError: The model or the tokenizer cannot be loaded, or the
+            engine is not installed or cannot be reached.
+    """
+    from csv_plugin.lm.loading import load_tokenizer
+    loaded = load_tokenizer(tokenizer or model, options.trust_remote_code)
+    return ENGINES[options.engine].start(model, options), loaded
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Type of the option `--setting NAME=VALUE`.
+
+    Raises:
+        argparse.ArgumentTypeError: The name or the value is missing.
+
+    >>> setting('tensor_parallel_size=2'), setting('device=cuda')
+    (('tensor_parallel_size', 2), ('device', 'cuda'))
+    """
+    name, _, value = text.partition('=')
+    if not name or not value:
+        raise ArgumentTypeError(f'expected NAME=VALUE, found {text!r}')
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,108 @@
+"""Predict accuracies of models from their token losses or a table of losses.
+
+    salience predict outputs/losses --predictor predictor.safetensors
+    salience predict --losses losses.csv --predictor predictor.safetensors
+
+A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
+pattern of any of them.
+"""
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import check_folder
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predicting import collect_features, predict_models
+from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.model_tables import read_loss_features
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.report.leaderboards import (Leaderboard, as_text,
+                                            write_leaderboard)
+from csv_plugin.triage.dump_places import find_dumps
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'places',
+        nargs='*',
+        metavar='PLACE',
+        help='token losses of the models (this or --losses is\n'
+        'required)')
+    parser.add_argument(
+        '--losses',
+        metavar='CSV',
+        help='table of losses, for a predictor that was fitted to\n'
+        'one, in place of token losses')
+    parser.add_argument(
+        '--predictor',
+        required=True,
+        metavar='FILE',
+        help='such as predictor.safetensors (required)')
+    parser.add_argument(
+        '--out',
+        metavar='DIR',
+        type=Path,
+        help='folder for predictions.txt, .md, .csv and .json\n'
+        '(default: none)')
+    parser.add_argument(
+        '--json', action='store_true', help='print JSON (default: a table)')
+
+
+def run(args: argparse.Namespace) -> None:
+    if bool(args.places) == bool(args.losses):
+        raise InputError('PLACE or --losses', 'one of them',
+                         'both' if args.losses else 'none',
+                         'Say where the losses of the models are.')
+    if args.out:
+        check_folder(args.out)
+    predictor = load_predictor(args.predictor)
+    predictions = (
+        predictor.predict(read_loss_features(args.losses))
+        if args.losses else from_dumps(predictor, args.places))
+    board = Leaderboard.of(predictions, {m: m for m in predictions.models}, ())
+    if args.json:
+        content = {'rows': list(board.rows()), 'notes': board.notes}
+        print(json.dumps(content, indent=1, ensure_ascii=False))
+    else:
+        print(as_text(board))
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        files = write_leaderboard(args.out / 'predictions', board)
+        if not args.json:
+            print('', *files, sep='\n')
+
+
+def from_dumps(predictor: Predictor, places: list[str]) -> Predictions:
+    """Predictions of all models whose losses are in some places.
+
+    Args:
+        predictor (Predictor): Made from token losses.
+        places (list[str]): As `find_dumps` takes them.
+
+    Raises:
+        InputError: There are no dumps, or none of them can be used.
+    """
+    dumps = find_dumps(places)
+
+    def read(model: str, fingerprint: str) -> TokenLossDump:
+        return dumps[model].read(fingerprint)
+
+    predictors = {PREDICTED: predictor}
+    columns = collect_features(predictors, list(dumps), read,
+                               partial(tqdm, desc='dumps', delay=2))
+    refused = {
+        model: table.reason
+        for model, table in columns[PREDICTED].items()
+        if isinstance(table, Missing)
+    }
+    if len(refused) == len(dumps):
+        model = next(iter(refused), '')
+        raise InputError('dumps', 'losses that the predictor can use',
+                         f'{model}: {refused[model]}' if refused else 'none',
+                         'Give losses on the texts of the predictor.')
+    return predict_models(predictors, columns, predictor.names)

@@ -1,0 +1,150 @@
+"""Predict benchmark accuracies of language models from their token losses.
+
+Every verb has its own help and an example:
+
+    salience fit --help
+"""
+import argparse
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NamedTuple, Optional
+
+from csv_plugin import __version__
+from csv_plugin.cli.arguments import exit_code
+from csv_plugin.core.conventions import InputError
+
+
+class _Verb(NamedTuple):
+    """What `salience VERB` does.
+
+    Args:
+        module (str): Has `add_arguments(parser)`, which adds its options,
+            and `run(args)`.
+        words (str): What it is for.
+        extra (str): The extra of the package with what else it needs.
+    """
+    module: str
+    words: str
+    extra: str = ''
+
+
+VERBS = {
+    'demo':
+    _Verb('csv_plugin.cli.run_demo',
+          'run the demonstration, in about five minutes', 'opencompass'),
+    'configs':
+    _Verb('csv_plugin.cli.copy_configs', 'copy configs of OpenCompass here'),
+    'texts':
+    _Verb('csv_plugin.cli.build_validation_set',
+          'draw texts from benchmarks of OpenCompass', 'opencompass'),
+    'losses':
+    _Verb('csv_plugin.cli.score_models',
+          'score models on texts, with any engine', 'lm'),
+    'lm-eval-task':
+    _Verb('csv_plugin.cli.write_lm_eval_task',
+          'have lm-evaluation-harness score the texts'),
+    'import':
+    _Verb('csv_plugin.cli.import_losses',
+          'read losses that other programs measured'),
+    'status':
+    _Verb('csv_plugin.cli.check_run', 'say what a run of OpenCompass lacks'),
+    'train':
+    _Verb('csv_plugin.cli.train_scoring_head',
+          'train a predictor on token losses and accuracies', 'lm'),
+    'fit':
+    _Verb('csv_plugin.cli.fit_from_tables',
+          'train a predictor on tables of losses and accuracies'),
+    'predict':
+    _Verb('csv_plugin.cli.predict_accuracies',
+          'predict accuracies from losses'),
+    'triage':
+    _Verb('csv_plugin.cli.triage_checkpoints',
+          'judge pretraining runs by their checkpoints'),
+    'report':
+    _Verb('csv_plugin.cli.render_report', 'make a page of a run', 'report'),
+    'completion':
+    _Verb('csv_plugin.cli.print_completion',
+          'complete verbs and options in a shell', 'completion'),
+}
+
+
+def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command.
+
+    Args:
+        verbs (Sequence[str]): Verbs that get their options; what these need
+            is loaded, so one is quicker than all.
+
+    Raises:
+        InputError: A package that a verb needs is not installed.
+    """
+    parser = argparse.ArgumentParser(
+        prog='salience',
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--version',
+        action='version',
+        version=__version__,
+        help='show the version and exit')
+    choices = parser.add_subparsers(
+        title='verbs', metavar='VERB', dest='verb', required=True)
+    for name, verb in VERBS.items():
+        part = choices.add_parser(
+            name,
+            help=verb.words,
+            formatter_class=argparse.RawTextHelpFormatter)
+        if name in verbs:
+            with _packages_of(name):
+                module: Any = import_module(verb.module)
+            part.description = module.__doc__
+            module.add_arguments(part)
+            part.set_defaults(run=module.run)
+    return parser
+
+
+@contextmanager
+def _packages_of(verb: str) -> Iterator[None]:
+    """Say how to install a package that the verb lacks."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition('.')[0]
+        extra = VERBS[verb].extra
+        if package == 'csv_plugin' or not extra:
+            raise
+        raise InputError(
+            f'salience {verb}', f'the package {package!r}', 'none',
+            f"Install it by pip install 'opencompass-csv-plugin[{extra}]'."
+        ) from error
+
+
+def _run(words: Sequence[str]) -> None:
+    args = make_parser(words[:1]).parse_args(words)
+    args.command = shlex.join(['salience', *words])
+    run: Callable[[argparse.Namespace], None] = args.run
+    with _packages_of(args.verb):
+        run(args)
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command.
+
+    Args:
+        argv (Optional[Sequence[str]]): The verb and its options, by default
+            those of the process.
+
+    Returns:
+        int: Exit code: 0, 2 after bad input, or 130 after Ctrl-C.
+
+    Raises:
+        SystemExit: With code 2 for wrong options, or 0 for `--help`.
+    """
+    try:
+        return exit_code(_run, sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        print('stopped', file=sys.stderr)
+        return 130

@@ -1,0 +1,263 @@
+"""Token losses of language models on a set of texts, one dump for each.
+
+    salience losses my/model other=runs/mix/checkpoint-100 \\
+        --texts texts.jsonl --out outputs/losses
+
+With an engine other than transformers (docs/engines.md):
+
+    salience losses my/model --engine vllm-server \\
+        --url http://localhost:8000 --tokenizer my/model \\
+        --texts texts.jsonl --out outputs/losses
+
+A call that was interrupted goes on when it is made again. On several machines
+that share the folder, --shard 1/4 to --shard 4/4 score a quarter of the texts
+each; a last call without --shard joins them.
+"""
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+from typing import Optional
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import check_folder, whole_number
+from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
+                                            check_engine, open_engine, setting)
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.checkpoint_folders import checkpoint_folders
+from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.shards import merge_dumps
+from csv_plugin.io.text_sets import read_texts
+
+#: A part of the texts: its number, from 1, and the number of parts.
+Shard = tuple[int, int]
+
+
+def numbered_part(text: str) -> Shard:
+    """Type of the option `--shard`.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not such as 1/4.
+
+    >>> numbered_part('1/4')
+    (1, 4)
+    """
+    number, _, count = text.partition('/')
+    if not (number.isdecimal() and count.isdecimal()
+            and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(
+            f'expected a part such as 1/4, found {text!r}')
+    return int(number), int(count)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'models',
+        nargs='*',
+        metavar='MODEL',
+        help='folder or name on the hub of each model, which is\n'
+        'called after it, or NAME=MODEL (this or --checkpoints\n'
+        'is required)')
+    parser.add_argument(
+        '--checkpoints',
+        metavar='PATTERN',
+        help="folders of checkpoints, such as 'runs/*/checkpoint-*',\n"
+        'which are called run@step (default: none)')
+    parser.add_argument(
+        '--texts',
+        required=True,
+        metavar='JSONL',
+        help='the validation set, such as texts.jsonl (required)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help='folder for the dumps NAME.parquet (required)')
+    parser.add_argument(
+        '--engine',
+        choices=ENGINES,
+        default='transformers',
+        metavar='NAME',
+        help='the program that runs the models: ' +
+        fill(', '.join(ENGINES), 55, initial_indent=34 * ' ').lstrip() +
+        '\n(default transformers)')
+    parser.add_argument(
+        '--tokenizer',
+        metavar='PATH',
+        help='tokenizer, a folder or a name on the hub (default: that\n'
+        "in the model's folder; required with servers,\n"
+        'CTranslate2 and llama.cpp)')
+    parser.add_argument(
+        '--url', metavar='URL', help='address of a server; required with one')
+    parser.add_argument(
+        '--context',
+        metavar='N',
+        type=partial(whole_number, least=2),
+        help="most tokens that a model reads at once (default: the\n"
+        "model's own; required with CTranslate2 and llama.cpp)")
+    parser.add_argument(
+        '--dtype',
+        choices=('float32', 'bfloat16', 'float16'),
+        help='number format of the weights; servers are told nothing\n'
+        'of it, the dump is (default: with transformers bfloat16\n'
+        "on a GPU, else float32; else the engine's own)")
+    parser.add_argument(
+        '--setting',
+        action='append',
+        default=[],
+        type=setting,
+        metavar='NAME=VALUE',
+        help="setting of the engine's own program, such as\n"
+        'tensor_parallel_size=2; may be given several times\n'
+        '(default: none)')
+    parser.add_argument(
+        '--trust-remote-code',
+        action='store_true',
+        help='run code that comes with the models (default: no)')
+    parser.add_argument(
+        '--shard',
+        type=numbered_part,
+        metavar='I/N',
+        help='score the I-th of N parts of the texts (default: all\n'
+        'that is not scored)')
+
+
+def run(args: argparse.Namespace) -> None:
+    check_folder(args.out)
+    options = EngineOptions(args.engine, args.url, args.context, args.dtype,
+                            dict(args.setting), args.trust_remote_code)
+    check_engine(options, args.tokenizer)
+    models = named_models(args.models, args.checkpoints)
+    texts = read_texts(args.texts)
+    failed = []
+    for name, model in models.items():
+        losses = _Losses(name, texts, args.out)
+        try:
+            print(f'{name}: ' + losses.score(model, options, args.tokenizer,
+                                             args.shard),
+                  flush=True)  # yapf: disable
+        # The others may be sound.
+        except InputError as error:
+            print(f'error: {name}: {error}', file=sys.stderr, flush=True)
+            failed.append(name)
+    if failed:
+        raise InputError(
+            'models', f'losses of all {len(models)}',
+            f'none of {", ".join(failed)}',
+            'Correct what is said above and call again, which keeps the rest.')
+
+
+def named_models(models: Sequence[str],
+                 checkpoints: Optional[str]) -> dict[str, str]:
+    """Folders, files or names of models, by what to call them.
+
+    Args:
+        models (Sequence[str]): Such as `my/model` or `mine=my/model`.
+        checkpoints (Optional[str]): Pattern of folders.
+
+    Raises:
+        InputError: There are none, two have one name, or a name cannot be
+            that of a file.
+    """
+    named = [(name or Path(path).name, path)
+             for name, _, path in (model.rpartition('=') for model in models)]
+    if checkpoints:
+        named += [(name, str(path))
+                  for name, path in checkpoint_folders(checkpoints).items()]
+    if not named:
+        raise InputError('MODEL or --checkpoints', 'one of them', 'none',
+                         'Name the models to score.')
+    check_unique('names of models', [name for name, _ in named])
+    check_file_names('model', [name for name, _ in named],
+                     'Give a name, as in NAME=MODEL.')
+    return dict(named)
+
+
+class _Losses:
+    """The dump of a model, and the folder of its parts until it is whole.
+
+    Args:
+        name (str): Of the model.
+        texts (TextSet): All that are to be scored.
+        out (Path): Folder of the dumps.
+    """
+
+    def __init__(self, name: str, texts: TextSet, out: Path) -> None:
+        self.name, self.texts = name, texts
+        self.file = out / f'{name}.parquet'
+        self.parts = out / f'{name}.parts'
+
+    def score(self, model: str, options: EngineOptions,
+              tokenizer: Optional[str], shard: Optional[Shard]) -> str:
+        """Score what is not scored, and say what was done, in a line.
+
+        Raises:
+            InputError: The model cannot be scored, what was scored before
+                does not fit, or nothing can be written.
+        """
+        if self.file.exists():
+            info = merge_dumps([read_dump(self.file)], self.texts).info
+            return f'{self.file} is there ({info.engine}, {info.dtype})'
+        if shard:
+            part, label = self._shard(shard), '{}-of-{}'.format(*shard)
+            file = self.parts / f'{label}.parquet'
+            if file.exists():
+                self._check_part(file, part)
+                return f'{file} is there'
+            dump = self._scored(model, options, tokenizer, part, label)
+            write_dump(file, dump)
+            shutil.rmtree(self.parts / label)
+            return f'{len(part)} of {len(self.texts)} texts, {file}'
+        shards = [read_dump(path) for path in self._shard_files()]
+        done = {text.text_id for dump in shards for text in dump.texts}
+        rest = [text for text in self.texts if text.text_id not in done]
+        if rest:
+            shards.append(
+                self._scored(model, options, tokenizer, rest, 'rest'))
+        write_dump(self.file, merge_dumps(shards, self.texts))
+        shutil.rmtree(self.parts)
+        return f'{len(self.texts)} texts, {self.file}'
+
+    def _shard(self, shard: Shard) -> list[Text]:
+        number, count = shard
+        if count > len(self.texts):
+            raise InputError('--shard', f'at most {len(self.texts)} parts, '
+                             'as many as there are texts', str(count),
+                             'Make fewer parts.')  # yapf: disable
+        return list(self.texts.texts[number - 1::count])
+
+    def _shard_files(self) -> list[Path]:
+        return sorted(self.parts.glob('[!.]*.parquet'))
+
+    def _check_part(self, file: Path, part: Sequence[Text]) -> None:
+        """Refuse the part of other texts."""
+        scored = [(text.text_id, text.sha256)
+                  for text in read_dump(file).texts]
+        if scored != [(text.text_id, text.sha256) for text in part]:
+            raise InputError(
+                str(file), 'losses on these texts', 'losses on others',
+                'Remove it, or choose another folder.')
+
+    def _scored(self, model: str, options: EngineOptions,
+                tokenizer: Optional[str], part: Sequence[Text],
+                label: str) -> TokenLossDump:
+        """Losses on some of the texts; chunks of them are kept."""
+        from csv_plugin.lm.dumping import dump_losses
+        engine, loaded = open_engine(model, options, tokenizer)
+        return dump_losses(
+            engine,
+            loaded,
+            self.texts,
+            part,
+            self.name,
+            context=options.context,
+            folder=self.parts / label,
+            progress=partial(tqdm, desc=self.name))

@@ -1,0 +1,71 @@
+"""Which models a run of OpenCompass was to evaluate, and on what."""
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.files import FilePath, read_bytes
+
+
+def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
+    """Datasets of each model of a run, from the config that it keeps.
+
+    The file is read and not run, so OpenCompass need not be installed.
+
+    Args:
+        work_dir (FilePath): Time-stamped folder of the run. Where it was
+            continued, the newest of its `configs/*.py` counts.
+
+    Returns:
+        dict[str, list[str]]: Abbreviations of datasets by that of the model.
+
+    Raises:
+        InputError: The run keeps no config, or one without models, datasets
+            or their abbreviations.
+    """
+    path = max(Path(work_dir, 'configs').glob('*.py'), default=None)
+    if path is None:
+        raise InputError(
+            str(work_dir), 'a run with configs/*.py', 'none',
+            'Give the time-stamped folder of a run.')
+    try:
+        config = _assignments(read_bytes(path).decode('utf-8'))
+        parts = config.get('model_dataset_combinations') or [config]
+        plan: dict[str, list[str]] = {}
+        for part in parts:
+            for model in part['models']:
+                plan.setdefault(model['abbr'],
+                                []).extend(dataset['abbr']
+                                           for dataset in part['datasets'])
+    except (KeyError, SyntaxError, TypeError, ValueError) as error:
+        raise InputError(
+            str(path), 'models and datasets, each with its abbr',
+            f'{type(error).__name__}: {error}',
+            'Give the folder of a run that OpenCompass wrote.') from error
+    return {model: list(dict.fromkeys(names)) for model, names in plan.items()}
+
+
+def _assignments(source: str) -> Mapping[str, Any]:
+    """Values by name of a config that OpenCompass has written."""
+    return {
+        target.id: _value(node.value)
+        for node in ast.parse(source).body if isinstance(node, ast.Assign)
+        for target in node.targets if isinstance(target, ast.Name)
+    }
+
+
+def _value(node: ast.AST) -> Any:
+    """The value of an expression; None of what a config need not tell."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(item) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return {
+            _value(key): _value(value)
+            for key, value in zip(node.keys, node.values) if key
+        }
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict':
+        return {word.arg: _value(word.value) for word in node.keywords}
+    return None

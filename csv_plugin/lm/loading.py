@@ -1,0 +1,86 @@
+"""Language models and tokenizers from folders or from the hub."""
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Optional
+
+import torch
+import transformers
+from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
+                          PreTrainedTokenizerBase)
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.files import FilePath
+from csv_plugin.lm.own_code import READ_IT, own_code_refused
+
+_DTYPE = 'torch_dtype' if transformers.__version__[0] == '4' else 'dtype'
+
+
+@contextmanager
+def loading(what: str, path: FilePath,
+            trust_remote_code: bool) -> Iterator[None]:
+    """Errors of loading in words for users; code of a model is refused.
+
+    Args:
+        what (str): What is loaded, for errors.
+        path (FilePath): Folder, or name on the hub.
+        trust_remote_code (bool): Whether the code may run; the body of the
+            `with` statement has to pass it to `transformers`.
+
+    Raises:
+        InputError: There is no such model, it cannot be loaded, or it comes
+            with code that may not run.
+    """
+    guard = nullcontext() if trust_remote_code else own_code_refused(
+        path, f'{READ_IT} give --trust-remote-code.')
+    try:
+        with guard:
+            yield
+    except InputError:
+        raise
+    # A wrong value in its files may end in any error of the libraries.
+    except Exception as error:
+        reason = ' '.join(str(error).split())[:200]
+        raise InputError(f'{what} {os.fspath(path)!r}',
+                         'a causal LM and its tokenizer',
+                         f'{type(error).__name__}: {reason}',
+                         'Name its folder, or a model of the hub.') from error
+
+
+def load_tokenizer(path: FilePath,
+                   trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model that another engine runs.
+
+    Raises:
+        InputError: As in `loading`.
+    """
+    with loading('tokenizer', path, trust_remote_code):
+        return AutoTokenizer.from_pretrained(
+            path, trust_remote_code=trust_remote_code)
+
+
+def load_causal_lm(path: FilePath,
+                   trust_remote_code: bool = False,
+                   dtype: Optional[str] = None,
+                   **settings: Any) -> PreTrainedModel:
+    """A causal LM, spread over all GPUs if there are any.
+
+    Args:
+        path (FilePath): Folder, or name on the hub.
+        trust_remote_code (bool): Run code that comes with the model.
+        dtype (Optional[str]): Number format of the weights, such as
+            'bfloat16', which is the default on a GPU; 'float32' is it on the
+            CPU.
+        settings (Any): Further arguments of `from_pretrained`.
+
+    Raises:
+        InputError: As in `loading`.
+    """
+    on_gpu = torch.cuda.is_available()
+    name = dtype or ('bfloat16' if on_gpu else 'float32')
+    given = {_DTYPE: getattr(torch, name), **settings}
+    if on_gpu:
+        given.setdefault('device_map', 'auto')
+    with loading('model', path, trust_remote_code):
+        return AutoModelForCausalLM.from_pretrained(
+            path, trust_remote_code=trust_remote_code, **given)

@@ -1,0 +1,42 @@
+"""What `salience status` prints."""
+import json
+
+from csv_plugin.cli.salience import main
+from tests.io.runs.test_run_gaps import LOSSES, config, write_config
+from tests.runs import write_run
+
+
+def test_table(tmp_path, capsys):
+    write_config(tmp_path, config(['a', 'b', 'c']))
+    write_run(tmp_path, {'a': 1, 'b': 2})
+    (tmp_path / 'results/b/hard.json').unlink()
+    assert main(['status', str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[2:5]] == [
+        'a 2 of 2 1 of 1'.split(), 'b 1 of 2 1 of 1'.split(),
+        'c 0 of 2 0 of 1'.split()
+    ]
+    assert lines[6:8] == ['b: hard: not run', 'c: easy, hard: not run']
+    assert lines[8].startswith(f'c: {LOSSES}: token losses: expected a dump')
+
+
+def test_json(tmp_path, capsys):
+    write_config(tmp_path, config(['a'], ['easy', 'hard']))
+    write_run(tmp_path, {'a': 1})
+    assert main(['status', str(tmp_path), '--json']) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        'complete': True,
+        'models': {
+            'a': ['easy', 'hard']
+        },
+        'lacking': []
+    }
+    assert main(['status', str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        'a        2 of 2        -', '', 'Nothing is lacking.'
+    ]
+
+
+def test_no_run(tmp_path, capsys):
+    assert main(['status', str(tmp_path)]) == 2
+    assert 'expected a run with configs/*.py' in capsys.readouterr().err

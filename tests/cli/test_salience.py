@@ -1,0 +1,177 @@
+"""The command `salience`: its verbs, its errors, and how quickly it starts."""
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from csv_plugin import __version__
+from csv_plugin.cli import salience
+from csv_plugin.cli.salience import VERBS, main
+from csv_plugin.core.conventions import InputError
+
+#: Prints what of these is loaded after the help was shown.
+HELP = """
+import sys
+from csv_plugin.cli.salience import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    assert end.code == 0
+print({'numpy', 'torch', 'opencompass', 'pyarrow'} & {*sys.modules})
+"""
+
+
+@pytest.mark.parametrize('option', ['--help', '--version'])
+def test_it_starts_without_loading_packages(option):
+    process = subprocess.run([sys.executable, '-c', HELP, option],
+                             capture_output=True,
+                             text=True)
+    assert process.stdout.endswith('\nset()\n'), process.stderr
+    shown = process.stdout.split()
+    assert {*VERBS} <= {*shown} if option == '--help' else __version__ in shown
+
+
+def test_a_verb_is_needed(capsys):
+    with pytest.raises(SystemExit) as end:
+        main([])
+    assert end.value.code == 2
+    assert 'required: VERB' in capsys.readouterr().err
+
+
+def test_packages_that_are_missing_are_named(monkeypatch, capsys):
+
+    def fail(name):
+        raise ModuleNotFoundError(
+            "No module named 'torch.nn'", name='torch.nn')
+
+    monkeypatch.setattr(salience, 'import_module', fail)
+    assert main(['train', '--help']) == 2
+    assert capsys.readouterr().err == (
+        "error: salience train: expected the package 'torch', found none. "
+        "Install it by pip install 'opencompass-csv-plugin[lm]'.\n")
+
+
+def test_missing_modules_of_this_package_are_bugs(monkeypatch):
+
+    def fail(name):
+        raise ModuleNotFoundError(name='csv_plugin.lm')
+
+    monkeypatch.setattr(salience, 'import_module', fail)
+    with pytest.raises(ModuleNotFoundError):
+        main(['train'])
+
+
+def answer(monkeypatch, verb, run):
+    """Have a verb call a function with its options."""
+    monkeypatch.setattr(import_module(VERBS[verb].module), 'run', run)
+
+
+def test_the_line_that_was_typed_is_known(monkeypatch):
+    lines = []
+    answer(monkeypatch, 'configs', lambda args: lines.append(args.command))
+    assert main(['configs', 'eval_csv', '--out', 'a b']) == 0
+    assert lines == ["salience configs eval_csv --out 'a b'"]
+
+
+@pytest.mark.parametrize('error, code', [
+    (InputError('a', 'b', 'c', 'd'), 2),
+    (KeyboardInterrupt(), 130),
+])
+def test_exit_codes(monkeypatch, capsys, error, code):
+
+    def fail(args):
+        raise error
+
+    answer(monkeypatch, 'configs', fail)
+    assert main(['configs']) == code
+    assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_completion(monkeypatch, capsys):
+    pytest.importorskip('shtab')
+    few = {name: VERBS[name] for name in ('configs', 'predict', 'completion')}
+    monkeypatch.setattr(salience, 'VERBS', few)
+    module = import_module(VERBS['completion'].module)
+    monkeypatch.setattr(module, 'VERBS', few)
+    assert main(['completion', 'bash']) == 0
+    script = capsys.readouterr().out
+    assert '--predictor' in script and '--where' in script
+    if bash := shutil.which('bash'):
+        subprocess.run([bash, '-n', '-c', script], check=True)
+
+
+def test_configs_are_copied(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(['configs']) == 0
+    shown = capsys.readouterr().out
+    for path in salience_configs():
+        copy = tmp_path / path.name
+        assert copy.read_text('utf-8') == path.read_text('utf-8')
+        assert path.name in shown
+    assert 'Real and predicted accuracies of six language models' in shown
+    assert main(['configs', 'eval_csv']) == 0
+    (tmp_path / 'eval_csv.py').write_text('mine')
+    assert main(['configs', '--out', 'new/folder', 'eval_csv']) == 0
+    capsys.readouterr()
+    assert main(['configs']) == 2
+    assert 'eval_csv.py: expected no file, or the same' in (
+        capsys.readouterr().err)
+    assert main(['configs', 'eval']) == 2
+    assert "eval_csv_real, eval_csv_trial, found 'eval'" in (
+        capsys.readouterr().err)
+
+
+def salience_configs():
+    return sorted(import_module(VERBS['configs'].module).RUNS.glob('*.py'))
+
+
+def test_parts_of_configs_lie_where_it_says(capsys):
+    assert main(['configs', '--where']) == 0
+    folder = capsys.readouterr().out.strip()
+    module = import_module(VERBS['configs'].module)
+    assert folder == str(module.PARTS)
+    assert (module.PARTS / 'models/tidewell_zoo.py').is_file()
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    """The command that the demonstration runs, in place of a run."""
+    module = import_module(VERBS['demo'].module)
+    calls = []
+
+    def run(command, env):
+        calls.append((command, env['OMP_NUM_THREADS']))
+        return subprocess.CompletedProcess(command, len(calls) - 1)
+
+    monkeypatch.setattr(module.subprocess, 'run', run)
+    monkeypatch.setattr(module, 'find_spec', lambda name: name)
+    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    monkeypatch.chdir(tmp_path)
+    return calls
+
+
+def test_demo(demo):
+    assert main(['demo', '--work-dir', 'there']) == 0
+    [(command, threads)] = demo
+    assert command[1:3] == ['-m', 'opencompass.cli.main'] and threads == '1'
+    assert command[3].endswith('configs/runs/eval_csv.py')
+    assert command[4:] == ['--work-dir', 'there']
+    with pytest.raises(SystemExit) as end:
+        main(['demo'])
+    assert end.value.code == 1
+
+
+def test_demo_refuses_paths_that_opencompass_cannot_use(demo, capsys):
+    assert main(['demo', '--work-dir', 'a b']) == 2
+    assert 'expected a path without spaces' in capsys.readouterr().err
+    assert not demo
+
+
+def test_demo_without_opencompass(demo, monkeypatch, capsys):
+    monkeypatch.setattr(
+        import_module(VERBS['demo'].module), 'find_spec', lambda name: None)
+    assert main(['demo']) == 2
+    assert 'opencompass-csv-plugin[opencompass]' in capsys.readouterr().err
+    assert not demo

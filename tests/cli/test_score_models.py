@@ -1,0 +1,154 @@
+"""Dumps of models from the command line: parts, repetition, bad input."""
+import shutil
+from argparse import ArgumentTypeError
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli.salience import main
+from csv_plugin.cli.score_models import named_models, numbered_part
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import TextSet
+from csv_plugin.demo import shipped
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.text_sets import read_texts, write_texts
+
+pytest.importorskip('transformers')
+
+MODEL = str(shipped.ZOO / 'd/s/100')
+TOKENIZER = ['--tokenizer', str(shipped.ZOO / 'd/tokenizer')]
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    """Three texts, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    some = TextSet(read_texts(shipped.TEXTS).texts[::100])
+    write_texts('texts.jsonl', some)
+    return some
+
+
+def call(*options, out='out'):
+    return main(['losses', *TOKENIZER, '--texts', 'texts.jsonl', '--out', out,
+                 *options])  # yapf: disable
+
+
+def test_losses_are_those_of_the_collection(texts, tmp_path, capsys):
+    assert call(f'mine={MODEL}') == 0
+    assert capsys.readouterr().out == 'mine: 3 texts, out/mine.parquet\n'
+    dump = read_dump('out/mine.parquet')
+    assert dump.info.model == 'mine' and dump.info.dtype == 'float32'
+    assert dump.info.fingerprint == texts.fingerprint
+    shipped_dump = read_dump(shipped.COLLECTION / 'd-s@100.parquet')
+    expected = {text.text_id: text.losses for text in shipped_dump.texts}
+    for text in dump.texts:
+        assert np.allclose(text.losses, expected[text.text_id], atol=1e-4)
+    assert [path.name
+            for path in (tmp_path / 'out').iterdir()] == ['mine.parquet']
+
+
+def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):
+    assert call(f'mine={MODEL}') == 0
+    before = read_dump('out/mine.parquet')
+    capsys.readouterr()
+    assert call('mine=none/such') == 0
+    assert 'out/mine.parquet is there (transformers, float32)' in (
+        capsys.readouterr().out)
+    assert read_dump('out/mine.parquet').info == before.info
+
+
+def test_parts_join_to_the_same_dump(texts, tmp_path, capsys):
+    assert call(f'mine={MODEL}') == 0
+    for part in ('2/3', '1/3', '1/3'):
+        assert call(f'mine={MODEL}', '--shard', part, out='parts') == 0
+    assert not (tmp_path / 'parts/mine.parquet').exists()
+    shown = capsys.readouterr().out
+    assert '1 of 3 texts, parts/mine.parts/2-of-3.parquet' in shown
+    assert 'parts/mine.parts/1-of-3.parquet is there' in shown
+    # The rest is scored now.
+    assert call(f'mine={MODEL}', out='parts') == 0
+    whole, joined = (
+        read_dump(f'{folder}/mine.parquet') for folder in ('out', 'parts'))
+    assert whole.info == joined.info
+    for one, other in zip(whole.texts, joined.texts):
+        assert one.text_id == other.text_id
+        assert np.allclose(one.losses, other.losses, atol=1e-5)
+    assert not (tmp_path / 'parts/mine.parts').exists()
+
+
+def test_parts_of_other_texts_are_refused(texts, capsys):
+    assert call(f'mine={MODEL}', '--shard', '1/2') == 0
+    write_texts('texts.jsonl', TextSet(texts.texts[1:]))
+    assert call(f'mine={MODEL}', '--shard', '1/2') == 2
+    assert '1-of-2.parquet: expected losses on these texts' in (
+        capsys.readouterr().err)
+
+
+def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
+    (tmp_path / 'none').mkdir()
+    assert call('none', f'mine={MODEL}') == 2
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert lines[0].startswith("error: none: model 'none': expected a")
+    assert lines[-1] == (
+        'error: models: expected losses of all 2, found none of none. Correct '
+        'what is said above and call again, which keeps the rest.')
+    assert captured.out.startswith('mine: 3 texts')
+
+
+@pytest.mark.parametrize('options, says', [
+    ([], 'MODEL or --checkpoints: expected one of them, found none'),
+    (['a/x', 'b/x'], "expected every name once, found 'x' twice"),
+    (['..'], "model '..': expected a name without slashes"),
+    (['x', '--url', 'u'], "expected no --url beside it, found 'u'"),
+    (['x', '--engine', 'vllm-server'], 'expected --url beside it'),
+    (['x', '--engine', 'ctranslate2'], 'expected --context beside it'),
+    (['x', '--engine', 'lmdeploy', '--dtype', 'float16'], 'no --dtype beside'),
+    ([f'x={MODEL}', '--shard', '1/9'], 'at most 3 parts'),
+    ([f'x={MODEL}', '--engine', 'vllm'], 'expected the package vllm'),
+])
+def test_bad_input(texts, tmp_path, capsys, options, says):
+    assert call(*options) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
+
+
+def test_engines_without_a_folder_need_a_tokenizer(texts, capsys):
+    options = ['--texts', 'texts.jsonl', '--out', 'out', '--context', '9']
+    assert main(['losses', 'x', '--engine', 'llama-cpp', *options]) == 2
+    assert 'expected --tokenizer beside it' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('text', ['', '1', '0/2', '3/2', 'a/2', '1/2/3'])
+def test_what_is_no_part(text):
+    with pytest.raises(ArgumentTypeError, match='a part such as 1/4'):
+        numbered_part(text)
+
+
+def test_names(tmp_path):
+    (tmp_path / 'runs/mix/checkpoint-10').mkdir(parents=True)
+    assert named_models(['hub/one', 'two=a/b/', 'dir/three/'],
+                        f'{tmp_path}/runs/*/*') == {
+                            'one': 'hub/one',
+                            'two': 'a/b/',
+                            'three': 'dir/three/',
+                            'mix@10': f'{tmp_path}/runs/mix/checkpoint-10'
+                        }
+    with pytest.raises(InputError, match='found none'):
+        named_models([], None)
+
+
+def test_ctranslate2(texts, tmp_path):
+    """An engine that is told its context, its format and its settings."""
+    pytest.importorskip('ctranslate2')
+    from ctranslate2.converters import TransformersConverter
+    shutil.copytree(MODEL, 'whole')
+    shutil.copytree(TOKENIZER[1], 'whole', dirs_exist_ok=True)
+    TransformersConverter('whole').convert('converted')
+    assert call('mine=converted', '--engine', 'ctranslate2', '--context',
+                '512', '--setting', 'intra_threads=1') == 0  # yapf: disable
+    dump = read_dump('out/mine.parquet')
+    assert dump.info.engine == 'ctranslate2' and dump.info.context == 512
+    assert call(f'mine={MODEL}', out='peer') == 0
+    for one, other in zip(dump.texts, read_dump('peer/mine.parquet').texts):
+        assert np.allclose(one.losses, other.losses, atol=2e-4)
