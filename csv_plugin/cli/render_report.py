@@ -40,8 +40,8 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import (Leaderboard, compare,
-                                            predictor_remarks,
                                             read_leaderboard)
+from csv_plugin.report.notes import predictor_notes
 from csv_plugin.report.page.drawings import Picture, run_pictures
 from csv_plugin.report.page.rendering import Page, write_page
 from csv_plugin.report.page.sections import PredictorFile, heat_sections
@@ -227,7 +227,7 @@ def _predicted_leaderboard(work_dir: FilePath,
     board = compare(
         predict_models(predictors, columns, benchmarks), folders,
         scores if accuracies else without_fractions(scores, predictors),
-        predictor_remarks(predictors, paths))
+        predictor_notes(predictors, paths))
     return board, columns[sources[0].label]
 
 
