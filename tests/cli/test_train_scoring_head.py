@@ -1,5 +1,6 @@
 """From runs, dumps or a collection to a predictor and its report."""
 import csv
+import shutil
 import signal
 import subprocess
 import sys
@@ -208,14 +209,34 @@ def test_a_collection_has_its_tables(tool, made, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures):
-    """Benchmarks by name, with the chance level that the table has."""
+def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
+                               capsys):
+    """Benchmarks by name, with the chance level that the table has.
+
+    And what made the losses is told, if they come from several engines.
+    """
+    shutil.copytree(world / 'dumps', tmp_path / 'dumps')
+    for model, changes in (('a-m@35', dict(engine='vllm')),
+                           ('d-m@35', dict(dtype='bfloat16'))):
+        file = tmp_path / f'dumps/{model}.parquet'
+        dump = read_dump(file)
+        write_dump(file, replace(dump, info=replace(dump.info, **changes)))
     arguments = options(
-        world, 'dumps', scores=[str(world / SCORES)], benchmarks=['scenes'],
-        chance=['scenes=0.25'])  # yapf: disable
-    assert tool.main([*arguments, '--out', str(tmp_path)]) == 0
-    np.testing.assert_allclose(values_of(tmp_path), values_of(made), atol=1e-9)
-    assert read_collection(tmp_path / 'collection').accuracies.chance == .25
+        tmp_path, 'dumps', scores=[str(world / SCORES)], benchmarks=['scenes'],
+        chance=['scenes=0.25'], texts=[str(world / TEXTS)],
+        models=[str(world / MODELS)])  # yapf: disable
+    out = tmp_path / 'out'
+    assert tool.main([*arguments, '--out', str(out)]) == 0
+    np.testing.assert_allclose(values_of(out), values_of(made), atol=1e-9)
+    assert read_collection(out / 'collection').accuracies.chance == .25
+    screen = capsys.readouterr().out
+    report = (out / 'report.md').read_text('utf-8')
+    for line in ('the models to fit to were scored in different ways: ',
+                 'models were scored in another way, '):
+        assert f'\nwarning: {line}' in screen and f'\n* {line}' in report
+    [part] = load_predictor(out / 'predictor.safetensors').benchmarks
+    assert 'vllm, float32, no cache (a-m@35)' in part.notes[-1]
+    assert 'bfloat16' not in part.notes[-1]
 
 
 @pytest.fixture
