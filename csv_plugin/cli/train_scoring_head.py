@@ -1,6 +1,6 @@
 """Learn which tokens matter for which benchmark, and train a predictor.
 
-    python tools/train_scoring_head.py --runs outputs/mine/2* \\
+    salience train --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \\
         --scoring-lm internlm/internlm2_5-1_8b --out outputs/predictor
 
@@ -8,8 +8,6 @@ Losses and accuracies come from OpenCompass --runs; or from --dumps with a
 table of --scores; or from a --collection. docs/training.md says more.
 """
 import argparse
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,8 +16,8 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
-                                      refuse)
+from csv_plugin.cli.arguments import (check_folder, named_number, refuse,
+                                      run_tool)
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.mixed_engines import (mixed_engines, noted, other_engines)
@@ -38,9 +36,7 @@ from csv_plugin.lm.states.kept_states import kept_states
 from csv_plugin.report.training_files import AFTER, BEFORE, TrainingOutcome
 
 
-def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_sources(parser)
     _add_training(parser)
     parser.add_argument(
@@ -50,7 +46,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         type=Path,
         help='folder for the predictor, the report and the pictures\n'
         '(required)')
-    return parser.parse_args(argv)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +153,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help='seed of the cross-validation folds (default 0)')
 
 
-def run(args: argparse.Namespace, command: str) -> None:
+def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     settings = head_settings(args)
     check_sources(args)
@@ -209,7 +204,7 @@ def run(args: argparse.Namespace, command: str) -> None:
     outcome = TrainingOutcome(
         Study.of(predictors, losses, accuracies), points, splits, in_means,
         trained.curve, notes)
-    print(f'{outcome.write(args.out, command)}\n\nWritten to {args.out}.')
+    print(f'{outcome.write(args.out, args.command)}\n\nWritten to {args.out}.')
 
 
 def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
@@ -264,10 +259,4 @@ def collected(args: argparse.Namespace,
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    argv = sys.argv[1:] if argv is None else argv
-    command = shlex.join(['python', 'tools/train_scoring_head.py', *argv])
-    return exit_code(run, parse_args(argv), command)
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+    return run_tool('train_scoring_head', __doc__, add_arguments, run, argv)
