@@ -1,12 +1,24 @@
-"""Predictions of the shipped predictors beside the real accuracies."""
+"""Predictions beside the real accuracies.
+
+They are those of the shipped predictors or, if there is an environment
+variable CSV_PREDICTORS, of the files that it names:
+
+    CSV_PREDICTORS=/path/to/predictor.safetensors opencompass ... \\
+        --summarizer predicted --config-dir "$(salience configs --where)"
+
+Several files have labels, LABEL=FILE, and a colon between them.
+"""
 from os.path import dirname, join, realpath
 
 from csv_plugin.oc.summarizers import PredictedSummarizer
 
 demo = join(dirname(dirname(dirname(realpath(__file__)))), 'demo')
+# Imports at the top of a config are lazy: they give names, not modules.
+chosen = __import__('csv_plugin.oc.chosen_predictors', fromlist=['chosen'])
 summarizer = dict(
     type=PredictedSummarizer,
-    predictors=[
+    predictors=chosen.chosen_predictors([
         ('predicted', join(demo, 'predictor.safetensors')),
         ('all-token', join(demo, 'predictor_uniform.safetensors')),
-    ])
+    ]))
+del chosen
