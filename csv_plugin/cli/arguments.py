@@ -1,5 +1,6 @@
 """Options and exit codes that the commands share."""
 import argparse
+import json
 import math
 import shlex
 import sys
@@ -74,6 +75,23 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     if given:
         raise InputError(where, f'none of {", ".join(options.values())} '
                          'beside it', ', '.join(given), 'Leave them out.')
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--json`; its answer is for `print_json`."""
+    parser.add_argument(
+        '--json',
+        action='store_true',
+        help='print JSON and nothing else (default: a table)')
+
+
+def print_json(content: Any) -> None:
+    """Print what another program is to read.
+
+    Args:
+        content (Any): Plain values; NaN is not among them.
+    """
+    print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def check_folder(path: Path) -> None:

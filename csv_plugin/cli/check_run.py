@@ -6,7 +6,6 @@ Run again with `opencompass CONFIG -r` for what it lacks; the logs are in
 logs/infer and logs/eval of the run.
 """
 import argparse
-import json
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
@@ -15,6 +14,7 @@ from pathlib import Path
 from tabulate import tabulate
 from tqdm import tqdm
 
+from csv_plugin.cli.arguments import add_json, print_json
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.runs.run_gaps import Gap, is_texts, run_gaps
@@ -29,19 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='WORK_DIR',
         type=Path,
         help='time-stamped folder of the run (required)')
-    parser.add_argument(
-        '--json', action='store_true', help='print JSON (default: a table)')
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     plan, gaps = run_gaps(args.work_dir, partial(tqdm, desc='models', delay=2))
     if args.json:
-        content = {
+        print_json({
             'complete': not gaps,
             'models': plan,
             'lacking': [asdict(gap) for gap in gaps]
-        }
-        print(json.dumps(content, indent=1, ensure_ascii=False))
+        })
         return
     print(tabulate(
         [[one_line(model), *_counts(model, names, gaps)]

@@ -8,17 +8,19 @@ Example (tables as docs/formats.md describes them):
 """
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, run_tool, whole_number
+from csv_plugin.cli.arguments import (add_json, check_folder, print_json,
+                                      run_tool, whole_number)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.shortages import shortages
-from csv_plugin.core.study import leave_families_out, split_study
+from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.study_tables import (error_table, write_leaderboard,
@@ -72,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='DIR',
         type=Path,
         help='folder for the predictor and the tables (required)')
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -87,7 +90,8 @@ def run(args: argparse.Namespace) -> None:
     predict = tables.models_in(*args.predict)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     fitted = tables.features.models if args.leave_family_out else fit
-    for line in shortages(tables.accuracies, tables.families, fitted):
+    warnings = shortages(tables.accuracies, tables.families, fitted)
+    for line in () if args.json else warnings:
         print(f'warning: {line}', flush=True)
     solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
     if args.leave_family_out:
@@ -115,9 +119,30 @@ def run(args: argparse.Namespace) -> None:
     write_report(args.out / 'report.md', study, tables.main, title,
                  args.command)
     save_predictor(study.predictor, predictor)
+    if args.json:
+        print_json({
+            'title': title,
+            'warnings': warnings,
+            'errors': errors(study)
+        })
+        return
     written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
                'report.md, predictor.safetensors')
     print(title, error_table(study, tables.main), written, sep='\n\n')
+
+
+def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
+    """Errors by method and benchmark; None where there is no number."""
+    return {
+        method: {
+            benchmark: {
+                name: None if value != value else value
+                for name, value in asdict(measures).items()
+            }
+            for benchmark, measures in study.errors(method).items()
+        }
+        for method in study.predictions.methods
+    }
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

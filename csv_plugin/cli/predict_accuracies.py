@@ -7,13 +7,12 @@ A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them.
 """
 import argparse
-import json
 from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder
+from csv_plugin.cli.arguments import add_json, check_folder, print_json
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
@@ -49,8 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help='folder for predictions.txt, .md, .csv and .json\n'
         '(default: none)')
-    parser.add_argument(
-        '--json', action='store_true', help='print JSON (default: a table)')
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -66,8 +64,7 @@ def run(args: argparse.Namespace) -> None:
         if args.losses else from_dumps(predictor, args.places))
     board = Leaderboard.of(predictions, {m: m for m in predictions.models}, ())
     if args.json:
-        content = {'rows': list(board.rows()), 'notes': board.notes}
-        print(json.dumps(content, indent=1, ensure_ascii=False))
+        print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:
         print(as_text(board))
     if args.out:

@@ -19,7 +19,8 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, run_tool
+from csv_plugin.cli.arguments import (add_json, check_folder, print_json,
+                                      run_tool)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_files import PICTURE, write_triage
@@ -96,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='DIR',
         type=Path,
         help='folder for the tables and the picture (required)')
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -106,6 +108,9 @@ def run(args: argparse.Namespace) -> None:
     if not places:
         raise InputError('--dumps, --runs or --watch', 'one of them', 'none',
                          'Say where the losses of the runs are.')
+    if args.watch and args.json:
+        raise InputError('--watch', 'no --json beside it', '--json',
+                         'Read triage.json in the folder of --out.')
     job = TriageJob(
         Readings(load_predictor(args.predictor)), places, args.history,
         args.checkpoints, args.budget)
@@ -115,6 +120,9 @@ def run(args: argparse.Namespace) -> None:
         files = write_triage(args.out, triage)
         if log:
             log.add(triage)
+        if args.json:
+            print_json(triage.to_dict())
+            return
         print(as_text(triage), *map(str, files), sep='\n\n', flush=True)
         if args.out / PICTURE not in files:
             print('No picture: matplotlib is not installed.', flush=True)

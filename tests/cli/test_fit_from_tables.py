@@ -1,5 +1,6 @@
 """Fits to tables: what the command writes, and what it says of bad input."""
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.cli import fit_from_tables
+from csv_plugin.cli.salience import main as salience
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
@@ -189,6 +191,26 @@ def test_same_bytes_twice(tmp_path, arguments):
         contents.append([(tmp_path / 'out' / name).read_bytes()
                          for name in OUTPUTS])  # yapf: disable
     assert contents[0] == contents[1]
+
+
+def test_errors_as_json(tmp_path, arguments, tables, capsys):
+    assert salience(['fit', *arguments, '--json']) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content['title'] == '3 models predicted from 12'
+    assert [line.split(':')[0]
+            for line in content['warnings']] == ['chance', 'pair', 'none']
+    table = read_model_tables(*(tmp_path / f'in/{name}.csv'
+                                for name in ('losses', 'scores', 'models',
+                                             'benchmarks')))
+    study = split_study(table.features, table.accuracies, table.families,
+                        table.models_in('train', 'validation'),
+                        SOLVERS['ridge'])
+    shown = content['errors']['uniform']['easy']
+    expected = study.errors('uniform')['easy']
+    assert shown['mse'] == expected.mse and shown['n_models'] == 3
+    assert content['errors']['ridge']['none']['mse'] is None
+    report = (tmp_path / 'out/report.md').read_text('utf-8')
+    assert report.split('\n')[2].startswith('    salience fit --losses ')
 
 
 def test_report_names_the_command(tmp_path, tables):

@@ -51,6 +51,12 @@ def test_files_and_screen(world, tmp_path, capsys):
     assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
 
 
+def test_json(world, tmp_path, capsys):
+    assert call(world, tmp_path, '--json') == 0
+    written = (tmp_path / 'triage.json').read_text('utf-8')
+    assert json.loads(capsys.readouterr().out) == json.loads(written)
+
+
 @pytest.mark.slow
 def test_tokens_of_a_table(world, tmp_path):
     table = tmp_path / 'table.csv'
@@ -88,6 +94,7 @@ def test_opencompass_runs(world, tmp_path):
     ([], dict(dumps='p.safetensors'), "'p.safetensors'"),
     (['--budget', '20'], {}, 'a budget of 35 or more'),
     (['--checkpoints', 'none.csv'], {}, 'none.csv'),
+    (['--watch', 'new', '--json'], {}, 'no --json beside it'),
 ])
 def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
                                expected):
