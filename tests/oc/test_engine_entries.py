@@ -15,6 +15,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines import completions_engine
 from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
@@ -136,6 +137,7 @@ def test_accuracies_need_no_engine(model_folder, tmp_path):
     (dict(tokenizer=None), "folder of the model's tokenizer, found None"),
     (dict(tokenizer=3), "folder of the model's tokenizer, found 3"),
     (dict(key='secret'), "arguments of CompletionsEngine.*'key'"),
+    (dict(type=CTranslate2Engine), "CTranslate2Engine.*argument: 'path'"),
     (None, 'expected dict'),
 ])
 def test_mistakes_are_found_before_any_model_is_loaded(change, words,
@@ -154,8 +156,11 @@ def test_mistakes_are_found_before_any_model_is_loaded(change, words,
 
 def test_sound_entries_are_not_tried(model_folder):
     """The process that starts a run may be on another machine."""
+    converted = dict(
+        type=CTranslate2Engine, path='p', context=9, tokenizer='t', device='0')
     check_models([
         entry(model_folder),
+        dict(entry(model_folder), abbr='other', engine=converted),
         dict(tiny.model_config(model_folder), engine='of another class')
     ])
 

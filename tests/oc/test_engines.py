@@ -88,6 +88,7 @@ def test_losses_are_those_of_transformers(kind, wrap, folder, pipeline):
         **settings)
     dump = get_token_loss(model, TEXTS)
     assert dump.info.engine == KINDS[kind]
+    assert engine_of(model)[0].facts.engine == KINDS[kind]
     expected = dump_losses(
         models.make('llama'), AutoTokenizer.from_pretrained(folder), TEXTS)
     for ours, theirs in zip(dump.texts, expected.texts):
