@@ -59,6 +59,32 @@ def load_tokenizer(path: FilePath,
             path, trust_remote_code=trust_remote_code)
 
 
+def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
+    """A causal LM whose files hold all of its weights, and which runs.
+
+    For weights that are missing, `transformers` draws random ones, and warns.
+
+    Args:
+        path (FilePath): Folder, or name on the hub.
+        settings (Any): Further arguments of `from_pretrained`.
+
+    Raises:
+        InputError: Weights are missing.
+    """
+    model, found = AutoModelForCausalLM.from_pretrained(
+        path, output_loading_info=True, **settings)
+    missing = sorted(found['missing_keys'])
+    if missing:
+        raise InputError(f'model {os.fspath(path)!r}',
+                         'all weights that its config.json tells of',
+                         f'none for {len(missing)}, such as {missing[0]}',
+                         'Fetch or save the model again.')
+    # Some wrong values of a config show only when the model is used.
+    with torch.no_grad():
+        model(input_ids=torch.zeros(1, 1, dtype=int, device=model.device))
+    return model
+
+
 def load_causal_lm(path: FilePath,
                    trust_remote_code: bool = False,
                    dtype: Optional[str] = None,
@@ -82,5 +108,5 @@ def load_causal_lm(path: FilePath,
     if on_gpu:
         given.setdefault('device_map', 'auto')
     with loading('model', path, trust_remote_code):
-        return AutoModelForCausalLM.from_pretrained(
+        return whole_causal_lm(
             path, trust_remote_code=trust_remote_code, **given)

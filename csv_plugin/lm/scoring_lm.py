@@ -4,14 +4,14 @@ from typing import Any, Optional
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
+from transformers import (AutoTokenizer, PreTrainedModel,
                           PreTrainedTokenizerBase)
 
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
-from csv_plugin.lm.loading import loading
+from csv_plugin.lm.loading import loading, whole_causal_lm
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
@@ -36,8 +36,7 @@ def load_scoring_lm(
     with loading('scoring LM', path, trust_remote_code):
         loaded_tokenizer = AutoTokenizer.from_pretrained(
             tokenizer or path, trust_remote_code=trust_remote_code)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            path, trust_remote_code=trust_remote_code)
+        model: Any = whole_causal_lm(path, trust_remote_code=trust_remote_code)
     if torch.cuda.is_available():
         return model.to('cuda', torch.bfloat16), loaded_tokenizer
     return model.float(), loaded_tokenizer

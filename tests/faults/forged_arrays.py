@@ -157,10 +157,13 @@ def _framed(header: bytes, body: bytes) -> bytes:
 
 
 def forge_parquet(rng: Random, data: bytes) -> bytes:
-    """A dump of which one thing is another."""
+    """A table of which one thing is another."""
     table = pq.read_table(io.BytesIO(data))
-    forge = rng.choice((_forge_metadata, _forge_values, _forge_values,
-                        _forge_columns, _forge_rows, _forge_types))
+    ways = [_forge_values, _forge_values, _forge_columns, _forge_rows,
+            _forge_types]  # yapf: disable
+    if table.schema.metadata:
+        ways.append(_forge_metadata)
+    forge = rng.choice(ways)
     if rng.random() < .04:
         # It takes seconds to make.
         from tests.faults.bombs import BOMB, lying

@@ -6,12 +6,16 @@ by the package, or as OpenCompass writes it.
 import dataclasses
 import json
 import math
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
@@ -19,6 +23,7 @@ from csv_plugin.core.salience import Ridge
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.importers.importing import import_losses
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo,
@@ -28,6 +33,8 @@ from csv_plugin.io.text_sets import read_texts, write_texts
 from csv_plugin.report.leaderboards import read_leaderboard, write_leaderboard
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests import runs
+from tests.io.importers import outputs
+from tests.io.importers.test_olmo_eval import rows
 from tests.report.page.pages import make_board
 from tests.tables import small_tables, write_tables
 
@@ -261,6 +268,46 @@ def _read_manifest(folder: Path) -> Any:
     return Manifest(folder, TrainingRecipe()).models
 
 
+def _copy(source: Path) -> Callable[[Path], object]:
+    """Writes a sample that another program wrote."""
+    return lambda folder: shutil.copytree(source, folder, dirs_exist_ok=True)
+
+
+def _import(source: str, name: str = '.') -> Callable[[Path], Any]:
+    """Reads losses that another program wrote."""
+    has_texts = source not in ('lighteval', 'olmo-eval')
+    return lambda folder: import_losses(
+        source, {'model': folder / name},
+        read_texts(outputs.TEXTS) if has_texts else None)
+
+
+def _write_olmo_eval(folder: Path) -> None:
+    outputs.write_rows(folder / 'arc_easy_rc_a1b2c3-predictions.jsonl', rows())
+
+
+def _write_table_of_losses(folder: Path) -> None:
+    table = pa.table({
+        'text_id': [text.text_id for text in read_texts(outputs.TEXTS)],
+        'nats': [20.5 + 3 * i for i in range(5)]
+    })
+    pa.csv.write_csv(table, folder / 'model.csv')
+    pq.write_table(table, folder / 'model.parquet')
+
+
+def _write_lm(folder: Path) -> None:
+    from tests.lm import models
+    models.make('llama').save_pretrained(folder)
+    models.tokenizer().save_pretrained(folder)
+
+
+def _score(folder: Path) -> Any:
+    """Losses by a model that somebody else wrote."""
+    from csv_plugin.lm.engines.token_losses import token_losses
+    from csv_plugin.lm.scoring_lm import load_scoring_lm
+    model, tokenizer = load_scoring_lm(folder)
+    return list(token_losses(model, tokenizer, [Text('a', 'The cat sat.')]))
+
+
 def _table(name: str, read: Callable[[Path], Any]) -> Sample:
     return Sample(_write_tables, lambda folder: read(folder / f'{name}.csv'),
                   f'{name}.csv')
@@ -317,6 +364,35 @@ SAMPLES = {
     Sample(
         lambda folder: write_leaderboard(folder / 'leaderboard', make_board()),
         _read_leaderboard, 'leaderboard.json'),
+    'lm-eval-samples':
+    Sample(_copy(outputs.LM_EVAL / 'c-l-80'), _import('lm-eval'), 'samples_*'),
+    'lm-eval-results':
+    Sample(
+        _copy(outputs.LM_EVAL / 'c-l-80'), _import('lm-eval'),
+        'results_*07-58*'),
+    'lighteval':
+    Sample(
+        _copy(outputs.LIGHTEVAL / 'c-l-80'),
+        _import('lighteval'),
+        '*/*.parquet',
+        needs='tests.faults.bombs'),
+    'olmo-eval':
+    Sample(_write_olmo_eval, _import('olmo-eval'), '*.jsonl'),
+    'completions':
+    Sample(
+        _copy(outputs.ANSWERS.parent),
+        _import('completions', outputs.ANSWERS.name), '*.jsonl'),
+    'tables-of-losses':
+    Sample(
+        _write_table_of_losses,
+        lambda folder: [
+            _import('table', f'model.{kind}')(folder)
+            for kind in ('csv', 'parquet')
+        ],
+        '*',
+        needs='tests.faults.bombs'),
+    'scoring-lm':
+    Sample(_write_lm, _score, '*.json', needs='tests.lm.models'),
     'zoo-manifest':
     Sample(
         _write_manifest,

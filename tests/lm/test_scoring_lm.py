@@ -1,4 +1,6 @@
 """The scoring LM: how it is loaded, its tokens and their states."""
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -63,5 +65,32 @@ def test_a_folder_with_wrong_values_is_one_line(tmp_path, name, content):
     tokenizer().save_pretrained(tmp_path)
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match='a causal LM and its token') as error:
+        load_scoring_lm(tmp_path)
+    assert '\n' not in str(error.value)
+
+
+def change_config(folder, **values):
+    path = folder / 'config.json'
+    config = json.loads(path.read_text('utf-8'))
+    path.write_text(json.dumps({**config, **values}), 'utf-8')
+
+
+def test_weights_that_are_missing_are_not_drawn_at_random(tmp_path):
+    make('llama').save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    layers = make('llama').config.num_hidden_layers
+    change_config(tmp_path, num_hidden_layers=layers + 1)
+    with pytest.raises(
+            InputError,
+            match=f'none for 9, such as model.layers.{layers}.input_layernorm'
+    ):
+        load_scoring_lm(tmp_path)
+
+
+def test_values_that_only_a_pass_shows_are_one_line(tmp_path):
+    make('llama').save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    change_config(tmp_path, rms_norm_eps='1e-5')
+    with pytest.raises(InputError, match='TypeError: ') as error:
         load_scoring_lm(tmp_path)
     assert '\n' not in str(error.value)
