@@ -34,14 +34,14 @@ from csv_plugin.core.predicting import (collect_features, predict_models,
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.io.files import FilePath, check_target
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import read_run_dump, run_models
+from csv_plugin.io.runs.run_dumps import RunDumps, run_models
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
                                            newest_summary, read_run_accuracies)
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import (Leaderboard, compare,
                                             read_leaderboard)
-from csv_plugin.report.notes import predictor_notes
+from csv_plugin.report.notes import engine_notes, predictor_notes
 from csv_plugin.report.page.drawings import Picture, run_pictures
 from csv_plugin.report.page.rendering import Page, write_page
 from csv_plugin.report.page.sections import PredictorFile, heat_sections
@@ -99,6 +99,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='validation set of the first predictor, to show its\n'
         'tokens; needs --predictor (default: no tokens)')
     parser.add_argument(
+        '--title',
+        metavar='TEXT',
+        help='heading of the page (default: the name of the folder)')
+    parser.add_argument(
+        '--verbose',
+        action='store_true',
+        help='also show what the training of the predictors noted, in\n'
+        'terms of solvers and errors (default: no)')
+    parser.add_argument(
         '--out',
         metavar='HTML',
         type=Path,
@@ -121,6 +130,8 @@ def run(args: argparse.Namespace) -> None:
         accuracies=args.scores,
         models=args.models,
         texts=args.texts,
+        title=args.title,
+        verbose=args.verbose,
         progress=partial(tqdm, desc='models', delay=2))
     if args.models:
         for model, folder in page.board.folders.items():
@@ -136,6 +147,8 @@ def run_page(work_dir: FilePath,
              accuracies: Optional[FilePath] = None,
              models: Optional[FilePath] = None,
              texts: Optional[FilePath] = None,
+             title: Optional[str] = None,
+             verbose: bool = False,
              progress: Progress = iter) -> Page:
     """The page of a run.
 
@@ -149,6 +162,8 @@ def run_page(work_dir: FilePath,
             OpenCompass's summary.
         models (Optional[FilePath]): Table of the models' families.
         texts (Optional[FilePath]): Validation set of the first predictor.
+        title (Optional[str]): Heading, by default the name of the folder.
+        verbose (bool): As in `Page`.
         progress (Progress): Wraps the models.
 
     Raises:
@@ -173,8 +188,9 @@ def run_page(work_dir: FilePath,
         board, pictures = _written_leaderboard(work_dir), []
         _check_families(families, board.folders, ())
     return Page(
-        Path(work_dir).resolve().name, board, outliers(board.predictions),
-        sources, heat_maps, families, pictures)
+        title or Path(work_dir).resolve().name, board,
+        outliers(board.predictions), sources, heat_maps, families, pictures,
+        verbose)
 
 
 def _written_leaderboard(work_dir: FilePath) -> Leaderboard:
@@ -216,8 +232,9 @@ def _predicted_leaderboard(work_dir: FilePath,
         model for predictor in predictors.values()
         for part in predictor.benchmarks for model in part.fit_models
     ])
-    columns = collect_features(predictors, list(folders.values()),
-                               partial(read_run_dump, work_dir), progress)
+    dumps = RunDumps(work_dir)
+    columns = collect_features(predictors, list(folders.values()), dumps.read,
+                               progress)
     missing = Missing(f'no score in {file}')
     scores = {
         (model, benchmark): real.get(model, {}).get(benchmark, missing)
@@ -226,8 +243,10 @@ def _predicted_leaderboard(work_dir: FilePath,
     }
     board = compare(
         predict_models(predictors, columns, benchmarks), folders,
-        scores if accuracies else without_fractions(scores, predictors),
-        predictor_notes(predictors, paths))
+        scores if accuracies else without_fractions(scores, predictors), [
+            *engine_notes(dumps.of_models(folders)),
+            *predictor_notes(predictors, paths)
+        ])
     return board, columns[sources[0].label]
 
 

@@ -6,6 +6,9 @@ from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Constant
 
+#: What the line about models to fit to begins with.
+MIXED = 'the models to fit to were scored in different ways'
+
 _REMEDY = ('Half precision moves losses of tokens by hundredths of a nat and '
            'more, and a predictor takes that for a property of the models. '
            'One engine and one number format for all models would do')
@@ -24,10 +27,7 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
     ways = _ways(infos)
     if len(ways) < 2:
         return []
-    return [
-        'the models to fit to were scored in different ways: '
-        f'{_described(ways)}. {_REMEDY}'
-    ]
+    return [f'{MIXED}: {_described(ways)}. {_REMEDY}']
 
 
 def other_engines(infos: Mapping[str, DumpInfo],

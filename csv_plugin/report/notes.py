@@ -6,6 +6,7 @@ from typing import Union
 
 import numpy as np
 
+from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.overall import Overall
@@ -161,6 +162,7 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
         yield ('all models get the same number, the mean accuracy of the '
                'models fitted on' + (f' ({"; ".join(why)})' if why else ''))
         return
+    yield from (note for note in part.notes if note.startswith(MIXED))
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
                'accuracies fitted on')

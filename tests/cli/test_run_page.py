@@ -22,7 +22,7 @@ from tests.report.page.pages import page_cells
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, train, true_accuracy,
                         write_run, write_summary)
 
-MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 5.5}
+MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 5.5, 'more': 0.9}
 
 
 @pytest.fixture(scope='module')
@@ -32,7 +32,7 @@ def predictor() -> Predictor:
 
 @pytest.fixture
 def run(tmp_path, predictor) -> Path:
-    """A run with dumps of three models, a predictor and a leaderboard."""
+    """A run with dumps of four models, a predictor and a leaderboard."""
     write_run(tmp_path, MODELS)
     save_predictor(predictor, tmp_path / 'p')
     (tmp_path / 'summary').mkdir()
@@ -106,9 +106,10 @@ def test_everything_of_a_run(run):
     assert [(section.benchmark, len(section.maps))
             for section in page.heat_maps] == [('easy', 3), ('hard', 3)]
     assert page.families == {'fit-0': 'F', 'new': 'Zed'}
-    drawing = page.pictures[0].svg
-    assert '<!-- Zed -->' in drawing and '<!-- far -->' in drawing
-    assert '<!-- new -->' not in drawing
+    legend = page.pictures[0].legend
+    assert '<!-- Zed -->' in legend and '<!-- far -->' in legend
+    assert '<!-- new -->' not in legend
+    assert '<!-- Zed -->' not in page.pictures[0].svg
     html = render(page)
     assert str(run / 'p') in html and TEXTS.fingerprint in html
     assert '<b><bdi>F</bdi></b> (1): <bdi>fit-0</bdi>' in html
@@ -120,7 +121,7 @@ def test_scores_in_place_of_those_of_the_run(run):
                ('elsewhere', 0.5, 0.5)])  # yapf: disable
     page = run_page(run, predictors(run), run / 's.csv')
     # Folders of the run, sorted; nothing of models that are elsewhere.
-    assert page.board.predictions.models == ('far', 'fit-4', 'new')
+    assert page.board.predictions.models == ('far', 'fit-4', 'more', 'new')
     rows = rows_of(page)
     assert rows['predicted', 'far', 'easy']['real'] == 25
     for place in (('new', 'easy'), ('fit-4', 'easy'), ('far', 'hard')):
@@ -148,7 +149,8 @@ def test_run_whose_summary_made_no_predictions(run):
         run, [[*HOST[0][:4], 'gone', 'far'], [*HOST[1][:4], '-', '62.50']],
         '1')
     page = run_page(run, predictors(run))
-    assert page.board.predictions.models == ('gone', 'far', 'fit-4', 'new')
+    assert page.board.predictions.models == ('gone', 'far', 'fit-4', 'more',
+                                             'new')
     rows = rows_of(page)
     assert rows['predicted', 'far', 'easy']['real'] == 62.5
     assert rows['predicted', 'new',
@@ -163,18 +165,19 @@ def test_model_without_a_usable_dump(run):
     page = run_page(run, predictors(run))
     assert rows_of(page)['predicted', 'new', 'easy']['predicted'] is None
     assert any('new' in note for note in page.board.notes)
-    assert len(page.pictures) == 3 + bool(page.outliers)
+    # Of two models that were not fitted on, there is nothing to see.
+    assert len(page.pictures) == 1 + bool(page.outliers)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('models, n_pictures', [({
-    'fit-4': 0.5
-}, 1), ({
-    'new': 1.1
-}, 3)])
-def test_coverage_needs_models_not_fitted_on(tmp_path, predictor, models,
-                                             n_pictures):
-    write_run(tmp_path, models)
+@pytest.mark.parametrize('models, n_pictures', [
+    (('new', 'more'), 0),
+    (('new', 'more', 'fit-4'), 1),
+    (('new', 'more', 'far'), 3),
+])
+def test_pictures_need_three_models(tmp_path, predictor, models, n_pictures):
+    """Not fitted on, but for that of capability scores."""
+    write_run(tmp_path, {model: MODELS[model] for model in models})
     save_predictor(predictor, tmp_path / 'p')
     write_csv(tmp_path / 's.csv', ('model', 'easy'),
               [(model, 0.5) for model in models])
@@ -211,7 +214,9 @@ def test_folder_of_no_run(run, tmp_path):
 
 def test_names_of_models_that_are_not_those_of_their_folders(run):
     """One row each, and fitted models are known by their folders."""
-    shown = {'Fit': 'fit-4', 'Far away': 'far', 'new': 'new'}
+    shown = {
+        'Fit': 'fit-4', 'Far away': 'far', 'new': 'new', 'more': 'more'
+    }  # yapf: disable
     cells = page_cells(tuple(shown), ('easy', 'hard'), ('predicted', ))
     cells.folders = shown
     write_leaderboard(run / 'summary/leaderboard_3', cells.board())
@@ -222,9 +227,9 @@ def test_names_of_models_that_are_not_those_of_their_folders(run):
     assert table.at('Fit', 'easy').in_sample
     assert table.at('Far away', 'easy').extrapolated
     assert [table.real_at(model, 'easy')
-            for model in shown] == pytest.approx([0.50, 0.51, 0.52])
-    drawing = page.pictures[0].svg
-    assert '<!-- Far away -->' in drawing and '<!-- fitted on -->' in drawing
+            for model in shown] == pytest.approx([0.50, 0.51, 0.52, 0.53])
+    legend = page.pictures[0].legend
+    assert '<!-- Far away -->' in legend and '<!-- fitted on -->' in legend
     # A model that was not there when the leaderboard was made.
     write_run(run, {'late': 0.5})
     page = run_page(run, predictors(run))
@@ -322,4 +327,12 @@ def test_full_line_over_all_models_fitted_on(run, monkeypatch):
     intervals = train().benchmarks[0].intervals
     assert drawn[0].fitted_range == pytest.approx(
         (intervals.score_low, intervals.score_high))
-    assert '<!-- scaling law -->' in page.pictures[0].svg
+    assert '<!-- scaling law -->' in page.pictures[0].legend
+
+
+def test_title_engine_and_notes_of_the_training(run):
+    page = run_page(run, predictors(run), title='Mine', verbose=True)
+    assert page.title == 'Mine' and page.verbose
+    assert '<h1><bdi>Mine</bdi></h1>' in render(page)
+    assert ('losses of all 4 models: transformers (), float32, no cache'
+            in page.board.notes)

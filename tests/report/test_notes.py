@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.salience import Auto, Uniform
@@ -58,6 +59,7 @@ def changed(predictor, **changes):
     (dict(fit_models=('a', 'b', 'c')), 'fitted to 3 models, too few for an '
      'interval that says anything: 9 would do'),
     (dict(cv_mse=np.nan), 'fitted to one family of models'),
+    (dict(notes=(f'{MIXED}: a; b', 'x')), f'{MIXED}: a; b'),
 ])
 def test_what_a_user_must_know(predictor, changes, words):
     line, = learning_notes(changed(predictor, **changes))

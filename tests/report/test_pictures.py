@@ -26,7 +26,8 @@ from csv_plugin.core.study import Study, split_study
 from csv_plugin.core.training_curve import TrainingCurve
 from csv_plugin.report.pictures import (TextsStudyRow, capability_picture,
                                         coverage_picture, methods_picture,
-                                        outliers_picture, save, texts_picture)
+                                        outliers_picture, save, take_legend,
+                                        texts_picture)
 from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
                                                            Trajectory,
                                                            trajectory_picture)
@@ -693,3 +694,60 @@ def test_outliers_picture():
 def test_outliers_beyond_all_measure():
     outlier = replace(some_outliers()[0], distance=np.inf)
     assert_readable(outliers_picture([outlier]))
+
+
+@pytest.mark.parametrize('accuracy', [0.0, 1.0])
+def test_no_tick_of_an_accuracy_lies_outside_of_0_to_1(accuracy):
+    """Where all models have one accuracy, the axes reach beyond."""
+    points = some_points()
+    points = replace(
+        points,
+        accuracies=np.full(len(points.models), accuracy),
+        chance=accuracy)
+    table = some_predictions(1)
+    same = np.full(table.values.shape, accuracy)
+    table = replace(
+        table, values=same, low=same, high=same, real=same[:, :, 0])
+    run = replace(
+        some_runs(1)[0], predicted=np.full(4, accuracy),
+        low=np.full(4, accuracy), high=np.full(4, accuracy),
+        observed=np.full(4, nan))  # yapf: disable
+    drawn = [(capability_picture([points]), 'y'),
+             (methods_picture(table), 'xy'),
+             (trajectory_picture({'exam': [run]}), 'y')]
+    for figure, names in drawn:
+        for axes in figure.axes:
+            for name in names:
+                axis = getattr(axes, f'{name}axis')
+                low, high = axis.get_view_interval()
+                assert low < 0 or high > 1
+                ticks = [label.get_text() for label in drawn_ticks(axis)]
+                assert ticks and all(0 <= float(tick) <= 1 for tick in ticks)
+
+
+@pytest.mark.parametrize('n_benchmarks', [1, 5, 8])
+def test_a_legend_taken_out_is_whole_and_narrow(n_benchmarks):
+    points = [
+        some_points(name_of(b), n_families=9) for b in range(n_benchmarks)
+    ]
+    figure, whole = capability_picture(points), capability_picture(points)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    legend = take_legend(figure, 3.5)
+    assert figure.legends == []
+    assert_readable(figure)
+    assert figure.get_figheight() < whole.get_figheight()
+    assert [box.height for box in panels_of(figure)
+            ] == pytest.approx([box.height for box in panels_of(whole)],
+                               abs=0.1)
+    alone, = legend.legends
+    assert [text.get_text() for text in alone.get_texts()] == names
+    assert legend.get_figwidth() <= 3.5
+    assert_readable(legend)
+
+
+def panels_of(figure):
+    """Boxes of the panels, inches."""
+    return [
+        axes.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
+        for axes in figure.axes
+    ]

@@ -7,7 +7,7 @@ not be made, a file `<dataset>.error.txt` beside it says why. OpenCompass takes
 the existence of `<dataset>.json` for the proof that the dataset is done.
 """
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -109,6 +109,17 @@ class RunDumps:
         dump = read_run_dump(self.work_dir, model, fingerprint)
         self.infos[model] = dump.info
         return dump
+
+    def of_models(self, folders: Mapping[str, str]) -> dict[str, DumpInfo]:
+        """How the losses were made, of the models whose dumps were read.
+
+        Args:
+            folders (Mapping[str, str]): By model, its name in the run.
+        """
+        return {
+            model: self.infos[folder]
+            for model, folder in folders.items() if folder in self.infos
+        }
 
 
 def read_run_dump(work_dir: FilePath, model: str,

@@ -13,7 +13,7 @@ from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.report.pictures import (capability_picture, coverage_picture,
                                         methods_picture, outliers_picture,
-                                        save)
+                                        save, take_legend)
 
 _CAPABILITY = (
     'Accuracy against capability score',
@@ -29,6 +29,10 @@ _OUTLIERS = (
     'Real accuracies outside their intervals, the farthest first; what that '
     'may mean stands below, under outliers.')
 _MOST_OUTLIERS = 20
+#: Fewer models make no picture.
+_LEAST_MODELS = 3
+#: Inches of a legend, so that it is in sight on a phone.
+_LEGEND = 3.5
 _COVERAGE = (
     'How often the intervals hold',
     'The share of intervals, of models not fitted on, that hold the real '
@@ -44,16 +48,20 @@ class Picture:
         title (str): Its heading.
         caption (str): What it shows and how to read it.
         svg (str): The drawing itself.
+        legend (str): The legend as a drawing; empty if it needs none.
     """
     title: str
     caption: str
     svg: str
+    legend: str = ''
 
 
 def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
                  coverage: Optional[Coverage],
                  outliers: Sequence[Outlier]) -> list[Picture]:
     """Draw the predictions of one predictor for the models of a run.
+
+    Of one model or two there are no pictures but that of outliers.
 
     Args:
         points (Sequence[CapabilityPoints]): Models with losses and real
@@ -65,16 +73,24 @@ def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
         outliers (Sequence[Outlier]): Accuracies that it does not explain,
             the farthest first.
     """
-    pictures = [Picture(*_CAPABILITY, _svg(capability_picture(points)))]
-    if coverage is not None:
+    pictures = []
+    if max(part.drawn.sum() for part in points) >= _LEAST_MODELS:
+        pictures.append(_drawn(_CAPABILITY, capability_picture(points)))
+    if coverage is not None and coverage.n_models.max() >= _LEAST_MODELS:
         pictures += [
-            Picture(*_METHODS, _svg(methods_picture(predictions))),
-            Picture(*_COVERAGE, _svg(coverage_picture(coverage)))
+            _drawn(_METHODS, methods_picture(predictions)),
+            _drawn(_COVERAGE, coverage_picture(coverage))
         ]
-        if outliers:
-            drawing = outliers_picture(outliers[:_MOST_OUTLIERS])
-            pictures.append(Picture(*_OUTLIERS, _svg(drawing)))
+    if outliers:
+        figure = outliers_picture(outliers[:_MOST_OUTLIERS])
+        pictures.append(_drawn(_OUTLIERS, figure))
     return pictures
+
+
+def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
+    """A picture by its title and caption, with the legend apart."""
+    legend = take_legend(figure, _LEGEND)
+    return Picture(*words, _svg(figure), _svg(legend))
 
 
 def _svg(figure: Figure) -> str:

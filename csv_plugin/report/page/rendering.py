@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.overall import Overall, ranks
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.cells import interval, percent
@@ -40,6 +41,8 @@ class Page:
         heat_maps (Union[list[HeatSection], Missing]): By benchmark.
         families (Mapping[str, str]): Family by model; models may be absent.
         pictures (Sequence[Picture]): Drawings, in order.
+        verbose (bool): Whether to show what the training of the predictors
+            noted, in terms of solvers and errors.
     """
     title: str
     board: Leaderboard
@@ -48,6 +51,7 @@ class Page:
     heat_maps: Union[list[HeatSection], Missing]
     families: Mapping[str, str]
     pictures: Sequence[Picture] = ()
+    verbose: bool = False
 
     def __repr__(self) -> str:
         return f'Page({self.title!r}, {self.board})'
@@ -70,12 +74,14 @@ def render(page: Page) -> str:
         percent=percent,
         points=points,
         signed=partial(points, sign='+'),
+        key=_key,
         interval=partial(_interval, page.board.predictions.chance),
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     style, script = (
         _source(environment, f'page.{kind}') for kind in ('css', 'js'))
     predictions = page.board.predictions
+    several = len(predictions.benchmarks) > 1
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
@@ -84,6 +90,8 @@ def render(page: Page) -> str:
             for row in page.board.rows()
         },
         outside=_outside(predictions),
+        overall=Overall.of(predictions) if several else None,
+        ranks=ranks,
         comparisons=[
             comparison(predictions, label) for label in predictions.methods
         ],
@@ -115,6 +123,11 @@ def points(number: Optional[float], sign: str = '-') -> str:
         return '–'
     # Adding 0 turns -0.0 into 0.0.
     return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
+
+
+def _key(value: Optional[float]) -> str:
+    """What rows are sorted by: all digits, nothing for what is not known."""
+    return '' if value is None or math.isnan(value) else f'{value}'
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:

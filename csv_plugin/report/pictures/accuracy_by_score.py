@@ -55,7 +55,7 @@ def draw_points(axes: Axes, points: CapabilityPoints,
                 look: Mapping[str, Look]) -> None:
     """Draw the chance level, the curve and the models into a panel."""
     drawn = points.drawn
-    panels.few_ticks(axes)
+    panels.few_ticks(axes, 'y')
     if not drawn.any():
         axes.invert_xaxis()
         panels.say_empty(axes)

@@ -103,7 +103,7 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
                                         > LINEAR_RANGE * tokens.min())
     figure, (row, ) = panels.panels(len(by_benchmark))
     for axes, (benchmark, part) in zip(row, by_benchmark.items()):
-        panels.few_ticks(axes)
+        panels.few_ticks(axes, 'y')
         for run in part:
             _draw(axes, run, look[run.run])
         ahead = [(run, run.forecast) for run in part if run.forecast]

@@ -48,7 +48,7 @@ def coverage_picture(coverage: Coverage) -> Figure:
 
 def _draw(axes: Axes, levels: NDArray, share: NDArray, n: int) -> None:
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-    panels.few_ticks(axes)
+    panels.few_ticks(axes, 'xy')
     if not n:
         panels.say_empty(axes, 'no model')
         return

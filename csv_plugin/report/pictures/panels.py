@@ -1,7 +1,7 @@
 """Panels in rows, with the legend, limits and ticks that they share."""
 import re
 from collections.abc import Sequence
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -11,9 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import (FuncFormatter, LogLocator, MaxNLocator,
                                NullFormatter)
+from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-from csv_plugin.report.pictures.style import plain
+from csv_plugin.report.pictures.style import lay_out, picture, plain
 
 #: Inches of one panel with its labels.
 PANEL = 2.2, 2.05
@@ -98,18 +99,55 @@ def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
 
     The figure grows, so that the panels keep their size.
     """
+    box = _fitting_legend(
+        figure, 0.96, handles=handles, loc='outside upper center')
+    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+
+
+def _fitting_legend(figure: Figure, share: float, handles: Sequence[Artist],
+                    **options: Any) -> Bbox:
+    """Add a legend that takes a share of the width at most; give its box."""
     n_rows = 1
     while True:
         # As even as rows can be.
         columns = -(-len(handles) // n_rows)
-        legend = figure.legend(
-            handles=handles, ncols=columns, loc='outside upper center')
+        legend = figure.legend(handles=handles, ncols=columns, **options)
         box = legend.get_window_extent()
-        if box.width <= 0.96 * figure.bbox.width or columns == 1:
-            break
+        if box.width <= share * figure.bbox.width or columns == 1:
+            return box
         legend.remove()
         n_rows += 1
-    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+
+
+@picture
+def take_legend(figure: Figure, width: float) -> Figure:
+    """Take the legend out of a picture, which gets smaller by it.
+
+    Args:
+        figure (Figure): The picture, with a legend above its panels.
+        width (float): Inches that the legend may be wide.
+
+    Returns:
+        Figure: The legend, as wide as it has to be.
+    """
+    legend, = figure.legends
+    box = legend.get_window_extent()
+    legend.remove()
+    figure.set_figheight(figure.get_figheight() - box.height / figure.dpi)
+    figure.set_layout_engine('constrained')
+    lay_out(figure)
+    apart = Figure((width, 1))
+    FigureCanvasAgg(apart)
+    labels = [text.get_text() for text in legend.get_texts()]
+    box = _fitting_legend(
+        apart,
+        1.0,
+        list(filter(None, legend.legend_handles)),
+        labels=labels,
+        loc='upper left',
+        borderaxespad=0)
+    apart.set_size_inches(box.width / apart.dpi, box.height / apart.dpi)
+    return apart
 
 
 def pad(*values: NDArray) -> tuple[float, float]:
@@ -127,10 +165,30 @@ def pad(*values: NDArray) -> tuple[float, float]:
     return low - room, high + room
 
 
-def few_ticks(axes: Axes) -> None:
-    """Set at most five round numbers on each linear axis, far apart."""
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
+class _FewTicks(MaxNLocator):
+    """Round numbers far apart, none of them outside of a range."""
+
+    def __init__(self, least: float, most: float) -> None:
+        super().__init__(4, steps=(1, 2, 2.5, 5, 10))
+        self.range = least, most
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """As matplotlib calls it, with the limits of the axis."""
+        low, high = sorted((vmin, vmax))
+        least, most = self.range
+        return super().tick_values(max(low, least), min(high, most))
+
+
+def few_ticks(axes: Axes, shares: str = '') -> None:
+    """Set at most five round numbers on each linear axis, far apart.
+
+    Args:
+        axes (Axes): The panel.
+        shares (str): Axes, such as 'y', with numbers between 0 and 1 alone.
+    """
+    for name, axis in (('x', axes.xaxis), ('y', axes.yaxis)):
+        ends = (0.0, 1.0) if name in shares else (-np.inf, np.inf)
+        axis.set_major_locator(_FewTicks(*ends))
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 

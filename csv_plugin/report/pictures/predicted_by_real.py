@@ -55,7 +55,7 @@ def methods_picture(predictions: Predictions) -> Figure:
                              predictions.high))
             _draw(axes, real, predicted, low, high, look(p))
             axes.set(xlim=limits, ylim=limits)
-            panels.few_ticks(axes)
+            panels.few_ticks(axes, 'xy')
             title = _error(real, predicted)
             if p == 0:
                 title = f'{panels.wrapped(benchmark)}\n{title}'

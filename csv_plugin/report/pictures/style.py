@@ -140,12 +140,17 @@ def picture(
     def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Figure:
         with _styled():
             figure = build(*args, **kwargs)
-            # Tick labels take their style from the settings of this moment.
-            figure.draw_without_rendering()
-            figure.set_layout_engine('none')
+            lay_out(figure)
         return figure
 
     return drawn
+
+
+def lay_out(figure: Figure) -> None:
+    """Arrange the parts of a picture now and for good."""
+    # Tick labels take their style from the settings of this moment.
+    figure.draw_without_rendering()
+    figure.set_layout_engine('none')
 
 
 def save(figure: Figure, path: FilePath) -> None:

@@ -103,6 +103,7 @@ def hostile_page() -> Page:
         predictors=[PredictorFile(EVIL, EVIL, predictor)],
         heat_maps=[HeatSection(EVIL, 1.0, True, [heat])],
         families={EVIL: EVIL},
+        verbose=True,
         pictures=[
             Picture(
                 EVIL, EVIL, '<svg xmlns="http://www.w3.org/2000/svg" '

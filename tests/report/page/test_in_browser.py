@@ -6,6 +6,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.heat_maps import HeatMap, Piece
+from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render
 from csv_plugin.report.page.sections import HeatSection
 from tests.report.boards import NO_DUMP, predict
@@ -67,7 +68,7 @@ def test_hostile_texts_do_nothing(tmp_path):
         document.querySelectorAll('button').forEach(b => b.click());
         document.querySelectorAll('b, bdi').forEach(b => b.click());
         return [document.querySelector('h1').textContent,
-                document.querySelector('tbody th[scope=row]').textContent,
+                document.querySelector('.means tbody th').textContent,
                 document.querySelector('.text').textContent,
                 document.scripts.length];"""
     visited = visit(render(hostile_page()), tmp_path, action)
@@ -80,21 +81,41 @@ def test_hostile_texts_do_nothing(tmp_path):
 def test_hostile_names_of_a_run(tmp_path):
     """Through files, predictions and pictures."""
     name = '<img src=x onerror=alert(1)>&"\' $x_1$'
-    write_run(tmp_path, {name: 1.1, 'new': 0.3})
+    write_run(tmp_path, {name: 1.1, 'new': 0.3, 'more': 0.8})
     save_predictor(train(), tmp_path / 'p')
     write_csv(tmp_path / 's.csv', ('model', 'easy', 'hard'),
-              [(name, 0.5, 0.5), ('new', 0.2, 0.1)])
+              [(name, 0.5, 0.5), ('new', 0.2, 0.1), ('more', 0.3, 0.2)])
     page = run_page(tmp_path, [(name, str(tmp_path / 'p'))],
                     tmp_path / 's.csv')
     action = """
         const images = [...document.images];
-        return [images.map(image => image.complete && image.naturalWidth > 99),
+        return [images.map(image => image.complete && image.naturalWidth > 49),
                 document.querySelector('.sortable tbody th').textContent];"""
     visited = visit(render(page), tmp_path, action)
-    assert visited.result == [[True] * len(page.pictures), name]
+    # Each picture has a legend.
+    assert visited.result == [[True] * 2 * len(page.pictures), name]
     # The hostile name is also one that lies far off, and drawn as such.
     assert len(page.pictures) == 4
     assert visited.problems == [] and visited.loaded == []
+
+
+@needs_browser
+def test_tables_and_legends_on_a_phone(tmp_path):
+    """Five benchmarks fit a screen; a phone shows legends as a whole."""
+    picture = Picture(
+        't', 'c',
+        *['<svg xmlns="http://www.w3.org/2000/svg" width="900" height="9"/>'] *
+        2)
+    cells = page_cells(('model', ), tuple(f'bench-{i}' for i in range(5)))
+    html = render(make_page(cells.board(), pictures=[picture]))
+    action = """
+        const wide = [...document.querySelectorAll('.scroll')].filter(
+          each => each.scrollWidth > each.clientWidth + 1).length;
+        const images = [...document.images].map(
+          image => image.getBoundingClientRect().right <= innerWidth);
+        return [wide, ...images];"""
+    assert visit(html, tmp_path, action).result == [0, True, True]
+    assert visit(html, tmp_path, action, width=500).result[1:] == [True, False]
 
 
 TEXT = ('  two  blanks\n\ttab\r\nمرحبا 我们 👩\u200d👩\u200d👧 e\u0301\n'

@@ -21,9 +21,8 @@ from tests.runs import train
 def test_numbers_and_marks():
     html = render(make_page(awkward_board()))
     reader = Reader(html)
-    rows = re.findall(r'<tr><th scope="row"><bdi>m\d.*?</tr>', html, re.S)
-    assert len(rows) == 6  # two predictors
-    words = [' '.join(Reader(row).words.split()) for row in rows]
+    words = rows_of(html)[3:]
+    assert len(words) == 6  # two predictors
     assert words[0] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
     assert words[1] == 'm1 51.0 – – 51.0 40.0 (30–50) −11.0'
     assert words[2] == 'm2 52.0 55.0 (50–60)* +3.0 52.0 60.0 (40–80)> +8.0'
@@ -37,8 +36,44 @@ def test_numbers_and_marks():
     for note in awkward_board().notes:
         assert note in reader.words
     means = re.findall(r'<tfoot>.*?</tfoot>', html, re.S)
-    assert '9.7' in means[0] and '11.5' in means[1]
+    assert '9.7' in means[1] and '11.5' in means[2]
     assert '2 of 3' in html and '1 of 5' in html
+
+
+def rows_of(html: str) -> list[str]:
+    """Words of all rows of models: of the means, and by predictor."""
+    rows = re.findall(r'<tr><th scope="row"><bdi>m\d.*?</tr>', html, re.S)
+    return [' '.join(Reader(row).words.split()) for row in rows]
+
+
+def test_means_and_ranks_stand_first():
+    html = render(make_page(awkward_board()))
+    assert html.index('id="means"') < html.index('id="scores"')
+    # m0 was not run on b0, and m1 was not predicted there by the first.
+    assert rows_of(html)[:3] == [
+        'm0 – – 40.0 2 – 40.0 1 –',
+        'm1 51.0 2 – – – 40.0 1 −11.0',
+        'm2 52.0 1 57.5* 1 +5.5 40.0 1 −12.0',
+    ]
+    assert 'Spearman' not in html  # of so few models
+    assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
+
+
+def test_agreement_of_ranks():
+    cells = page_cells(tuple(f'm{i}' for i in range(6)))
+    for i, (model, benchmark) in enumerate(cells.real):
+        cells.predicted['predicted', model, benchmark] = predict(0.9 - i / 50)
+    words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
+    assert 'by “predicted” agree with the real ones to −1.00 (Spear' in words
+    assert 'by “all-token” agree' not in words  # the same of all models
+
+
+def test_means_over_the_benchmarks_that_were_run():
+    cells = page_cells(benchmarks=('b0', 'b1', 'b2'))
+    for model in cells.models:
+        cells.real[model, 'b1'] = NO_DUMP
+    words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
+    assert 'Means over 2 benchmarks, those with real scores: b0, b2' in words
 
 
 def test_strips_stand_where_the_numbers_are():
@@ -58,6 +93,7 @@ def test_many_benchmarks_take_several_tables(n, sizes):
     html = render(make_page(cells.board()))
     tables = re.findall(r'<table class="sortable".*?</table>', html, re.S)
     names = [re.findall(r'colgroup".*?<bdi>(b\d+)', table) for table in tables]
+    names = names[n > 1:]  # the means, if there are some
     assert [len(block) for block in names] == sizes
     assert sum(names, []) == list(benchmarks)
 
@@ -119,6 +155,28 @@ def test_pictures_are_images():
     assert kind == 'data:image/svg+xml;base64'
     assert base64.b64decode(content).decode('utf-8') == '<svg>ü</svg>'
     assert image['alt'] == 'A title'
+
+
+def test_legends_stand_apart():
+    picture = Picture('A title', 'A caption', '<svg>a</svg>', '<svg>b</svg>')
+    html = render(make_page(make_board(), pictures=[picture]))
+    images = [a for tag, a in Reader(html).tags if tag == 'img']
+    assert [image['alt']
+            for image in images] == ['Legend of A title', 'A title']
+    assert images[0]['class'] == 'key'
+
+
+def test_what_the_training_noted_only_on_demand():
+    predictor = train()
+    predictor = replace(
+        predictor,
+        benchmarks=tuple(
+            replace(part, notes=('ridge chosen', ))
+            for part in predictor.benchmarks))
+    page = make_page(
+        make_board(), predictors=[PredictorFile('p', 'f', predictor)])
+    assert 'ridge chosen' not in render(page)
+    assert render(replace(page, verbose=True)).count('ridge chosen') == 2
 
 
 def test_sections_are_linked():
