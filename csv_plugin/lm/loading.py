@@ -71,8 +71,9 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
     Raises:
         InputError: Weights are missing.
     """
-    model, found = AutoModelForCausalLM.from_pretrained(
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
         path, output_loading_info=True, **settings)
+    model, found = loaded
     missing = sorted(found['missing_keys'])
     if missing:
         raise InputError(f'model {os.fspath(path)!r}',
@@ -81,7 +82,8 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
                          'Fetch or save the model again.')
     # Some wrong values of a config show only when the model is used.
     with torch.no_grad():
-        model(input_ids=torch.zeros(1, 1, dtype=int, device=model.device))
+        model(
+            input_ids=torch.zeros(1, 1, dtype=torch.long, device=model.device))
     return model
 
 

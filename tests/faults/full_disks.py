@@ -3,8 +3,9 @@
     python -m tests.faults.full_disks
 
 Each job writes to a small disk in memory (tmpfs, which only root may mount).
-A first variant of it is run to its end there; then there is room for only a
-part of the second, which has to end with one line. The table counts failed
+A first variant of it is run to its end there, unless the disk is to be empty;
+then there is room for only a part of the second, which has to end with one
+line. The table counts failed
 runs that end so (`one line`), those that show a `traceback` through this
 package instead, those in which OpenCompass alone fails (`traceback of
 OpenCompass`), runs after which a predictor stands beside files that do not
@@ -98,7 +99,7 @@ def complaint(text: str) -> str:
     return COLUMNS[1] if re.search('^error: .+', text, re.M) else COLUMNS[2]
 
 
-def count_full_disks(job: Job, shares: Sequence[float],
+def count_full_disks(job: Job, shares: Sequence[float], empty: bool,
                      folder: Path) -> Counter[str]:
     """Run a job on disks that are too small; counts by `COLUMNS`."""
     counts = Counter(dict.fromkeys(COLUMNS, 0))
@@ -111,7 +112,7 @@ def count_full_disks(job: Job, shares: Sequence[float],
         with disk(folder / f'disk-{index}') as resize:
             work = folder / f'disk-{index}'
             # A second variant of an OpenCompass run has nothing to replace.
-            if not job.resume and finish(
+            if not (empty or job.resume) and finish(
                     job, materials, work, log, variant=_FIRST):
                 raise RuntimeError(log.read_text('utf-8')[-3000:])
             earlier, before = results(work), used(work)
@@ -179,6 +180,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         type=float,
         default=SHARES,
         help='room on the disks, as shares of what a job needs')
+    parser.add_argument(
+        '--empty', action='store_true', help='no earlier variant is there')
     return parser.parse_args(argv)
 
 
@@ -192,7 +195,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         for job in args.jobs:
             folder = Path(name, job.replace(' ', ''))
             folder.mkdir()
-            counts = count_full_disks(JOBS[job], args.shares, folder)
+            counts = count_full_disks(JOBS[job], args.shares, args.empty,
+                                      folder)
             rows.append((job, *(counts[column] for column in COLUMNS)))
     print(tabulate(rows, ('job', *COLUMNS), tablefmt='github'))
     bad = ('traceback', 'torn', 'mixed', 'lost', 'changed', 'temporary files')

@@ -61,7 +61,8 @@ def test_a_killed_study_of_tables_ends_like_an_unbroken_one(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root may mount disks')
 def test_a_full_disk_keeps_a_predictor_and_its_tables_together(tmp_path):
     try:
-        counts = full_disks.count_full_disks(JOBS['tables'], (0.5, ), tmp_path)
+        counts = full_disks.count_full_disks(JOBS['tables'], (0.5, ), False,
+                                             tmp_path)
     except full_disks.subprocess.CalledProcessError:
         pytest.skip('disks cannot be mounted here')
     assert counts['full disks'] == counts['one line'] == 1
