@@ -20,7 +20,7 @@ from csv_plugin.cli.arguments import (check_folder, named_number, refuse,
                                       run_tool)
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.mixed_engines import (mixed_engines, noted, other_engines)
+from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study
 from csv_plugin.core.training import Training
@@ -172,9 +172,9 @@ def run(args: argparse.Namespace) -> None:
     print(*collection.coverage(models), sep='\n')
     infos = {name: dump.info for name, dump in collection.losses.items()}
     mixed = mixed_engines({name: infos[name] for name in models})
-    notes = [*mixed, *other_engines(infos, models)]
+    others = other_engines(infos, models)
     lacking = shortages(collection.accuracies, collection.families, models)
-    for line in [*(f'{note}.' for note in notes), *lacking]:
+    for line in [*(f'{note}.' for note in [*mixed, *others]), *lacking]:
         print(f'warning: {line}', flush=True)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -203,7 +203,7 @@ def run(args: argparse.Namespace) -> None:
     ]
     outcome = TrainingOutcome(
         Study.of(predictors, losses, accuracies), points, splits, in_means,
-        trained.curve, notes)
+        trained.curve, others)
     print(f'{outcome.write(args.out, args.command)}\n\nWritten to {args.out}.')
 
 
