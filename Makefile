@@ -33,7 +33,7 @@ coverage: $(STAMP)
 	$(PYTEST) -m 'not long' --cov --cov-fail-under=95
 
 lint: $(STAMP)
-	$(VENV) -m yapf --diff --recursive $(SOURCES)
+	$(VENV) -m yapf --parallel --diff --recursive $(SOURCES)
 	$(VENV) -m isort --check-only --diff $(SOURCES)
 	$(VENV) -m flake8 $(SOURCES)
 	$(VENV) -m mypy
