@@ -85,6 +85,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
         help='print JSON and nothing else (default: a table)')
 
 
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--verbose`."""
+    parser.add_argument(
+        '--verbose',
+        action='store_true',
+        help='also say what the training noted, in terms of\n'
+        'solvers and errors (default: no)')
+
+
 def print_json(content: Any) -> None:
     """Print what another program is to read.
 

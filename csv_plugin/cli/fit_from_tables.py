@@ -15,15 +15,15 @@ from typing import Any, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, check_folder, print_json,
-                                      run_tool, whole_number)
+from csv_plugin.cli.arguments import (add_json, add_verbose, check_folder,
+                                      print_json, run_tool, whole_number)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.report.study_tables import (error_table, write_leaderboard,
+from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
 
@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='DIR',
         type=Path,
         help='folder for the predictor and the tables (required)')
+    add_verbose(parser)
     add_json(parser)
 
 
@@ -116,8 +117,13 @@ def run(args: argparse.Namespace) -> None:
     write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
     write_leaderboard(args.out / 'leaderboard.md', study, shown)
-    write_report(args.out / 'report.md', study, tables.main, title,
-                 args.command)
+    write_report(
+        args.out / 'report.md',
+        study,
+        tables.main,
+        title,
+        args.command,
+        verbose=args.verbose)
     save_predictor(study.predictor, predictor)
     if args.json:
         print_json({
@@ -128,7 +134,8 @@ def run(args: argparse.Namespace) -> None:
         return
     written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
                'report.md, predictor.safetensors')
-    print(title, error_table(study, tables.main), written, sep='\n\n')
+    said = summary(study, tables.main, title, args.verbose)
+    print(said, written, sep='\n\n')
 
 
 def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, run_tool
+from csv_plugin.cli.arguments import add_verbose, check_folder, run_tool
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError, Progress, shortened
@@ -102,11 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--title',
         metavar='TEXT',
         help='heading of the page (default: the name of the folder)')
-    parser.add_argument(
-        '--verbose',
-        action='store_true',
-        help='also show what the training of the predictors noted, in\n'
-        'terms of solvers and errors (default: no)')
+    add_verbose(parser)
     parser.add_argument(
         '--out',
         metavar='HTML',

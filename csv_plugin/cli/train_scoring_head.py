@@ -16,8 +16,8 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (check_folder, named_number, refuse,
-                                      run_tool)
+from csv_plugin.cli.arguments import (add_verbose, check_folder, named_number,
+                                      refuse, run_tool)
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help='folder for the predictor, the report and the pictures\n'
         '(required)')
+    add_verbose(parser)
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -204,7 +205,8 @@ def run(args: argparse.Namespace) -> None:
     outcome = TrainingOutcome(
         Study.of(predictors, losses, accuracies), points, splits, in_means,
         trained.curve, others)
-    print(f'{outcome.write(args.out, args.command)}\n\nWritten to {args.out}.')
+    said = outcome.write(args.out, args.command, args.verbose)
+    print(f'{said}\n\nWritten to {args.out}.')
 
 
 def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

@@ -5,7 +5,7 @@ from textwrap import indent
 
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown, visible
+from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
@@ -144,6 +144,23 @@ def _measures(errors: Sequence[BenchmarkErrors]) -> list[float]:
 def _mean(values: Iterable[float]) -> float:
     numbers = [value for value in values if not math.isnan(value)]
     return sum(numbers) / len(numbers) if numbers else math.nan
+
+
+def summary(study: Study,
+            main: Sequence[str],
+            title: str,
+            verbose: bool = False) -> str:
+    """Title, table of errors and what to know of the predictor, to print.
+
+    Args:
+        study (Study): The study.
+        main (Sequence[str]): Benchmarks of the means.
+        title (str): First line.
+        verbose (bool): As in `learning_notes`.
+    """
+    notes = map(one_line, learning_notes(study.predictor, verbose))
+    parts = [title, error_table(study, main), '\n'.join(notes)]
+    return '\n\n'.join(filter(None, parts))
 
 
 def write_report(path: FilePath,

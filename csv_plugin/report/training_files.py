@@ -16,7 +16,7 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.report.pictures import (capability_picture,
                                         convergence_picture, methods_picture,
                                         save, training_curve_picture)
-from csv_plugin.report.study_tables import (error_table, write_leaderboard,
+from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
 PREDICTOR, CURVE = 'predictor.safetensors', 'training_curve.csv'
@@ -48,15 +48,16 @@ class TrainingOutcome:
     curve: Optional[TrainingCurve]
     remarks: Sequence[str] = ()
 
-    def write(self, out: Path, command: str) -> str:
+    def write(self, out: Path, command: str, verbose: bool = False) -> str:
         """Write everything; see docs/formats.md.
 
         Args:
             out (Path): Folder to write to.
             command (str): The command that reproduces the files.
+            verbose (bool): As in `learning_notes`.
 
         Returns:
-            str: Title and table of errors.
+            str: As `summary` of the study.
         """
         study = self.study
         fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
@@ -67,7 +68,7 @@ class TrainingOutcome:
         write_predictions(out / 'predictions.csv', study, self.splits)
         write_leaderboard(out / 'leaderboard.md', study, shown)
         write_report(out / 'report.md', study, self.main, title, command,
-                     self.remarks)
+                     self.remarks, verbose)
         if self.curve:
             write_curve(out / CURVE, self.curve)
         (out / PICTURES).mkdir(exist_ok=True)
@@ -76,7 +77,7 @@ class TrainingOutcome:
                 save(figure, out / PICTURES / f'{name}.{kind}')
         # The last file: where there is a predictor, all the rest is there.
         save_predictor(study.predictor, out / PREDICTOR)
-        return f'{title}\n\n{error_table(study, self.main)}'
+        return summary(study, self.main, title, verbose)
 
     def _pictures(self, held_out: bool) -> Iterator[tuple[str, Figure]]:
         """Names and figures; the paper's Figures 4, 6 and 7."""

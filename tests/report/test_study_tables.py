@@ -13,7 +13,8 @@ from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.report.cells import interval
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
-                                            leaderboard, write_leaderboard,
+                                            leaderboard, summary,
+                                            write_leaderboard,
                                             write_predictions, write_report)
 from tests.tables import Tables, small_tables
 
@@ -134,6 +135,15 @@ def test_report(tmp_path, study):
     assert len(more) >= len(notes) + 4
 
 
+def test_summary(study):
+    """What a training prints: the table, and what to know."""
+    title, table, notes = summary(study, MAIN, 'Title').split('\n\n')
+    assert title == 'Title' and table == error_table(study, MAIN)
+    assert notes.splitlines() == learning_notes(study.predictor)
+    more = summary(study, MAIN, 'Title', verbose=True)
+    assert len(more.splitlines()) > len(notes.splitlines()) + 7
+
+
 def test_report_without_notes(tmp_path, tables):
     easy = tables.only('easy')
     study = split_study(easy.features, easy.accuracies, easy.families,
@@ -141,6 +151,8 @@ def test_report_without_notes(tmp_path, tables):
     write_report(tmp_path / 'r.md', study, ('easy', ), 'T', 'c')
     text = (tmp_path / 'r.md').read_text('utf-8')
     assert text.endswith('\n\n## Notes\n\nNone.\n')
+    table = error_table(study, ('easy', ))
+    assert summary(study, ('easy', ), 'T') == f'T\n\n{table}'
 
 
 def test_level_is_that_of_the_predictions(tmp_path, study):
