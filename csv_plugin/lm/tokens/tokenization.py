@@ -1,21 +1,25 @@
 """Byte spans of the tokens of any Hugging Face tokenizer."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from transformers import PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
+from csv_plugin.lm.tokens.lost_blanks import Blank, lost_blanks, unsaid_blanks
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import byte_level_chars, from_bytes
+from csv_plugin.lm.tokens.tokenizer_file import file_of, first_difference
 
 # Texts in one call of a tokenizer: enough for its threads, little memory.
 _BATCH = 256
 # The largest share of unknown tokens in all texts.
 _MOST_UNKNOWN = 0.01
+_REMEDY = ('Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
+           'or name that class in its tokenizer_config.json.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +96,11 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase,
                         return_attention_mask=False,
                         return_token_type_ids=False,
                         verbose=False)
+    _check_against_file(tokenizer, texts, encoded['input_ids'])
     added = tokenizer.get_added_vocab().keys()
     all_ids = [np.array(ids, np.int64) for ids in encoded['input_ids']]
-    tokenized = []
+    tokenized: list[TokenizedText] = []
+    unsaid: list[Blank] = []
     for i, tokens in enumerate(_token_strings(tokenizer, all_ids)):
         text, ids = texts[i].text, all_ids[i]
         is_unknown = ids == tokenizer.unk_token_id
@@ -102,21 +108,65 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase,
         if spans is not None:
             # A token that spells its text is known, even '<unk>' itself.
             is_unknown[:] = False
-        elif encoded.encodings:
-            spans = from_offsets(tokens, is_unknown,
-                                 encoded.encodings[i].offsets, text)
-        if spans is None:
-            surfaces = _surfaces(tokenizer, text, ids, tokens)
-            spans = from_surfaces(surfaces, added, text)
-        if spans is None:
-            raise InputError(
-                f'text {texts[i].text_id!r}, {_name(tokenizer)}',
-                'tokens that account for every byte of the text',
-                f'{len(tokens)} tokens that do not, {tokens[:8]} first',
-                'Load the fast tokenizer of this model, or leave the text '
-                'out.')
+        else:
+            offsets = encoded.encodings and encoded.encodings[i].offsets
+            spans = _aligned(tokenizer, texts[i], ids, tokens, offsets)
+            is_opaque = is_unknown | [token in added for token in tokens]
+            unsaid += unsaid_blanks(texts[i], tokens, is_opaque, spans)
         tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
+    _check_blanks(tokenizer, unsaid)
     return tokenized
+
+
+def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
+             ids: NDArray[np.int64], tokens: list[str],
+             offsets: ArrayLike | None) -> TokenSpans:
+    """Spans of tokens that do not spell the text; offsets only if fast."""
+    added = tokenizer.get_added_vocab().keys()
+    spans = None
+    if offsets is not None:
+        is_unknown = ids == tokenizer.unk_token_id
+        spans = from_offsets(tokens, is_unknown, offsets, text.text)
+    if spans is None:
+        surfaces = _surfaces(tokenizer, text.text, ids, tokens)
+        spans = from_surfaces(surfaces, added, text.text)
+    if spans is None:
+        raise InputError(
+            f'text {text.text_id!r}, {_name(tokenizer)}',
+            'tokens that account for every byte of the text',
+            f'{len(tokens)} tokens that do not, {tokens[:8]} first',
+            'Load the fast tokenizer of this model, or leave the text out.')
+    return spans
+
+
+def _check_against_file(tokenizer: PreTrainedTokenizerBase,
+                        texts: Sequence[Text],
+                        all_ids: Sequence[list[int]]) -> None:
+    """Refuse ids that are not those of the tokenizer's own file."""
+    file = file_of(tokenizer)
+    difference = file and first_difference(
+        tokenizer, file, [text.text for text in texts], all_ids)
+    if file and difference:
+        text, token = difference
+        ids = all_ids[text][token:token + 5]
+        right = file.encode(texts[text].text, add_special_tokens=False)
+        raise InputError(
+            f'text {texts[text].text_id!r}, {_name(tokenizer)}',
+            f'the tokens of its tokenizer.json, {right.tokens[token:][:5]} '
+            f'from number {token} on',
+            f'{tokenizer.convert_ids_to_tokens(ids)}', _REMEDY)
+
+
+def _check_blanks(tokenizer: PreTrainedTokenizerBase,
+                  unsaid: Sequence[Blank]) -> None:
+    """Refuse a tokenizer that drops blanks for which it has tokens."""
+    vocabulary = [_string(entry)
+                  for entry in tokenizer.get_vocab()] if unsaid else []
+    for blank in lost_blanks(unsaid, vocabulary):
+        raise InputError(
+            f'text {blank.text_id!r}, {_name(tokenizer)}',
+            f'tokens that hold its blanks, {blank.chars!r} among them', 'none',
+            _REMEDY)
 
 
 def _token_strings(
@@ -124,21 +174,45 @@ def _token_strings(
         all_ids: Sequence[NDArray[np.int64]]) -> Iterator[list[str]]:
     """The tokens of each text as the vocabulary writes them."""
     used = np.unique(np.concatenate(all_ids)).tolist()
-    entries = tokenizer.convert_ids_to_tokens(used)
-    # In some vocabularies the entries are bytes.
     strings = {
-        index: byte_level_chars(entry) if isinstance(entry, bytes) else entry
-        for index, entry in zip(used, entries)
+        index: _string(entry)
+        for index, entry in zip(used, _entries(tokenizer, used))
     }
     for ids in all_ids:
         yield list(map(strings.__getitem__, ids.tolist()))
 
 
+def _entries(tokenizer: PreTrainedTokenizerBase,
+             ids: list[int]) -> list[str | bytes]:
+    """Vocabulary entries, of tokenizers in python as they keep them."""
+    entries = tokenizer.convert_ids_to_tokens(ids)
+    # Some decode these bytes, and what is not UTF-8 is lost.
+    kept = getattr(tokenizer, 'decoder', None)
+    if not isinstance(kept, Mapping):
+        return entries
+    special = tokenizer.added_tokens_decoder
+    return [
+        kept[i]
+        if i not in special and isinstance(kept.get(i), bytes) else entry
+        for i, entry in zip(ids, entries)
+    ]
+
+
+def _string(entry: str | bytes) -> str:
+    """A vocabulary entry; in some vocabularies these are bytes."""
+    return byte_level_chars(entry) if isinstance(entry, bytes) else entry
+
+
 def _surfaces(tokenizer: PreTrainedTokenizerBase, text: str,
               ids: NDArray[np.int64], tokens: list[str]) -> list[str]:
-    """Token strings, with the text itself in place of unknown tokens."""
+    """Token strings, with the text itself in place of unknown tokens.
+
+    Tokenizers whose tokens are bytes or numbers know every text.
+    """
     surfaces = tokenizer.tokenize(text)
-    same = tokenizer.convert_tokens_to_ids(surfaces) == ids.tolist()
+    same = (
+        all(isinstance(surface, str) for surface in surfaces)
+        and tokenizer.convert_tokens_to_ids(surfaces) == ids.tolist())
     return surfaces if same else tokens
 
 

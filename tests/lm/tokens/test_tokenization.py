@@ -19,9 +19,10 @@ from csv_plugin.lm.tokens.token_bytes import (byte_level_chars, from_bytes,
 from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                check_unknown_share,
                                                tokenize_all)
-from tests.lm.tokens.tokenizers import (EXACT, LOSSY, SLOW, SPECIAL, Pieces,
-                                        byte_fallback, byte_level, tokenize,
-                                        unigram, word_piece, wrap)
+from tests.lm.tokens.tokenizers import (EXACT, FAST, LOSSY, SLOW, SPECIAL,
+                                        Pieces, byte_fallback, byte_level,
+                                        qwen1, rwkv6, tokenize, unigram,
+                                        word_piece, wrap)
 
 TEXTS = {
     'english': 'The quick brown fox, and the cat.',
@@ -57,7 +58,6 @@ TEXTS = {
     'replacement character': '\ufffd x',
     'mark first': '\u0301a',
 }
-FAST = {**EXACT, **LOSSY}
 # The class has another name in transformers 5.
 FAST_CLASS = PreTrainedTokenizerFast.__name__
 
@@ -387,6 +387,36 @@ def test_entries_of_bytes():
     tokenized = tokenize(tokenizer, '你 a')
     assert tokenized.ids.tolist() == [1, 2, 3, 0]
     assert tokenized.spans.ends.tolist() == [2, 3, 4, 5]
+
+
+def test_tokens_that_are_bytes():
+    tokenizer = qwen1()
+    assert tokenizer.tokenize('é the') == [b'\xc3', b'\xa9', b' the']
+    text = f'é the 你{SPECIAL}'
+    assert pieces(tokenizer, text) == [(b'\xc3', b'\xc3'), (b'\xa9', b'\xa9'),
+                                       (b' the', b' the'), (b' ', b' '),
+                                       (b'\xe4\xbd', b'\xe4\xbd'),
+                                       (b'\xa0', b'\xa0'),
+                                       (SPECIAL, SPECIAL.encode())]
+    # It composes characters.
+    assert [piece for _, piece in pieces(tokenizer, 'e\u0301 the')
+            ] == [b'e', b'\xcc\x81', b' the']
+
+
+def test_tokens_that_are_numbers():
+    tokenizer = rwkv6()
+    assert tokenizer.tokenize('a the') == [98, 257]
+    data = [b'\xe4\xbd', b'\xa0', b'\xe5', b'\xa5\xbd a', b' the', b'<s>']
+    tokenized = tokenize(tokenizer, '你好 a the<s>')
+    assert tokenized.spans.widths.tolist() == list(map(len, data))
+    assert tokenized.ids.tolist() == [258, 161, 230, 259, 257, 0]
+    assert tokenized.unknown == 0
+
+
+@pytest.mark.parametrize('make', [qwen1, rwkv6])
+@pytest.mark.parametrize('name', sorted(set(TEXTS) - {'empty'}))
+def test_tokens_in_bytes_or_numbers_tile_any_text(make, name):
+    check(make(), TEXTS[name])
 
 
 def test_a_python_tokenizer_is_aligned():

@@ -2,8 +2,10 @@
 import functools
 import io
 import json
+import unicodedata
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 import transformers
@@ -189,6 +191,111 @@ class Pieces(PreTrainedTokenizer):
         return self.entries[index]
 
 
+def longest_matches(entries: Mapping[bytes | str, int],
+                    text: str) -> list[int]:
+    """Ids of the longest entries from the left, as RWKV's world has them."""
+    table = {
+        entry.encode() if isinstance(entry, str) else entry: index
+        for entry, index in entries.items()
+    }
+    data, ids, longest = text.encode(), [], max(map(len, table))
+    while data:
+        length = next(n for n in range(longest, 0, -1) if data[:n] in table)
+        ids.append(table[data[:length]])
+        data = data[length:]
+    return ids
+
+
+class Qwen1(PreTrainedTokenizer):
+    """The interface of Qwen-1's own code: `tokenize` returns bytes.
+
+    Args:
+        entries (Mapping): Ids of tokens as bytes, of special ones as text.
+        encode (Callable): From a text in form NFC to its ids.
+    """
+
+    def __init__(self, entries: Mapping[bytes | str, int],
+                 encode: Callable[[str], list[int]]) -> None:
+        self.entries, self.encode_text = entries, encode
+        self.decoder = {index: entry for entry, index in entries.items()}
+        super().__init__()
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.entries)
+
+    def get_vocab(self) -> dict:
+        return {k: i for k, i in self.entries.items() if isinstance(k, bytes)}
+
+    def tokenize(self, text: str, **kwargs: Any) -> list[bytes | str]:
+        ids = self.encode_text(unicodedata.normalize('NFC', text))
+        return [self.decoder[index] for index in ids]
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        if isinstance(tokens, (bytes, str)):
+            return self.entries.get(tokens)
+        return [self.entries.get(token) for token in tokens]
+
+    def _convert_id_to_token(self, index: int) -> bytes | str:
+        return self.decoder[index]
+
+
+class Rwkv6(PreTrainedTokenizer):
+    """The interface of RWKV-6's own code: `tokenize` returns ids.
+
+    `convert_ids_to_tokens` decodes, and so loses what is not UTF-8.
+
+    Args:
+        entries (Mapping): Ids of tokens as bytes.
+    """
+
+    def __init__(self, entries: Mapping[bytes, int]) -> None:
+        self.encoder = entries
+        self.decoder = {index: entry for entry, index in entries.items()}
+        self._added_tokens_decoder = {0: AddedToken('<s>')}
+        super().__init__(bos_token='<s>', eos_token='<s>', unk_token='<s>')
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.encoder)
+
+    def get_vocab(self) -> dict:
+        vocabulary = {
+            str(self.convert_ids_to_tokens(i)): i
+            for i in range(self.vocab_size)
+        }
+        return vocabulary | self.added_tokens_encoder
+
+    def _tokenize(self, text: str, **kwargs: Any) -> list[int]:
+        return longest_matches(self.encoder, text)
+
+    def _convert_token_to_id(self, token: int) -> int:
+        return token
+
+    def _convert_id_to_token(self, index: int) -> str:
+        return self.decoder.get(index, b'<s>').decode(errors='replace')
+
+
+def qwen1() -> Qwen1:
+    entries = {byte: i for i, byte in enumerate(_single_bytes())}
+    entries |= {b' the': 256, '\u4f60'.encode()[:2]: 257, SPECIAL: 258}
+    return Qwen1(entries, functools.partial(longest_matches, entries))
+
+
+def rwkv6() -> Rwkv6:
+    entries = [b'<|endoftext|>', *_single_bytes(), b' the']
+    # Entries that hold parts of characters.
+    entries += ['\u4f60'.encode()[:2], '\u597d a'.encode()[1:]]
+    return Rwkv6({entry: i for i, entry in enumerate(entries)})
+
+
+def _single_bytes() -> Iterator[bytes]:
+    return (bytes([i]) for i in range(256))
+
+
 def byt5() -> PreTrainedTokenizer:
     return transformers.ByT5Tokenizer()
 
@@ -285,6 +392,7 @@ LOSSY: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     'word piece, cased': functools.partial(word_piece, False),
     'word piece, uncased': functools.partial(word_piece, True),
 }
+FAST = {**EXACT, **LOSSY}
 SLOW = {
     'slow gpt2': slow_gpt2,
     'slow bert': slow_bert,
