@@ -6,7 +6,7 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
         --texts texts.jsonl --benchmarks arc_easy hellaswag \\
         --chance arc_easy=0.25 --out outputs/imported
 
-tools/fit_from_tables.py learns from the tables and predicts.
+`salience fit` learns from the tables and predicts.
 """
 import argparse
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.importers.importing import SOURCES, import_losses
 from csv_plugin.io.importers.lm_eval_accuracies import read_lm_eval_accuracies
-from csv_plugin.io.importers.model_paths import paths_by_model
+from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 

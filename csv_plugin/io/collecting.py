@@ -15,10 +15,11 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.percentages import REMEDY, fractions_found, seem_fractions
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import write_collection
-from csv_plugin.io.dumps import files_by_model, read_dump
+from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos, group_remedy
+from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
@@ -125,7 +126,7 @@ def dumps_of_files(paths: Sequence[FilePath],
         InputError: Two files have one name, or a model has no file, or the
             file of a model is not a dump on these texts.
     """
-    files = files_by_model(paths)
+    files = paths_by_model(paths)
 
     def read(model: str) -> TokenLossDump:
         if model not in files:

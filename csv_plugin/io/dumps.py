@@ -14,7 +14,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
                                           ModelLosses, TokenLossDump)
@@ -32,6 +31,7 @@ from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
                                    check_version, sealed)
 from csv_plugin.io.files import FilePath, atomic_path, read_bytes
 from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.parquet_tables import open_table, read_columns
 from csv_plugin.io.shards import merge_dumps
 
@@ -130,25 +130,6 @@ def read_dump(path: FilePath) -> TokenLossDump:
         return TokenLossDump(info, texts)
 
 
-def files_by_model(paths: Iterable[FilePath]) -> dict[str, Path]:
-    """Dumps that are named after their models, by model.
-
-    >>> files_by_model(['losses/my-model.parquet'])
-    {'my-model': PosixPath('losses/my-model.parquet')}
-
-    Raises:
-        InputError: Two files have one name, or there is a path in place of
-            several.
-    """
-    if isinstance(paths, (str, os.PathLike)):
-        raise InputError('paths of dumps', 'a list of paths',
-                         f'the path {os.fspath(paths)!r}',
-                         'Put it into a list.')
-    files = [Path(path) for path in paths]
-    check_unique('names of dumps', [file.stem for file in files])
-    return {file.stem: file for file in files}
-
-
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
                texts: TextSet,
                progress: Progress = iter) -> ModelLosses:
@@ -168,11 +149,10 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
         InputError: Two files have one name, a dump cannot be read, or its
             texts are not these.
     """
-    if not isinstance(paths, Mapping):
-        paths = files_by_model(paths)
+    files = paths_by_model(paths)
     dumps = {
-        model: merge_dumps([read_dump(paths[model])], texts)
-        for model in progress(list(paths))
+        model: merge_dumps([read_dump(files[model])], texts)
+        for model in progress(list(files))
     }
     return ModelLosses(texts, dumps)
 

@@ -10,9 +10,9 @@ from csv_plugin.io.importers.completions import read_completions
 from csv_plugin.io.importers.lighteval_details import read_lighteval
 from csv_plugin.io.importers.lm_eval import read_lm_eval
 from csv_plugin.io.importers.loss_tables import read_loss_table
-from csv_plugin.io.importers.model_paths import paths_by_model
 from csv_plugin.io.importers.olmo_eval import read_olmo_eval
 from csv_plugin.io.importers.text_losses import TextLoss, feature_table
+from csv_plugin.io.model_paths import paths_by_model
 
 #: Readers of the losses of one model on given texts.
 _OF_TEXTS: dict[str, Callable[[FilePath, TextSet], list[TextLoss]]] = {

@@ -9,8 +9,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.importers.json_rows import JsonPart, is_number
 from csv_plugin.io.importers.lm_eval import newest_results
-from csv_plugin.io.importers.model_paths import paths_by_model
 from csv_plugin.io.known_benchmarks import benchmark_infos
+from csv_plugin.io.model_paths import paths_by_model
 
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'

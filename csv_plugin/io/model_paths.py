@@ -13,7 +13,8 @@ def paths_by_model(
     """Files and folders by the models that they are named after.
 
     Args:
-        paths (Mapping | Iterable): As in `import_losses`.
+        paths (Mapping | Iterable): File or folder of each model, by the name
+            to call it, or those that are named after their models.
 
     >>> paths_by_model(['out/pythia-1.4b', 'out/mine.jsonl'])
     {'pythia-1.4b': PosixPath('out/pythia-1.4b'), \
