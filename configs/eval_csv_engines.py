@@ -22,7 +22,7 @@ with read_base():
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
 
-# Written by tools/build_validation_set.py and tools/train_scoring_head.py.
+# Written by `salience texts` and `salience train`.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 

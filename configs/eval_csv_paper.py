@@ -20,7 +20,7 @@ with read_base():
                                                         chat_models,
                                                         with_own_code)
 
-# Written by tools/build_validation_set.py and tools/train_scoring_head.py.
+# Written by `salience texts` and `salience train`.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 

@@ -22,12 +22,6 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import check_folder, run_tool
-from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
-                                                   build_validation_set,
-                                                   write_validation_set)
-from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
-                                                       read_recipe,
-                                                       recipe_of_samples)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar='DIR',
         type=Path,
-        help=f'folder for {TEXTS} and {MANIFEST} (required)')
+        help='folder for texts.jsonl and manifest.json (required)')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
         '--recipe',
@@ -64,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    # They load OpenCompass, which takes long and the options do without.
+    from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
+                                                       build_validation_set,
+                                                       write_validation_set)
+    from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
+                                                           read_recipe,
+                                                           recipe_of_samples)
     check_folder(args.out)
     recipe = PAPER_RECIPE
     if args.recipe:

@@ -3,7 +3,7 @@
     salience lm-eval-task --texts texts.jsonl --out tasks
 
 Run it with any backend of the harness, --include_path and --log_samples;
-tools/import_losses.py reads what it writes (docs/importing.md).
+`salience import` reads what it writes (docs/importing.md).
 """
 import argparse
 from collections.abc import Sequence

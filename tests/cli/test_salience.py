@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
@@ -145,7 +146,7 @@ def demo(tmp_path, monkeypatch):
         calls.append((command, env['OMP_NUM_THREADS']))
         return subprocess.CompletedProcess(command, len(calls) - 1)
 
-    monkeypatch.setattr(module.subprocess, 'run', run)
+    monkeypatch.setattr(module, 'subprocess', SimpleNamespace(run=run))
     monkeypatch.setattr(module, 'find_spec', lambda name: name)
     monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
     monkeypatch.chdir(tmp_path)
