@@ -22,6 +22,7 @@ from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
+from csv_plugin.report.notes import predictor_notes
 from csv_plugin.triage.dump_places import find_dumps
 
 
@@ -62,7 +63,10 @@ def run(args: argparse.Namespace) -> None:
     predictions = (
         predictor.predict(read_loss_features(args.losses))
         if args.losses else from_dumps(predictor, args.places))
-    board = Leaderboard.of(predictions, {m: m for m in predictions.models}, ())
+    notes = predictor_notes({PREDICTED: predictor},
+                            {PREDICTED: args.predictor})
+    board = Leaderboard.of(predictions, {m: m
+                                         for m in predictions.models}, notes)
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:

@@ -334,6 +334,10 @@ class Predictions:
                                     Missing('no real accuracy'))
         return float(accuracy)
 
+    def has_real(self) -> bool:
+        """Whether an observed accuracy is known."""
+        return bool(np.isfinite(self.real).any())
+
     def difference(self, method: str) -> NDArray[np.float64]:
         """Predicted minus real accuracy, NaN without either. `(M, B)`."""
         return self.values[:, :, self._place('methods', method)] - self.real

@@ -153,21 +153,23 @@ def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
 
     Returns:
         tuple[str, list[Standing]]: What to call the means, and the means of
-        the real accuracies and of each predictor that has some; none of a
-        single benchmark, which is its own mean.
+        the real accuracies and of each predictor, if there are some; none of
+        a single benchmark, which is its own mean.
     """
     if len(predictions.benchmarks) < 2:
         return '', []
     overall = Overall.of(predictions)
-    found = [_standing(REAL, overall.real)]
+    is_known = predictions.has_real()
+    found = [_standing(REAL, overall.real)] if is_known else []
     by_method = zip(overall.methods, overall.values.T, overall.in_sample.T,
                     overall.differences().T, overall.mean_differences())
     for label, means, fitted, differences, mean in by_method:
         if not np.isnan(means).all():
-            cells = [number(percent(d), '+.1f') for d in differences]
-            found.append(
-                _standing(label, means, fitted,
-                          [*cells, number(percent(mean))]))
+            cells = [
+                *(number(percent(d), '+.1f') for d in differences),
+                number(percent(mean))
+            ] if is_known else []
+            found.append(_standing(label, means, fitted, cells))
     return f'mean of {len(overall.benchmarks)}', found
 
 
@@ -224,7 +226,8 @@ def as_markdown(board: Leaderboard) -> str:
 
 
 def _names(board: Leaderboard) -> list[str]:
-    return ['', 'model', *board.predictions.models, 'mean abs. diff']
+    foot = ['mean abs. diff'] if board.predictions.has_real() else []
+    return ['', 'model', *board.predictions.models, *foot]
 
 
 def _one_line(cells: Sequence[str]) -> list[str]:
@@ -234,37 +237,44 @@ def _one_line(cells: Sequence[str]) -> list[str]:
 def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     """Columns that stay together: of the means, then of each benchmark.
 
-    A column has two lines of header, the models, and the mean difference.
+    A column has two lines of header, the models and, where real accuracies
+    are known, the mean difference.
     """
-    title, found = standings(board.predictions)
+    predictions = board.predictions
+    foot = [''] if predictions.has_real() else []
+    title, found = standings(predictions)
     columns: list[list[str]] = []
     for standing in found:
-        columns += [['', standing.label, *standing.means, ''],
-                    ['', 'rank', *standing.ranks, '']]
+        columns += [['', standing.label, *standing.means, *foot],
+                    ['', 'rank', *standing.ranks, *foot]]
         if standing.differences:
             columns.append(['', 'diff', *standing.differences])
     if columns:
         columns[0][0] = title
         yield columns
-    for benchmark in board.predictions.benchmarks:
-        yield _columns(board.predictions, benchmark)
+    for benchmark in predictions.benchmarks:
+        yield _columns(predictions, benchmark, foot)
 
 
-def _columns(predictions: Predictions, benchmark: str) -> list[list[str]]:
+def _columns(predictions: Predictions, benchmark: str,
+             foot: Sequence[str]) -> list[list[str]]:
     table = predictions.select(benchmarks=[benchmark])
     real = [percent(accuracy) for accuracy in table.real[:, 0]]
-    columns = [[benchmark, 'real', *map(number, real), '']]
+    columns = [['', 'real', *map(number, real), *foot]] if foot else []
     for p, label in enumerate(table.methods):
-        differences = [
-            percent(value) - accuracy
-            for value, accuracy in zip(table.values[:, 0, p], real)
-        ]
-        mean = percent(table.mean_difference(label)[0])
-        columns += [
-            ['', label, *predicted_cells(table, benchmark, label), ''],
-            ['', 'diff', *(number(d, '+.1f') for d in differences),
-             number(mean)]
-        ]  # yapf: disable
+        cells = predicted_cells(table, benchmark, label)
+        columns.append(['', label, *cells, *foot])
+        if foot:
+            differences = [
+                percent(value) - accuracy
+                for value, accuracy in zip(table.values[:, 0, p], real)
+            ]
+            mean = percent(table.mean_difference(label)[0])
+            columns.append([
+                '', 'diff', *(number(d, '+.1f') for d in differences),
+                number(mean)
+            ])
+    columns[0][0] = benchmark
     return columns
 
 

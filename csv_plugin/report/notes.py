@@ -28,10 +28,11 @@ def legend(predictions: Predictions) -> list[str]:
     """The meaning of marks and differences; empty without a prediction."""
     if np.isnan(predictions.values).all():
         return []
-    return [
-        explain_marks(predictions.level),
-        'diff is predicted minus real, its mean leaves out models marked *.'
-    ]
+    lines = [explain_marks(predictions.level)]
+    if predictions.has_real():
+        lines.append('diff is predicted minus real, its mean leaves out '
+                     'models marked *.')
+    return lines
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:

@@ -6,6 +6,7 @@ from textwrap import indent
 from tabulate import tabulate
 
 from csv_plugin.core.escaping import markdown, one_line, visible
+from csv_plugin.core.predictions import REAL
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
@@ -59,7 +60,8 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
     table = study.predictions.select(models, methods=[solver])
     columns = [['model', *models]]
     title, found = standings(table)
-    for name, standing in zip((title, 'predicted'), found):
+    for standing in found:
+        name = title if standing.label == REAL else 'predicted'
         columns += [[name, *standing.means], ['rank', *standing.ranks]]
     for benchmark, real in zip(table.benchmarks, table.real.T):
         columns += [[benchmark, *map(number, map(percent, real))],

@@ -101,6 +101,26 @@ def test_text_of_several_benchmarks():
     assert lines[6].split()[3] == '10.0'
 
 
+def test_text_without_real_scores():
+    """Nothing to be different from."""
+    cells = some_cells(2, labels=('predicted', ))
+    cells.real = dict.fromkeys(cells.real, NO_DUMP)
+    lines = as_text(cells.board()).splitlines()
+    assert lines[:4] == [
+        '       mean of 2             bench-0       bench-1',
+        'model  predicted  rank     predicted     predicted',
+        '-----  ---------  ----  ------------  ------------',
+        'm0          40.0     1  40.0 (30-45)  40.0 (30-45)',
+    ]
+    assert lines[6:8] == [
+        '', 'Percent (90% interval); (any): it holds all '
+        'from guessing to 100 and says nothing; * the real '
+        'score was fitted on; > outside the range fitted '
+        'on.'
+    ]
+    assert as_markdown(cells.board()).startswith('| model   |   mean of 2 ')
+
+
 def test_standings():
     title, (real, main) = standings(
         some_cells(3, labels=('p', )).board().predictions)
