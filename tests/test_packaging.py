@@ -1,6 +1,7 @@
 """The pinned environment and what a wheel contains."""
 import configparser
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from csv_plugin.io.predictors import save_predictor
+from tests.runs import train, write_run, write_summary
+from tests.tables import small_tables, write_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 # Named by torch itself, exactly, on the platforms that have them.
@@ -124,10 +129,10 @@ def test_opencompass_imports():
     assert process.returncode == 0, process.stderr
 
 
-@pytest.mark.slow
-def test_wheel_holds_every_file_of_the_package(tmp_path):
-    # A copy: building leaves files behind.
-    source = tmp_path / 'source'
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+    """A copy of what is packed: building leaves files behind."""
+    source = tmp_path_factory.mktemp('packaging') / 'source'
     shutil.copytree(
         ROOT / 'csv_plugin',
         source / 'csv_plugin',
@@ -135,17 +140,75 @@ def test_wheel_holds_every_file_of_the_package(tmp_path):
     for pattern in ('setup.*', '*.toml', '*.md', 'LICENSE'):
         for path in ROOT.glob(pattern):
             shutil.copy(path, source)
-    command = [sys.executable, '-m', 'pip', 'wheel', '--no-deps']
-    command += ['--no-build-isolation', '--wheel-dir', tmp_path, source]
+    return source
+
+
+@pytest.fixture(scope='module')
+def wheel(source):
+    pip('wheel', '--no-build-isolation', '--wheel-dir', source.parent, source)
+    wheel, = source.parent.glob('*.whl')
+    return wheel
+
+
+def pip(verb, *options):
+    command = [sys.executable, '-m', 'pip', verb, '--no-deps', *options]
     process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stdout + process.stderr
 
-    wheel, = tmp_path.glob('*.whl')
+
+@pytest.mark.slow
+def test_wheel_holds_every_file_of_the_package(source, wheel):
     packed = zipfile.ZipFile(wheel).namelist()
     files = {
         path.relative_to(source).as_posix()
         for path in (source / 'csv_plugin').rglob('*') if path.is_file()
     }
-    assert 'csv_plugin/py.typed' in files
-    assert files <= set(packed)
+    assert {'csv_plugin/py.typed',
+            'csv_plugin/configs/runs/eval_csv.py'} <= files
+    assert files <= {*packed}
     assert [name for name in packed if name.endswith('/LICENSE')]
+
+
+@pytest.mark.slow
+def test_wheel_alone_is_enough(wheel, tmp_path):
+    """From an empty folder: configs, a predictor, predictions, a page."""
+    for package in ('jinja2', 'matplotlib'):
+        pytest.importorskip(package)
+    site, here = tmp_path / 'site', tmp_path / 'here'
+    pip('install', '--target', site, wheel)
+    here.mkdir()
+    tables = small_tables().only('easy', 'hard')
+    splits = dict.fromkeys(tables.models, 'train') | {tables.models[0]: 'test'}
+    write_tables(here, tables, splits)
+    write_run(here / 'run', {'a': 0.3, 'b': 1.8})
+    write_summary(here / 'run', [
+        ['dataset', 'version', 'metric', 'mode', 'a', 'b'],
+        ['easy', '1f', 'accuracy', 'ppl', '20.00', '80.00'],
+    ])
+    save_predictor(train(), here / 'p.safetensors')
+
+    def salience(*words):
+        process = subprocess.run([site / 'bin/salience', *words],
+                                 env={
+                                     **os.environ, 'PYTHONPATH': str(site)
+                                 },
+                                 cwd=here,
+                                 capture_output=True,
+                                 text=True)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
+
+    assert 'VERB' in salience('--help')
+    assert salience('configs',
+                    '--where').strip() == str(site / 'csv_plugin/configs')
+    salience('configs')
+    assert (here / 'eval_csv.py').is_file()
+    salience('fit', *(f'--{name}={name}.csv'
+                      for name in ('losses', 'scores', 'models',
+                                   'benchmarks')), '--fit', 'train', '--out',
+             'study')  # yapf: disable
+    predictor = 'study/predictor.safetensors'
+    assert tables.models[0] in salience('predict', '--losses', 'losses.csv',
+                                        '--predictor', predictor)
+    salience('report', 'run', '--predictor', 'predicted=p.safetensors')
+    assert (here / 'run/report.html').is_file()
