@@ -2,7 +2,9 @@
 
 `data` holds real output, shortened to five texts and four items: of
 lm-evaluation-harness 0.4.13 and lighteval 0.13.0, run with their own commands
-on models of the demonstration, and answers in the classes of vLLM 0.32.0.
+on models of the demonstration; answers of the server of vLLM 0.32.0 that ran
+one of them (`prompt_logprobs=1, return_token_ids=True`, the prompt being the
+text, before which its tokenizer puts a BOS); and answers in its classes.
 """
 import json
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ from csv_plugin.io.importers.lm_eval import write_lm_eval_task
 DATA = Path(__file__).parent / 'data'
 LM_EVAL, LIGHTEVAL = DATA / 'lm_eval', DATA / 'lighteval'
 ANSWERS = DATA / 'completions' / 'c-l-80.jsonl'
+SERVED = DATA / 'completions' / 'd-s-100.jsonl'
 TEXTS = LM_EVAL / 'texts.jsonl'
 MODELS = 'c-l-80', 'd-s-100'
 

@@ -5,8 +5,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.importers.completions import read_completions
 from csv_plugin.io.importers.lm_eval import read_lm_eval
 from csv_plugin.io.text_sets import read_texts
-from tests.io.importers.outputs import (ANSWERS, LM_EVAL, TEXTS, read_rows,
-                                        write_rows)
+from tests.io.importers.outputs import (ANSWERS, LM_EVAL, SERVED, TEXTS,
+                                        read_rows, write_rows)
 
 SET = read_texts(TEXTS)
 
@@ -48,6 +48,27 @@ def test_losses_are_those_of_the_harness(tmp_path, form):
     assert [loss.text for loss in losses] == [text.text for text in SET]
     assert [loss.nats for loss in losses
             ] == pytest.approx([loss.nats for loss in expected], rel=1e-6)
+
+
+def test_losses_of_a_server_of_vllm_are_those_of_the_harness():
+    """It decodes a character that several tokens share at the last of them."""
+    losses = read_completions(SERVED, SET)
+    expected = read_lm_eval(LM_EVAL / 'd-s-100', SET)
+    assert [loss.nats for loss in losses
+            ] == pytest.approx([loss.nats for loss in expected], rel=1e-6)
+
+
+def test_a_bos_that_the_server_added_to_another_is_refused(tmp_path):
+    """The prompt had one, and so did the tokenizer."""
+    row, *_ = read_rows(SERVED)
+    row['response']['body']['usage']['prompt_tokens'] += 1
+    choice, = row['response']['body']['choices']
+    bos = {'0': dict(logprob=-20.1, rank=512, decoded_token='<|endoftext|>')}
+    choice['prompt_logprobs'].insert(1, bos)
+    choice['prompt_token_ids'].insert(0, 0)
+    path = write_rows(tmp_path / 'm.jsonl', [row])
+    with pytest.raises(InputError, match='with a single BOS in front'):
+        read_completions(path, SET)
 
 
 def change(row, **fields):
