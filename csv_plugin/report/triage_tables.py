@@ -34,7 +34,7 @@ def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
         explain_marks(LEVEL),
         '"above next": probability that a run ends above the one below it.',
         f'{SIGNS[AHEAD]} {AHEAD} of all others, {SIGNS[BEHIND]} {BEHIND} '
-        f'another, {SIGNS[OPEN]} {OPEN}, {SIGNS[UNKNOWN]} {UNKNOWN}.'
+        f'another, {SIGNS[OPEN]} {OPEN}, {SIGNS[UNKNOWN]} or (?) {UNKNOWN}.'
     ])
     parts = [
         title(f'Predicted at {n_checkpoints} checkpoints of {n_runs} runs'),
