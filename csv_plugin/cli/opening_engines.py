@@ -144,12 +144,19 @@ def open_engine(model: str, options: EngineOptions,
             default the model's.
 
     Raises:
-        InputError: The model or the tokenizer cannot be loaded, or the
-            engine is not installed or cannot be reached.
+        InputError: The model or the tokenizer cannot be loaded, the engine
+            is not installed or cannot be reached, or it has no such setting.
     """
     from csv_plugin.lm.loading import load_tokenizer
     loaded = load_tokenizer(tokenizer or model, options.trust_remote_code)
-    return ENGINES[options.engine].start(model, options), loaded
+    try:
+        return ENGINES[options.engine].start(model, options), loaded
+    except TypeError as error:
+        if not options.settings:
+            raise
+        raise InputError(f'--engine {options.engine}',
+                         'settings that it knows', f'the error {str(error)!r}',
+                         'Correct --setting.') from error
 
 
 def setting(text: str) -> tuple[str, Any]:

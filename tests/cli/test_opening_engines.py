@@ -1,0 +1,99 @@
+"""Losses from every engine that `salience losses` names."""
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip('transformers')
+
+from csv_plugin.cli.salience import main  # noqa: E402
+from csv_plugin.core.texts import Text, TextSet  # noqa: E402
+from csv_plugin.io.dumps import read_dump  # noqa: E402
+from csv_plugin.io.text_sets import write_texts  # noqa: E402
+from csv_plugin.lm.engines.token_losses import token_losses  # noqa: E402
+from tests.lm.engines import stand_ins  # noqa: E402
+from tests.lm.engines.servers import Server, SGLang, running  # noqa: E402
+from tests.lm.models import make, tokenizer  # noqa: E402
+
+TEXTS = TextSet((Text('a', 'Two pears and a plum.'), Text('b', 'No, three.')))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Texts, and a model's folder that holds its tokenizer alone."""
+    monkeypatch.chdir(tmp_path)
+    write_texts('texts.jsonl', TEXTS)
+    tokenizer().save_pretrained('tiny')
+    return tmp_path
+
+
+def check(model, *options):
+    """The dump of a call, whose losses are those of the tests' model."""
+    assert main(['losses', f'mine={model}', '--texts', 'texts.jsonl', '--out',
+                 'out', *options]) == 0  # yapf: disable
+    dump = read_dump('out/mine.parquet')
+    expected = token_losses(make('llama'), tokenizer(), TEXTS.texts)
+    for one, other in zip(dump.texts, expected):
+        np.testing.assert_allclose(one.losses, other.losses, atol=2e-5)
+    return dump.info
+
+
+def test_vllm(folder, monkeypatch):
+
+    def llm(*arguments, **settings):
+        assert arguments == ('tiny', ) and settings == dict(
+            dtype='bfloat16', trust_remote_code=False, tensor_parallel_size=2)
+        return stand_ins.LLM()
+
+    package = stand_ins.package('vllm', SamplingParams=dict, LLM=llm)
+    monkeypatch.setitem(sys.modules, 'vllm', package)
+    info = check('tiny', '--engine', 'vllm', '--dtype', 'bfloat16',
+                 '--setting', 'tensor_parallel_size=2')
+    assert info.engine == 'vllm'
+
+
+def test_lmdeploy(folder, monkeypatch):
+    made = []
+
+    def pipeline(model, **settings):
+        assert model == 'tiny'
+        made.append(stand_ins.Pipeline(**settings))
+        return made[-1]
+
+    package = stand_ins.package('lmdeploy', pipeline=pipeline)
+    monkeypatch.setitem(sys.modules, 'lmdeploy', package)
+    try:
+        info = check('tiny', '--engine', 'lmdeploy', '--setting',
+                     'session_len=100')
+    finally:
+        made[0].close()
+    assert info.engine == 'lmdeploy' and info.context == 98
+
+
+def test_llama_cpp(folder, monkeypatch):
+    package = stand_ins.package('llama_cpp', Llama=stand_ins.Llama)
+    monkeypatch.setitem(sys.modules, 'llama_cpp', package)
+    info = check('m.gguf', '--engine', 'llama-cpp', '--context', '64',
+                 '--tokenizer', 'tiny')
+    assert info.engine == 'llama.cpp' and info.context == 64
+
+
+def test_settings_that_an_engine_does_not_have(folder, monkeypatch, capsys):
+    package = stand_ins.package('llama_cpp', Llama=stand_ins.Llama)
+    monkeypatch.setitem(sys.modules, 'llama_cpp', package)
+    assert main(['losses', 'm.gguf', '--texts', 'texts.jsonl', '--out', 'out',
+                 '--engine', 'llama-cpp', '--context', '64', '--tokenizer',
+                 'tiny', '--setting', 'threads=2']) == 2  # yapf: disable
+    assert 'expected settings that it knows, found the error' in (
+        capsys.readouterr().err)
+
+
+@pytest.mark.parametrize('kind, engine', [(Server, 'vllm-server'),
+                                          (SGLang, 'sglang-server')])
+def test_servers(folder, kind, engine):
+    with running(kind()) as server:
+        info = check('tiny', '--engine', engine, '--url', server.url,
+                     '--tokenizer', 'tiny', '--dtype', 'float16', '--setting',
+                     'concurrency=2')
+    assert info.engine == engine.replace('-', ' ')
+    assert info.dtype == 'float16'
