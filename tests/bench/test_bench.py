@@ -96,3 +96,11 @@ def test_what_a_gpu_takes_is_measured_or_said_to_be_missing():
     if not torch.cuda.is_available():
         printed = run('bench_gpu')
         assert printed == 'There is no GPU here: nothing was measured.\n'
+
+
+def test_tokenizers_are_compared():
+    printed = run('real_tokenizers', 'unused', '--tokenizer',
+                  'csv_plugin/demo/zoo/a/tokenizer',
+                  'csv_plugin/demo/zoo/b/tokenizer')
+    assert printed.startswith('2 tokenizers, 342 texts, 2 ordered pairs; ')
+    assert printed.count('| 342 | - | 342 of 342 | ') == 2
