@@ -19,7 +19,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import Optional
 
 from tqdm import tqdm
@@ -86,9 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=ENGINES,
         default='transformers',
         metavar='NAME',
-        help='the program that runs the models: ' +
-        fill(', '.join(ENGINES), 55, initial_indent=34 * ' ').lstrip() +
-        '\n(default transformers)')
+        help='the program that runs the models: transformers, vllm,\n'
+        'vllm-server, sglang-server, ctranslate2, llama-cpp or\n'
+        'lmdeploy (default transformers)')
     parser.add_argument(
         '--tokenizer',
         metavar='PATH',
@@ -106,9 +105,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--dtype',
         choices=('float32', 'bfloat16', 'float16'),
-        help='number format of the weights; servers are told nothing\n'
-        'of it, the dump is (default: with transformers bfloat16\n'
-        "on a GPU, else float32; else the engine's own)")
+        help='number format of the weights; that of a server, which\n'
+        'does not tell it, is noted in the dump (default: with\n'
+        'transformers bfloat16 on a GPU and float32 without, else\n'
+        "the engine's own)")
     parser.add_argument(
         '--setting',
         action='append',

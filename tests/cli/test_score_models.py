@@ -5,6 +5,7 @@ from argparse import ArgumentTypeError
 import numpy as np
 import pytest
 
+from csv_plugin.cli import score_models
 from csv_plugin.cli.salience import main
 from csv_plugin.cli.score_models import named_models, numbered_part
 from csv_plugin.core.conventions import InputError
@@ -13,7 +14,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.text_sets import read_texts, write_texts
 
-pytest.importorskip('transformers')
+dumping = pytest.importorskip('csv_plugin.lm.dumping')
 
 MODEL = str(shipped.ZOO / 'd/s/100')
 TOKENIZER = ['--tokenizer', str(shipped.ZOO / 'd/tokenizer')]
@@ -55,6 +56,29 @@ def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):
     assert 'out/mine.parquet is there (transformers, float32)' in (
         capsys.readouterr().out)
     assert read_dump('out/mine.parquet').info == before.info
+
+
+def test_a_call_that_was_interrupted_goes_on(texts, tmp_path, monkeypatch):
+    assert call(f'mine={MODEL}', out='whole') == 0
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(score_models, 'write_dump', stop)
+        assert call(f'mine={MODEL}') == 130
+    assert (tmp_path / 'out/mine.parts/rest/0.parquet').is_file()
+    monkeypatch.setattr(dumping, 'token_losses', stop_at_texts)
+    assert call(f'mine={MODEL}') == 0
+    one, other = (read_dump(f'{f}/mine.parquet') for f in ('whole', 'out'))
+    for first, second in zip(one.texts, other.texts):
+        assert np.array_equal(first.losses, second.losses)
+
+
+def stop_at_texts(engine, tokenizer, texts, *_):
+    """Scores nothing, so that what was scored must be read."""
+    assert not texts
+    return []
 
 
 def test_parts_join_to_the_same_dump(texts, tmp_path, capsys):
