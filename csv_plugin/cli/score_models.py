@@ -107,8 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=('float32', 'bfloat16', 'float16'),
         help='number format of the weights; that of a server, which\n'
         'does not tell it, is noted in the dump (default: with\n'
-        'transformers bfloat16 on a GPU, float32 without; else the\n'
-        "engine's own)")
+        'transformers bfloat16 on a GPU, else float32; else that\n'
+        'of the engine)')
     parser.add_argument(
         '--setting',
         action='append',
