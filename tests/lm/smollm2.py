@@ -43,7 +43,9 @@ def load() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         tokenizer_object=AutoTokenizer.from_pretrained(
             **place).backend_tokenizer,
         bos_token='<|im_start|>',
-        eos_token='<|im_end|>')
+        eos_token='<|im_end|>',
+        # Without token types, which the model does not take.
+        model_input_names=['input_ids', 'attention_mask'])
     return model.eval(), tokenizer
 
 
