@@ -372,13 +372,15 @@ def test_joined_reasons_are_told_apart(tmp_path, real, is_predicted):
         assert_same(read, board)
 
 
-def test_file_without_folders(tmp_path):
+def test_file_without_folders_and_chance(tmp_path):
     """As earlier versions wrote it."""
     *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
     content = json.loads(path.read_text('utf-8'))
-    del content['folders']
+    del content['folders'], content['chance']
     path.write_text(json.dumps(content), 'utf-8')
-    assert read_leaderboard(path).folders == {m: m for m in MODELS}
+    board = read_leaderboard(path)
+    assert board.folders == {m: m for m in MODELS}
+    assert board.predictions.chance == {}
 
 
 @pytest.mark.parametrize('change, says', [
@@ -390,6 +392,10 @@ def test_file_without_folders(tmp_path):
     (lambda c: c.update(predictors=[]), 'a model and a predictor'),
     (lambda c: c.update(models=[]), 'a model and a predictor'),
     (lambda c: c.update(folders={'m0': 1}), "texts by name as 'folders'"),
+    (lambda c: c.update(chance=['x']), "numbers by name as 'chance'"),
+    (lambda c: c.update(chance={'bench-0': '1'}), "by name as 'chance'"),
+    (lambda c: c.update(chance={'bench-0': 101}),
+     "chance of 'bench-0' in 0..100, found 101"),
     (lambda c: c['rows'][0].update(low=None),
      'of predicted, m0, bench-0 or none'),
     (lambda c: c['rows'][0].update(predicted=None), 'or none of them'),
