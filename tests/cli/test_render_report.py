@@ -53,6 +53,13 @@ def test_leaderboard_alone(folder, capsys):
     (run / 'report.html').unlink()
 
 
+def test_title(folder, tmp_path):
+    out = tmp_path / 'page.html'
+    assert main([str(folder / 'run'), '--title', 'Mine <3', '--out',
+                 str(out)]) == 0  # yapf: disable
+    assert '<h1><bdi>Mine &lt;3</bdi></h1>' in out.read_text('utf-8')
+
+
 @pytest.mark.slow
 def test_all_options(folder, tmp_path, capsys):
     out = tmp_path / 'page.html'
