@@ -115,11 +115,7 @@ class CompletionsEngine(RowEngine):
                  context: Optional[int] = None,
                  dtype: str = 'unknown',
                  concurrency: int = 8) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ('http', 'https') or parts.username:
-            raise InputError('address of the server',
-                             'http://... or https://..., without a name',
-                             repr(url), f'Give a key in {KEY}.')
+        _check_address(url)
         if server not in _DIALECTS:
             raise InputError('kind of server', ' or '.join(_DIALECTS),
                              repr(server), 'Use one of these two.')
@@ -225,12 +221,41 @@ class CompletionsEngine(RowEngine):
                 'Start the server and check its address.') from error
 
 
+def _check_address(url: str) -> None:
+    """Refuse what is no address, or would hold a password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit('')
+    if parts.scheme not in ('http', 'https') or parts.username:
+        raise InputError('address of the server',
+                         'http://... or https://..., without a name',
+                         repr(url.rpartition('@')[2]), f'Give a key in {KEY}.')
+
+
+def _key() -> Optional[str]:
+    """The user's key, which no error may show.
+
+    Raises:
+        InputError: It has characters that no header may have.
+    """
+    key = os.environ.get(KEY)
+    if key is None:
+        return None
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(f'variable {KEY}', 'a key of printable ASCII',
+                         'other characters in it', 'Set it again.')
+    return key
+
+
 def _session(concurrency: int) -> requests.Session:
     session = requests.Session()
     # Keys of other hosts and proxies that the machine is set up for.
     session.trust_env = False
-    if KEY in os.environ:
-        session.headers['Authorization'] = f'Bearer {os.environ[KEY]}'
+    key = _key()
+    if key is not None:
+        session.headers['Authorization'] = f'Bearer {key}'
     retries = Retry(
         RETRIES,
         backoff_factor=0.5,

@@ -91,12 +91,20 @@ def test_the_key_comes_from_its_variable_alone(monkeypatch, tmp_path):
     monkeypatch.setenv('NETRC', str(netrc))
     monkeypatch.setenv('OPENAI_API_KEY', 'another')
     monkeypatch.setenv('HTTP_PROXY', 'http://192.0.2.1:9')
-    for key, expected in ((None, None), ('mine', 'Bearer mine')):
+    for key, expected in ((None, None), ('mine\r\n', 'Bearer mine')):
         if key:
             monkeypatch.setenv(KEY, key)
         with running(Server()) as server:
             check_losses(CompletionsEngine(server.url, 'tiny'))
         assert server.keys == {expected}
+
+
+@pytest.mark.parametrize('key', ['my\nsecret', 'my\u2013secret'])
+def test_no_error_shows_the_key(monkeypatch, key):
+    monkeypatch.setenv(KEY, key)
+    with pytest.raises(InputError, match='a key of printable') as caught:
+        CompletionsEngine('http://localhost', 'tiny')
+    assert 'secret' not in str(caught.value)
 
 
 def test_at_most_so_many_requests_at_a_time():
@@ -118,7 +126,8 @@ def test_at_most_so_many_requests_at_a_time():
 
 @pytest.mark.parametrize('arguments, words', [
     (('localhost:8000', 'tiny'), 'expected http://'),
-    (('http://me:secret@localhost', 'tiny'), 'without a name'),
+    (('http://me:secret@localhost', 'tiny'), "without a name, found 'local"),
+    (('http://[::1', 'tiny'), 'without a name'),
     (('http://localhost', 'tiny', 'ollama'), 'expected vllm or sglang'),
 ])
 def test_wrong_settings(arguments, words):
