@@ -20,13 +20,12 @@ class Overall:
     different benchmarks do not compare.
 
     Args:
-        benchmarks (tuple[str, ...]): Those on which a real accuracy is
-            known; all if there is none.
+        benchmarks (tuple[str, ...]): Those that the means are over.
         methods (tuple[str, ...]): P names.
         real (NDArray): Real means, fractions or NaN, `(M,)`.
         values (NDArray): Predicted means, fractions or NaN, `(M, P)`.
-        in_sample (NDArray): Whether one of the accuracies was fitted on;
-            bool, `(M, P)`.
+        in_sample (NDArray): Whether there is a mean, and one of the
+            accuracies was fitted on; bool, `(M, P)`.
     """
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
@@ -38,16 +37,21 @@ class Overall:
     def of(cls, predictions: Predictions) -> 'Overall':
         """The means of all models of a table.
 
+        They are over benchmarks that the first method predicts. A benchmark
+        of which few models have a real accuracy is left out if more
+        accuracies count without it, as other models would have no mean.
+
         Args:
             predictions (Predictions): Of one benchmark or more.
         """
-        known = ~np.isnan(predictions.real).all(axis=0)
-        chosen = known if known.any() else ~known
+        chosen = _chosen(predictions)
+        values = _means(predictions.values[:, chosen])
+        fitted = predictions.in_sample[:, chosen].any(axis=1)
         return cls(
-            tuple(np.array(predictions.benchmarks, object)[chosen]),
-            predictions.methods, predictions.real[:, chosen].mean(axis=1),
-            predictions.values[:, chosen].mean(axis=1),
-            predictions.in_sample[:, chosen].any(axis=1))
+            tuple(np.array(predictions.benchmarks,
+                           object)[chosen]), predictions.methods,
+            _means(predictions.real[:, chosen]), values,
+            fitted & ~np.isnan(values))
 
     def differences(self) -> NDArray[np.float64]:
         """Predicted minus real mean, NaN without either. `(M, P)`."""
@@ -81,6 +85,28 @@ class Overall:
     def _held_out(self, p: int) -> NDArray[np.float64]:
         """Real means, NaN of models that method p was fitted on."""
         return np.where(self.in_sample[:, p], np.nan, self.real)
+
+
+def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
+    """Which benchmarks to take means over. `(B,)`."""
+    predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
+    if not predicted.any():
+        predicted = ~predicted
+    known = ~np.isnan(predictions.real)
+    if not known.any():
+        return predicted
+    if known[:, predicted].any():
+        known &= predicted
+    n_models = known.sum(axis=0)
+    # The first of those that are equal: the one of most benchmarks.
+    return max((n_models >= least for least in np.unique(n_models) if least),
+               key=lambda some: known[:, some].all(axis=1).sum() * some.sum())
+
+
+def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over benchmarks, the second axis."""
+    # Sums of the same accuracies in another order differ in the last digit.
+    return accuracies.mean(axis=1).round(12)
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:

@@ -58,6 +58,63 @@ def test_a_model_without_a_benchmark_has_no_mean():
     assert np.argwhere(np.isnan(overall.values)).tolist() == [[1, 0]]
 
 
+def test_a_benchmark_of_few_models_does_not_count():
+    predictions = table()
+    real = predictions.real.copy()
+    real[1:, 2] = NAN  # of one model alone
+    overall = Overall.of(replace(predictions, real=real))
+    assert overall.benchmarks == ('b0', 'b1')
+    assert np.isfinite(overall.real).all()
+    # Two models are not enough to have more accuracies count.
+    real[:2, 2] = 0.5
+    assert Overall.of(replace(predictions,
+                              real=real)).benchmarks == ('b0', 'b1')
+    # Without a benchmark that all have, nothing is lost by any.
+    gaps = np.where(np.eye(6, 3, dtype=bool), NAN, predictions.real)[:3]
+    some = replace(predictions.select(predictions.models[:3]), real=gaps)
+    assert Overall.of(some).benchmarks == predictions.benchmarks
+
+
+def test_benchmarks_that_the_first_method_predicts():
+    predictions = table()
+    values = predictions.values.copy()
+    values[:, 0, 0] = values[:, 1, 1] = NAN
+    for real in (predictions.real, predictions.real * NAN):
+        overall = Overall.of(replace(predictions, values=values, real=real))
+        assert overall.benchmarks == ('b1', 'b2')
+        assert np.isfinite(overall.values[:, 0]).all()
+        assert np.isnan(overall.values[:, 1]).all()
+    nothing = Overall.of(replace(predictions, values=values * NAN))
+    assert nothing.benchmarks == predictions.benchmarks
+    real = predictions.real.copy()
+    real[:, 1:] = NAN  # where nothing is predicted
+    assert Overall.of(replace(predictions, values=values,
+                              real=real)).benchmarks == ('b0', )
+
+
+def test_equal_means_share_a_rank():
+    """Whatever the order of the accuracies, whose sums differ by it."""
+    predictions = table()
+    real = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]] * 3)
+    assert len(set(real.mean(axis=1))) == 2
+    values = np.stack([predictions.real, real], axis=2)
+    overall = Overall.of(replace(predictions, real=real, values=values))
+    np.testing.assert_array_equal(ranks(overall.real), np.ones(6))
+    # All models are equal: there is no order to agree with.
+    for method in overall.methods:
+        value, n_models = overall.agreement(method)
+        assert np.isnan(value) and n_models == 6
+
+
+def test_no_mark_without_a_mean():
+    predictions = table()
+    values, fitted = predictions.values.copy(), predictions.in_sample.copy()
+    values[1, 2, 0], fitted[:2] = NAN, True
+    overall = Overall.of(replace(predictions, values=values, in_sample=fitted))
+    np.testing.assert_array_equal(
+        overall.in_sample[:3], [[True, True], [False, True], [False, False]])
+
+
 def test_agreement_of_the_orders():
     overall = Overall.of(table())
     assert overall.agreement('p0') == (pytest.approx(1), 6)
