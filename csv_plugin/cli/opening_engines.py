@@ -30,11 +30,13 @@ class _Kind(NamedTuple):
     """How an engine is opened.
 
     Args:
+        recorded (str): What dumps call it.
         start (Callable): From the model's path or name, and the options.
         reads_folder (bool): Whether the path has the model's tokenizer.
         needs (tuple[str, ...]): Options that it cannot do without.
         refuses (tuple[str, ...]): Options that it cannot use.
     """
+    recorded: str
     start: Callable[[str, EngineOptions], Any]
     reads_folder: bool
     needs: tuple[str, ...] = ()
@@ -94,19 +96,29 @@ def _lmdeploy(model: str, options: EngineOptions) -> Any:
 
 ENGINES = {
     'transformers':
-    _Kind(_transformers, True, refuses=('url', )),
+    _Kind('transformers', _transformers, True, refuses=('url', )),
     'vllm':
-    _Kind(_vllm, True, refuses=('url', )),
+    _Kind('vllm', _vllm, True, refuses=('url', )),
     'vllm-server':
-    _Kind(_server, False, needs=('url', )),
+    _Kind('vllm server', _server, False, needs=('url', )),
     'sglang-server':
-    _Kind(_server, False, needs=('url', )),
+    _Kind('sglang server', _server, False, needs=('url', )),
     'ctranslate2':
-    _Kind(_ctranslate2, False, needs=('context', ), refuses=('url', )),
+    _Kind(
+        'ctranslate2',
+        _ctranslate2,
+        False,
+        needs=('context', ),
+        refuses=('url', )),
     'llama-cpp':
-    _Kind(_llama_cpp, False, needs=('context', ), refuses=('url', 'dtype')),
+    _Kind(
+        'llama.cpp',
+        _llama_cpp,
+        False,
+        needs=('context', ),
+        refuses=('url', 'dtype')),
     'lmdeploy':
-    _Kind(_lmdeploy, True, refuses=('url', 'dtype')),
+    _Kind('lmdeploy', _lmdeploy, True, refuses=('url', 'dtype')),
 }
 
 

@@ -16,7 +16,7 @@ each; a last call without --shard joins them.
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -24,10 +24,12 @@ from typing import Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import check_folder, whole_number
+from csv_plugin.cli.dump_parts import REST, DumpParts
 from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
                                             check_engine, open_engine, setting)
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.escaping import one_line
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.dumps import read_dump, write_dump
@@ -83,7 +85,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--engine',
         choices=ENGINES,
-        default='transformers',
         metavar='NAME',
         help='the program that runs the models: transformers, vllm,\n'
         'vllm-server, sglang-server, ctranslate2, llama-cpp or\n'
@@ -132,18 +133,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    options = EngineOptions(args.engine, args.url, args.context, args.dtype,
+    options = EngineOptions(args.engine or 'transformers',
+                            args.url, args.context, args.dtype,
                             dict(args.setting), args.trust_remote_code)
     check_engine(options, args.tokenizer)
     models = named_models(args.models, args.checkpoints)
     texts = read_texts(args.texts)
+    stated = {'dtype': args.dtype} if args.dtype else {}
+    if args.engine:
+        stated['engine'] = ENGINES[args.engine].recorded
     failed = []
     for name, model in models.items():
-        losses = _Losses(name, texts, args.out)
+        losses = _Losses(name, model, args.tokenizer, options, texts, args.out)
         try:
-            print(f'{name}: ' + losses.score(model, options, args.tokenizer,
-                                             args.shard),
-                  flush=True)  # yapf: disable
+            done = losses.score(args.shard, stated)
+            print(one_line(f'{name}: {done}'), flush=True)
         # The others may be sound.
         except InputError as error:
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
@@ -182,22 +186,39 @@ def named_models(models: Sequence[str],
 
 
 class _Losses:
-    """The dump of a model, and the folder of its parts until it is whole.
+    """The dump of a model, and its parts until it is whole.
 
     Args:
         name (str): Of the model.
+        model (str): Folder, file, or name on the hub or on the server.
+        tokenizer (Optional[str]): Folder or name of the tokenizer, by
+            default the model's.
+        options (EngineOptions): Of the engine.
         texts (TextSet): All that are to be scored.
         out (Path): Folder of the dumps.
     """
 
-    def __init__(self, name: str, texts: TextSet, out: Path) -> None:
-        self.name, self.texts = name, texts
+    def __init__(self, name: str, model: str, tokenizer: Optional[str],
+                 options: EngineOptions, texts: TextSet, out: Path) -> None:
+        self.name, self.model, self.texts = name, model, texts
+        self.tokenizer, self.options = tokenizer or model, options
         self.file = out / f'{name}.parquet'
-        self.parts = out / f'{name}.parts'
+        call = {
+            'model': model,
+            'tokenizer': self.tokenizer,
+            **options._asdict()
+        }
+        # It says what may run, not what comes out.
+        del call['trust_remote_code']
+        self.parts = DumpParts(out / f'{name}.parts', call)
 
-    def score(self, model: str, options: EngineOptions,
-              tokenizer: Optional[str], shard: Optional[Shard]) -> str:
+    def score(self, shard: Optional[Shard], stated: Mapping[str, str]) -> str:
         """Score what is not scored, and say what was done, in a line.
+
+        Args:
+            shard (Optional[Shard]): The part to score; None for all.
+            stated (Mapping[str, str]): What a dump that is there has to
+                record, by the name of the field.
 
         Raises:
             InputError: The model cannot be scored, what was scored before
@@ -205,25 +226,26 @@ class _Losses:
         """
         if self.file.exists():
             info = merge_dumps([read_dump(self.file)], self.texts).info
+            self._check_whole(info, stated)
+            self.parts.remove()
             return f'{self.file} is there ({info.engine}, {info.dtype})'
+        self.parts.check_call()
         if shard:
             part, label = self._shard(shard), '{}-of-{}'.format(*shard)
-            file = self.parts / f'{label}.parquet'
+            file = self.parts.folder / f'{label}.parquet'
             if file.exists():
                 self._check_part(file, part)
                 return f'{file} is there'
-            dump = self._scored(model, options, tokenizer, part, label)
-            write_dump(file, dump)
-            shutil.rmtree(self.parts / label)
+            write_dump(file, self._scored(part, label))
+            shutil.rmtree(self.parts.folder / label, ignore_errors=True)
             return f'{len(part)} of {len(self.texts)} texts, {file}'
-        shards = [read_dump(path) for path in self._shard_files()]
-        done = {text.text_id for dump in shards for text in dump.texts}
+        parts = self.parts.read()
+        done = {text.text_id for part in parts for text in part.texts}
         rest = [text for text in self.texts if text.text_id not in done]
         if rest:
-            shards.append(
-                self._scored(model, options, tokenizer, rest, 'rest'))
-        write_dump(self.file, merge_dumps(shards, self.texts))
-        shutil.rmtree(self.parts)
+            parts.append(self._scored(rest, REST))
+        write_dump(self.file, merge_dumps(parts, self.texts))
+        self.parts.remove()
         return f'{len(self.texts)} texts, {self.file}'
 
     def _shard(self, shard: Shard) -> list[Text]:
@@ -234,8 +256,15 @@ class _Losses:
                              'Make fewer parts.')  # yapf: disable
         return list(self.texts.texts[number - 1::count])
 
-    def _shard_files(self) -> list[Path]:
-        return sorted(self.parts.glob('[!.]*.parquet'))
+    def _check_whole(self, info: DumpInfo, stated: Mapping[str, str]) -> None:
+        """Refuse the dump of another model, or of another engine."""
+        wanted = {'tokenizer': self.tokenizer, **stated}
+        for field, value in wanted.items():
+            if getattr(info, field) != value:
+                raise InputError(
+                    str(self.file), f'losses with the {field} {value!r}',
+                    repr(getattr(info, field)),
+                    'Remove it, or choose another name or folder.')
 
     def _check_part(self, file: Path, part: Sequence[Text]) -> None:
         """Refuse the part of other texts."""
@@ -246,18 +275,20 @@ class _Losses:
                 str(file), 'losses on these texts', 'losses on others',
                 'Remove it, or choose another folder.')
 
-    def _scored(self, model: str, options: EngineOptions,
-                tokenizer: Optional[str], part: Sequence[Text],
-                label: str) -> TokenLossDump:
+    def _scored(self, part: Sequence[Text], label: str) -> TokenLossDump:
         """Losses on some of the texts; chunks of them are kept."""
-        from csv_plugin.lm.dumping import dump_losses
-        engine, loaded = open_engine(model, options, tokenizer)
+        from csv_plugin.lm.dumping import dump_info, dump_losses
+        context = self.options.context
+        engine, tokenizer = open_engine(self.model, self.options,
+                                        self.tokenizer)
+        self.parts.begin(
+            dump_info(engine, tokenizer, self.texts, self.name, context))
         return dump_losses(
             engine,
-            loaded,
+            tokenizer,
             self.texts,
             part,
             self.name,
-            context=options.context,
-            folder=self.parts / label,
+            context=context,
+            folder=self.parts.folder / label,
             progress=partial(tqdm, desc=self.name))

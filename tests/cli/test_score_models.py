@@ -1,6 +1,8 @@
 """Dumps of models from the command line: parts, repetition, bad input."""
 import shutil
 from argparse import ArgumentTypeError
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from csv_plugin.cli.score_models import named_models, numbered_part
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.text_sets import read_texts, write_texts
 
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
@@ -106,6 +108,93 @@ def test_parts_of_other_texts_are_refused(texts, capsys):
     assert call(f'mine={MODEL}', '--shard', '1/2') == 2
     assert '1-of-2.parquet: expected losses on these texts' in (
         capsys.readouterr().err)
+
+
+@pytest.fixture
+def parts(texts):
+    """The folder of parts of a call that is to be continued."""
+    assert call(f'mine={MODEL}', '--shard', '1/3') == 0
+    return Path('out/mine.parts')
+
+
+@pytest.mark.parametrize('options, says', [
+    ([f'mine={shipped.ZOO / "d/s/200"}'], "found parts with model = '"),
+    ([f'mine={MODEL}', '--setting', 'attn_implementation=eager'
+      ], "with settings = {'attn_implementation': 'eager'}, found parts with "
+     'settings = {}'),
+    ([f'mine={MODEL}', '--dtype', 'bfloat16'], 'found parts with dtype = '),
+    ([f'mine={MODEL}', '--context', '9'], 'found parts with context = None'),
+])
+@pytest.mark.parametrize('shard', [[], ['--shard', '1/3'], ['--shard', '2/3']])
+def test_parts_of_another_call_are_refused(parts, capsys, monkeypatch, options,
+                                           says, shard):
+    monkeypatch.setattr(score_models, 'open_engine', None)
+    assert call(*options, *shard) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert 'Remove out/mine.parts, or call as before.' in error
+
+
+def test_parts_that_do_not_fit_are_refused_before_the_work(
+        parts, capsys, monkeypatch):
+    dump = read_dump(parts / '1-of-3.parquet')
+    write_dump(parts / '1-of-3.parquet',
+               replace(dump, info=replace(dump.info, dtype='float16')))
+    monkeypatch.setattr(dumping, 'token_losses', None)
+    for shard in ([], ['--shard', '2/3']):
+        assert call(f'mine={MODEL}', *shard) == 2
+        error = capsys.readouterr().err
+        assert 'the same dtype in all' in error
+        assert 'Remove out/mine.parts/1-of-3.parquet, or call' in error
+
+
+def test_chunks_of_parts_that_were_interrupted_count(parts, monkeypatch):
+    (parts / '1-of-2').mkdir()
+    whole = parts / '1-of-3.parquet'
+    shutil.copy(whole, parts / '1-of-2/1.parquet')
+    whole.rename(parts / '1-of-2/0.parquet')
+    (parts / '1-of-2/2.parquet').write_bytes(b'damaged')
+    scored = []
+
+    def score(engine, tokenizer, some, *options):
+        scored.extend(text.text_id for text in some)
+        return token_losses(engine, tokenizer, some, *options)
+
+    token_losses = dumping.token_losses
+    monkeypatch.setattr(dumping, 'token_losses', score)
+    assert call(f'mine={MODEL}') == 0
+    assert len(scored) == 2
+    assert len(read_dump('out/mine.parquet').texts) == 3
+    assert not parts.exists()
+
+
+def test_the_dump_of_another_model_is_refused(texts, capsys):
+    assert call(f'mine={MODEL}') == 0
+    for options, says in [
+        (['--tokenizer', 'other'], "losses with the tokenizer 'other', found"),
+        (['--dtype', 'float16'], "dtype 'float16', found 'float32'"),
+        (['--engine', 'vllm'], "engine 'vllm', found 'transformers'"),
+    ]:
+        assert call(f'mine={MODEL}', *options) == 2
+        error = capsys.readouterr().err
+        assert 'out/mine.parquet: expected' in error and says in error
+
+
+def test_parts_that_were_left_go_with_the_next_call(parts):
+    assert call(f'mine={MODEL}', out='whole') == 0
+    Path('whole/mine.parquet').rename('out/mine.parquet')
+    assert call(f'mine={MODEL}') == 0
+    assert not parts.exists()
+
+
+def test_names_of_engines_from_files_are_escaped(texts, capsys):
+    assert call(f'mine={MODEL}') == 0
+    dump = read_dump('out/mine.parquet')
+    write_dump('out/mine.parquet',
+               replace(dump, info=replace(dump.info, engine='a\x1b[2J')))
+    capsys.readouterr()
+    assert call(f'mine={MODEL}') == 0
+    assert r'is there (a\x1b[2J, float32)' in capsys.readouterr().out
 
 
 def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
