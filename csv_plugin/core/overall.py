@@ -53,6 +53,21 @@ class Overall:
             _means(predictions.real[:, chosen]), values,
             fitted & ~np.isnan(values))
 
+    def real_ranks(self) -> NDArray[np.float64]:
+        """Ranks of the models by the real means. `(M,)`."""
+        return ranks(self.real)
+
+    def predicted_ranks(self) -> NDArray[np.float64]:
+        """Ranks by the predicted means, NaN of models that do not count.
+
+        If there are real means, only models with one count, as ranks among
+        more models would not compare to the real ones. `(M, P)`.
+        """
+        counts = ~np.isnan(self.real)
+        if not counts.any():
+            counts = ~counts
+        return ranks(np.where(counts[:, None], self.values, np.nan))
+
     def differences(self) -> NDArray[np.float64]:
         """Predicted minus real mean, NaN without either. `(M, P)`."""
         return self.values - self.real[:, None]
@@ -113,14 +128,14 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
     """Ranks from 1 for the largest; equal values share the better rank.
 
     Args:
-        values (ArrayLike): Shape `(M,)`.
+        values (ArrayLike): Shape `(M,)`, or `(M, P)` to rank each column.
 
     Returns:
-        NDArray: Shape `(M,)`, NaN where a value is NaN.
+        NDArray: Of the same shape, NaN where a value is NaN.
 
     >>> ranks([0.2, float('nan'), 0.7, 0.2])
     array([ 2., nan,  1.,  2.])
     """
     return np.asarray(
-        rankdata(-np.asarray(values), method='min', nan_policy='omit'),
+        rankdata(-np.asarray(values), method='min', axis=0, nan_policy='omit'),
         np.float64)

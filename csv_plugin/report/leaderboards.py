@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.core.overall import Overall, ranks
+from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import (REAL, Missing, Predictions,
                                          check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
@@ -135,7 +135,7 @@ class Standing:
     Args:
         label (str): Of the predictor, or `REAL`.
         means (list[str]): Percent; marked where a score was fitted on.
-        ranks (list[str]): From 1 for the largest mean.
+        ranks (list[str]): From 1 for the largest mean; see `Overall`.
         differences (list[str]): Predicted minus real means, and their mean
             size; empty of the real means.
     """
@@ -160,29 +160,32 @@ def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
         return '', []
     overall = Overall.of(predictions)
     is_known = predictions.has_real()
-    found = [_standing(REAL, overall.real)] if is_known else []
-    by_method = zip(overall.methods, overall.values.T, overall.in_sample.T,
+    found = [_standing(REAL, overall.real, overall.real_ranks())
+             ] if is_known else []
+    by_method = zip(overall.methods, overall.values.T,
+                    overall.predicted_ranks().T, overall.in_sample.T,
                     overall.differences().T, overall.mean_differences())
-    for label, means, fitted, differences, mean in by_method:
+    for label, means, ranks, fitted, differences, mean in by_method:
         if not np.isnan(means).all():
             cells = [
                 *(number(percent(d), '+.1f') for d in differences),
                 number(percent(mean))
             ] if is_known else []
-            found.append(_standing(label, means, fitted, cells))
+            found.append(_standing(label, means, ranks, fitted, cells))
     return f'mean of {len(overall.benchmarks)}', found
 
 
 def _standing(
     label: str,
     means: NDArray,
+    ranks: NDArray,
     fitted: Iterable[bool] = repeat(False),
     differences: Sequence[str] = ()
 ) -> Standing:
     return Standing(label, [
         number(percent(mean)) + '*' * bool(mark)
         for mean, mark in zip(means, fitted)
-    ], [number(rank, '.0f') for rank in ranks(means)], [*differences])
+    ], [number(rank, '.0f') for rank in ranks], [*differences])
 
 
 def as_text(board: Leaderboard) -> str:

@@ -84,8 +84,9 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
     overall = Overall.of(predictions)
     some = len(overall.benchmarks) < len(predictions.benchmarks)
     yield 'Rank 1 is the largest mean.' + (
-        ' Means are over the benchmarks with real scores: '
-        f'{_first(overall.benchmarks)}.' if some else '')
+        f' Means are over {_first(overall.benchmarks)}; on other benchmarks, '
+        'too many scores or predictions are missing.' if some else '')
+    yield from _without_mean(overall, predictions.models)
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)
@@ -95,6 +96,24 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
     if agreements:
         yield ('Rank agreement of predicted and real means (Spearman, 1 is '
                f'the same order, 0 is chance): {", ".join(agreements)}.')
+
+
+def _without_mean(overall: Overall, models: Sequence[str]) -> Iterator[str]:
+    """Which models have no mean, and whose predicted mean has no rank."""
+    is_known = np.isfinite(overall.real).any()
+    columns = dict(zip(overall.methods, overall.values.T))
+    if is_known:
+        columns = {REAL: overall.real, **columns}
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for label, means in columns.items():
+        lacking = tuple(np.array(models, object)[np.isnan(means)])
+        if lacking:
+            alike.setdefault(lacking, []).append(label)
+    for lacking, labels in alike.items():
+        yield (f'{", ".join(labels)} of {_named(lacking, models, "models")}: '
+               'no mean, as a number on one of the benchmarks is missing')
+    if is_known and np.isfinite(overall.values[np.isnan(overall.real)]).any():
+        yield 'Predicted ranks count only models that have a real mean.'
 
 
 def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],

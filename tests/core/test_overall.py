@@ -106,6 +106,23 @@ def test_equal_means_share_a_rank():
         assert np.isnan(value) and n_models == 6
 
 
+def test_predicted_ranks_count_models_with_a_real_mean():
+    predictions = table()
+    real = np.arange(6)[:, None] / np.full(3, 10)
+    values = np.stack([real, real], axis=2)
+    values[4, 0, 1] = NAN
+    some = real.copy()
+    some[[1, 5]] = NAN
+    overall = Overall.of(replace(predictions, real=some, values=values))
+    np.testing.assert_array_equal(overall.real_ranks(), [4, NAN, 3, 2, 1, NAN])
+    np.testing.assert_array_equal(
+        overall.predicted_ranks().T,
+        [[4, NAN, 3, 2, 1, NAN], [3, NAN, 2, 1, NAN, NAN]])
+    nothing = Overall.of(replace(predictions, real=real * NAN, values=values))
+    np.testing.assert_array_equal(nothing.predicted_ranks().T,
+                                  [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
+
+
 def test_no_mark_without_a_mean():
     predictions = table()
     values, fitted = predictions.values.copy(), predictions.in_sample.copy()

@@ -119,9 +119,38 @@ def test_means_over_some_benchmarks():
     for model in MODELS[:2]:
         cells.real[model, 'b1'] = NO_DUMP
     line, = findings(cells.board().predictions)
-    assert line == ('Rank 1 is the largest mean. Means are over the '
-                    'benchmarks with real scores: b0, b2.')
+    assert line == (
+        'Rank 1 is the largest mean. Means are over b0, b2; on other '
+        'benchmarks, too many scores or predictions are missing.')
     assert list(findings(cells.only('b0').board().predictions)) == []
+
+
+def test_models_without_a_mean():
+    cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'))
+    cells.real['m1', 'b1'] = cells.predicted['p', 'm2', 'b0'] = NO_DUMP
+    for model in MODELS:
+        cells.predicted['q', model, 'b1'] = NO_DUMP
+    gap = 'no mean, as a number on one of the benchmarks is missing'
+    assert list(_of_means(cells)) == [
+        f'real of m1: {gap}', f'p of m2: {gap}', f'q of all 6 models: {gap}',
+        'Predicted ranks count only models that have a real mean.'
+    ]
+    cells.predicted['p', 'm1', 'b0'] = cells.predicted['p', 'm2', 'b0']
+    cells.predicted['p', 'm2', 'b0'] = predict()
+    assert list(_of_means(cells)) == [
+        f'real, p of m1: {gap}', f'q of all 6 models: {gap}'
+    ]
+    cells.real = dict.fromkeys(cells.real, NO_DUMP)
+    assert list(
+        _of_means(cells)) == [f'p of m1: {gap}', f'q of all 6 models: {gap}']
+
+
+def _of_means(cells) -> list[str]:
+    """What is said of means, but for the first line and far scores."""
+    return [
+        line for line in findings(cells.board().predictions)
+        if 'mean' in line and not line.startswith('Rank')
+    ]
 
 
 def test_engines():

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
-from csv_plugin.core.overall import Overall, ranks
+from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.cells import interval, percent
@@ -91,7 +91,6 @@ def render(page: Page) -> str:
         },
         outside=_outside(predictions),
         overall=Overall.of(predictions) if several else None,
-        ranks=ranks,
         comparisons=[
             comparison(predictions, label) for label in predictions.methods
         ],

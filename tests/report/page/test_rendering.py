@@ -51,12 +51,28 @@ def test_means_and_ranks_stand_first():
     assert html.index('id="means"') < html.index('id="scores"')
     # m0 was not run on b0, and m1 was not predicted there by the first.
     assert rows_of(html)[:3] == [
-        'm0 – – 40.0 2 – 40.0 1 –',
+        'm0 – – 40.0 – – 40.0 – –',
         'm1 51.0 2 – – – 40.0 1 −11.0',
         'm2 52.0 1 57.5* 1 +5.5 40.0 1 −12.0',
     ]
     assert 'Spearman' not in html  # of so few models
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
+
+
+def test_means_without_real_scores():
+    """No column of what is not known, as in the text."""
+    cells = page_cells()
+    cells.real = dict.fromkeys(cells.real, NO_DUMP)
+    html = render(make_page(cells.board()))
+    table, = re.findall('aria-label="Means and ranks">\n<thead>.*?</table>',
+                        html, re.S)
+    assert rows_of(table) == [
+        f'{model} 40.0 1 40.0 1' for model in cells.models
+    ]
+    assert '>real<' not in table and '>diff<' not in table
+    assert 'abs. diff' not in table
+    assert re.findall('data-column="(.)"', table) == list('01234')
+    assert 'with a real mean' not in html
 
 
 def test_agreement_of_ranks():
@@ -73,7 +89,7 @@ def test_means_over_the_benchmarks_that_were_run():
     for model in cells.models:
         cells.real[model, 'b1'] = NO_DUMP
     words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
-    assert 'Means over 2 benchmarks, those with real scores: b0, b2' in words
+    assert 'Means over 2 benchmarks: b0, b2 (on others' in words
 
 
 def test_strips_stand_where_the_numbers_are():
