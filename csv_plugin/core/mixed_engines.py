@@ -49,7 +49,7 @@ def other_engines(infos: Mapping[str, DumpInfo],
     }
     if not others:
         return []
-    usual = {way: ways[way] for way in ways.keys() - others}
+    usual = {way: m for way, m in ways.items() if way not in others}
     return [
         f'models were scored in another way, {_described(others)}, than '
         f'those to fit to, {_described(usual)}. {_REMEDY}'

@@ -40,6 +40,17 @@ def test_engines_and_number_formats(change, words):
             'transformers, float32, no cache (a and 1 more). ') in line
 
 
+def test_ways_are_in_the_order_of_the_models():
+    fitted = {
+        name: replace(INFO, dtype=name)
+        for name in ('float32', 'bfloat16', 'float16', 'float64', 'int8')
+    }
+    [line] = other_engines({**fitted, 'x': replace(INFO, engine='y')}, fitted)
+    usual = line.partition('those to fit to, ')[2]
+    places = [usual.index(f'({name})') for name in fitted]
+    assert places == sorted(places)
+
+
 def test_notes_of_benchmarks_that_losses_predict():
     before = train()
     for old, new in zip(before.benchmarks,
