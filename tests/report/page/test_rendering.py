@@ -9,6 +9,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import visible
+from csv_plugin.core.outliers import Outlier
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render, write_page
 from csv_plugin.report.page.sections import N_LEVELS, PredictorFile
@@ -82,6 +83,19 @@ def test_agreement_of_ranks():
     words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
     assert 'by “predicted” agree with the real ones to −1.00 (Spear' in words
     assert 'by “all-token” agree' not in words  # the same of all models
+
+
+@pytest.mark.parametrize('level, words', [
+    (0.9, 'by chance alone: of intervals at 90%, 10 in 100. A line'),
+    (0.5, 'by chance alone: of intervals at 50%, 50 in 100. A line'),
+    (float('nan'), 'by chance alone. A line'),
+])
+def test_outliers_by_chance(level, words):
+    board = make_board()
+    board = replace(board, predictions=replace(board.predictions, level=level))
+    far = [Outlier('m0', 'b0', 0.5, 0.4, 0.3, 0.45, 2.0)]
+    html = render(make_page(board, outliers=far))
+    assert words in ' '.join(Reader(html).words.split())
 
 
 def test_means_over_the_benchmarks_that_were_run():
