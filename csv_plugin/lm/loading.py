@@ -11,9 +11,11 @@ from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
+from csv_plugin.lm.engines.causal_lm import input_device
 from csv_plugin.lm.own_code import READ_IT, own_code_refused
 
-_DTYPE = 'torch_dtype' if transformers.__version__[0] == '4' else 'dtype'
+_RELEASE = tuple(map(int, transformers.__version__.split('.')[:2]))
+_DTYPE = 'dtype' if _RELEASE >= (4, 56) else 'torch_dtype'
 
 
 @contextmanager
@@ -44,7 +46,18 @@ def loading(what: str, path: FilePath,
         raise InputError(f'{what} {os.fspath(path)!r}',
                          'a causal LM and its tokenizer',
                          f'{type(error).__name__}: {reason}',
-                         'Name its folder, or a model of the hub.') from error
+                         _remedy(error)) from error
+
+
+def _remedy(error: Exception) -> str:
+    """What can be done about an error of loading."""
+    if isinstance(error, MemoryError) or 'memory' in str(error):
+        return 'Free memory, or load it with a smaller dtype or on more GPUs.'
+    if 'unexpected keyword argument' in str(error):
+        return 'Leave out the setting that it does not know.'
+    if isinstance(error, OSError):
+        return 'Name its folder, or a model of the hub.'
+    return 'Check its files, and the settings that it is loaded with.'
 
 
 def load_tokenizer(path: FilePath,
@@ -83,7 +96,8 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
     # Some wrong values of a config show only when the model is used.
     with torch.no_grad():
         model(
-            input_ids=torch.zeros(1, 1, dtype=torch.long, device=model.device))
+            input_ids=torch.zeros(
+                1, 1, dtype=torch.long, device=input_device(model)))
     return model
 
 
