@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> None:
     predictor.unlink(missing_ok=True)
     write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
-    write_leaderboard(args.out / 'leaderboard.md', study, shown)
+    write_leaderboard(args.out / 'leaderboard.md', study, shown, tables.main)
     write_report(
         args.out / 'report.md',
         study,

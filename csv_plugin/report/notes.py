@@ -2,7 +2,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Union
+from typing import Optional, Union
 
 import numpy as np
 
@@ -60,14 +60,26 @@ def reasons(predictions: Predictions) -> Iterator[str]:
                f'{reason}')
 
 
-def findings(predictions: Predictions) -> Iterator[str]:
-    """How predictions and real accuracies agree, and where they do not."""
-    if len(predictions.benchmarks) > 1:
-        yield from _of_means(predictions)
-    main, *_ = predictions.methods
+def findings(predictions: Predictions,
+             main: Optional[Sequence[str]] = None) -> Iterator[str]:
+    """How predictions and real accuracies agree, and where they do not.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+        main (Optional[Sequence[str]]): Benchmarks of the means; all by
+            default.
+    """
+    in_means = predictions.select(benchmarks=main)
+    if len(in_means.benchmarks) > 1:
+        yield from _of_means(in_means)
+    side = [b for b in predictions.benchmarks if b not in in_means.benchmarks]
+    if side:
+        yield ('Means leave out benchmarks that are not main ones: '
+               f'{_first(side)}.')
+    method, *_ = predictions.methods
     far = outliers(predictions)
     if far:
-        n_cells = int(predictions.held_out(main).sum())
+        n_cells = int(predictions.held_out(method).sum())
         by_chance = (1 - predictions.level) * n_cells
         named = [
             f'{outlier.model} on {outlier.benchmark} '
@@ -75,7 +87,7 @@ def findings(predictions: Predictions) -> Iterator[str]:
             f'{interval(outlier.low, outlier.high)})' for outlier in far
         ]
         yield (
-            f'{main}: {len(far)} of {n_cells} real scores lie outside of '
+            f'{method}: {len(far)} of {n_cells} real scores lie outside of '
             f'their interval, where about {by_chance:.0f} would by chance: ' +
             _first(named, _OUTSIDE))
 

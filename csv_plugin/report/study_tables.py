@@ -49,17 +49,19 @@ def write_predictions(path: FilePath, study: Study,
     write_csv(path, PREDICTION_COLUMNS, rows)
 
 
-def leaderboard(study: Study, models: Sequence[str]) -> str:
+def leaderboard(study: Study, models: Sequence[str],
+                main: Sequence[str]) -> str:
     """Real and predicted accuracies side by side, as a Markdown table.
 
     Args:
         study (Study): Shown in percent; means and ranks first.
         models (Sequence[str]): One row each, in this order.
+        main (Sequence[str]): Benchmarks of the means.
     """
     solver = study.predictions.methods[0]
     table = study.predictions.select(models, methods=[solver])
     columns = [['model', *models]]
-    title, found = standings(table)
+    title, found = standings(table.select(benchmarks=main))
     for standing in found:
         name = title if standing.label == REAL else 'predicted'
         columns += [[name, *standing.means], ['rank', *standing.ranks]]
@@ -72,20 +74,22 @@ def leaderboard(study: Study, models: Sequence[str]) -> str:
                     disable_numparse=True)  # yapf: disable
 
 
-def write_leaderboard(path: FilePath, study: Study,
-                      models: Sequence[str]) -> None:
+def write_leaderboard(path: FilePath, study: Study, models: Sequence[str],
+                      main: Sequence[str]) -> None:
     """Write `leaderboard` with lines that explain it.
 
     Args:
         path (FilePath): The file to create or replace.
         study (Study): The study.
         models (Sequence[str]): One row each, in this order.
+        main (Sequence[str]): Benchmarks of the means.
     """
     table = study.predictions.select(
         models, methods=[study.predictions.methods[0]])
-    notes = [explain_marks(table.level), *findings(table)]
+    notes = [explain_marks(table.level), *findings(table, main)]
     lines = [f'* {markdown(note)}' for note in notes]
-    write_text(path, '\n'.join([leaderboard(study, models), '', *lines, '']))
+    write_text(path,
+               '\n'.join([leaderboard(study, models, main), '', *lines, '']))
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:

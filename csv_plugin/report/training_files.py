@@ -66,7 +66,7 @@ class TrainingOutcome:
         title = f'{len(shown)} models predicted from {n_fitted}'
         _remove_earlier(out)
         write_predictions(out / 'predictions.csv', study, self.splits)
-        write_leaderboard(out / 'leaderboard.md', study, shown)
+        write_leaderboard(out / 'leaderboard.md', study, shown, self.main)
         write_report(out / 'report.md', study, self.main, title, command,
                      self.remarks, verbose)
         if self.curve:

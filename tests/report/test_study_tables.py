@@ -198,7 +198,7 @@ def test_leaderboard(study):
     """Cells against the tables they come from; marks where they belong."""
     table = study.predictions
     models = table.models[::-1]
-    lines = leaderboard(study, models).splitlines()
+    lines = leaderboard(study, models, table.benchmarks).splitlines()
     rows = [cells(line) for line in lines]
     names = [name for b in table.benchmarks for name in (b, 'predicted')]
     # One of the benchmarks was not run, and one only on few models.
@@ -223,10 +223,25 @@ def test_leaderboard(study):
 
 def test_leaderboard_file(tmp_path, study):
     models = study.predictions.models[:2]
-    write_leaderboard(tmp_path / 'leaderboard.md', study, models)
+    benchmarks = study.predictions.benchmarks
+    write_leaderboard(tmp_path / 'leaderboard.md', study, models, benchmarks)
     text = (tmp_path / 'leaderboard.md').read_text('utf-8')
-    table = leaderboard(study, models)
+    table = leaderboard(study, models, benchmarks)
     assert text.startswith(f'{table}\n\n* Percent (90% interval)')
+
+
+def test_the_same_benchmarks_in_all_means(tmp_path, study):
+    """Others have columns, and no share in means and ranks."""
+    table = study.predictions
+    write_leaderboard(tmp_path / 'l.md', study, table.models, MAIN)
+    head, _, first, *rest = (tmp_path / 'l.md').read_text('utf-8').splitlines()
+    title = f'mean of {len(MAIN)}'
+    assert cells(error_table(study, MAIN).splitlines()[-1])[0] == title
+    assert cells(head)[:2] == ['model', title] and 'chance' in cells(head)
+    real = table.select(benchmarks=MAIN).real[0]
+    assert cells(first)[1] == f'{100 * real.mean():.1f}'
+    assert ('* Means leave out benchmarks that are not main ones: chance, '
+            'same, pair, none.') in rest
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):
