@@ -35,12 +35,15 @@ class _Kind(NamedTuple):
         reads_folder (bool): Whether the path has the model's tokenizer.
         needs (tuple[str, ...]): Options that it cannot do without.
         refuses (tuple[str, ...]): Options that it cannot use.
+        fills_gpu (bool): Whether a model takes the memory of the GPUs until
+            the process ends.
     """
     recorded: str
     start: Callable[[str, EngineOptions], Any]
     reads_folder: bool
     needs: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    fills_gpu: bool = False
 
 
 def _transformers(model: str, options: EngineOptions) -> Any:
@@ -98,7 +101,7 @@ ENGINES = {
     'transformers':
     _Kind('transformers', _transformers, True, refuses=('url', )),
     'vllm':
-    _Kind('vllm', _vllm, True, refuses=('url', )),
+    _Kind('vllm', _vllm, True, refuses=('url', ), fills_gpu=True),
     'vllm-server':
     _Kind('vllm server', _server, False, needs=('url', )),
     'sglang-server':
@@ -118,19 +121,28 @@ ENGINES = {
         needs=('context', ),
         refuses=('url', 'dtype')),
     'lmdeploy':
-    _Kind('lmdeploy', _lmdeploy, True, refuses=('url', 'dtype')),
+    _Kind(
+        'lmdeploy', _lmdeploy, True, refuses=('url', 'dtype'), fills_gpu=True),
 }
 
+#: Settings that lead to other files of a model than those that are checked
+#: for code.
+_ELSEWHERE = 'revision', 'code_revision', 'subfolder'
 
-def check_engine(options: EngineOptions, tokenizer: Optional[str]) -> None:
+
+def check_engine(options: EngineOptions, tokenizer: Optional[str],
+                 n_models: int) -> None:
     """Refuse options that an engine lacks or cannot use.
 
     Args:
         options (EngineOptions): The options.
         tokenizer (Optional[str]): The option `--tokenizer`.
+        n_models (int): Number of models in the call.
 
     Raises:
-        InputError: An option is missing, or would be ignored.
+        InputError: An option is missing, or would be ignored; a setting
+            leads to other files of the model; or there are several models,
+            which the engine cannot run one after the other.
     """
     kind, where = ENGINES[options.engine], f'--engine {options.engine}'
     given = {**options._asdict(), 'tokenizer': tokenizer}
@@ -143,6 +155,14 @@ def check_engine(options: EngineOptions, tokenizer: Optional[str]) -> None:
         if given[name] is not None:
             raise InputError(where, f'no --{name} beside it',
                              repr(given[name]), 'Leave it out.')
+    for name in options.settings:
+        if name in _ELSEWHERE:
+            raise InputError('--setting', f'none that is called {name}',
+                             f'{name}={options.settings[name]}',
+                             'Give the folder with these files as the model.')
+    if kind.fills_gpu and n_models > 1:
+        raise InputError(where, 'one model, which takes the memory of the GPU',
+                         str(n_models), 'Make a call for each model.')
 
 
 def open_engine(model: str, options: EngineOptions,
@@ -156,19 +176,27 @@ def open_engine(model: str, options: EngineOptions,
             default the model's.
 
     Raises:
-        InputError: The model or the tokenizer cannot be loaded, the engine
-            is not installed or cannot be reached, or it has no such setting.
+        InputError: The model or the tokenizer cannot be loaded, or the
+            engine is not installed, cannot be reached or does not start.
     """
     from csv_plugin.lm.loading import load_tokenizer
     loaded = load_tokenizer(tokenizer or model, options.trust_remote_code)
+    where = f'--engine {options.engine}'
     try:
         return ENGINES[options.engine].start(model, options), loaded
-    except TypeError as error:
-        if not options.settings:
-            raise
-        raise InputError(f'--engine {options.engine}',
-                         'settings that it knows', f'the error {str(error)!r}',
-                         'Correct --setting.') from error
+    except InputError:
+        raise
+    # The packages of engines raise errors of any kind.
+    except Exception as error:
+        if isinstance(error, TypeError) and options.settings:
+            raise InputError(where, 'settings that it knows',
+                             f'the error {str(error)!r}',
+                             'Correct --setting.') from error
+        raise InputError(
+            where, f'an engine that starts with the model {model!r}',
+            f'{type(error).__name__}: {error}',
+            'See what it printed above; check the model and --setting.'
+        ) from error
 
 
 def setting(text: str) -> tuple[str, Any]:

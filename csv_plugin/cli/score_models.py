@@ -136,8 +136,8 @@ def run(args: argparse.Namespace) -> None:
     options = EngineOptions(args.engine or 'transformers',
                             args.url, args.context, args.dtype,
                             dict(args.setting), args.trust_remote_code)
-    check_engine(options, args.tokenizer)
     models = named_models(args.models, args.checkpoints)
+    check_engine(options, args.tokenizer, len(models))
     texts = read_texts(args.texts)
     stated = {'dtype': args.dtype} if args.dtype else {}
     if args.engine:

@@ -88,6 +88,41 @@ def test_settings_that_an_engine_does_not_have(folder, monkeypatch, capsys):
         capsys.readouterr().err)
 
 
+def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
+
+    def llama(model_path, **_):
+        if model_path == 'broken.gguf':
+            raise RuntimeError('Failed to load model\nfrom file')
+        return stand_ins.Llama(model_path, **_)
+
+    package = stand_ins.package('llama_cpp', Llama=llama)
+    monkeypatch.setitem(sys.modules, 'llama_cpp', package)
+    assert main(['losses', 'a=broken.gguf', 'b=m.gguf', '--texts',
+                 'texts.jsonl', '--out', 'out', '--engine', 'llama-cpp',
+                 '--context', '64', '--tokenizer', 'tiny']
+                ) == 2  # yapf: disable
+    captured = capsys.readouterr()
+    assert ("expected an engine that starts with the model 'broken.gguf', "
+            'found RuntimeError: Failed to load model from'
+            ) in captured.err  # yapf: disable
+    assert captured.out.startswith('b: 2 texts')
+
+
+@pytest.mark.parametrize('options, says', [
+    (['--engine', 'vllm'], '--engine vllm: expected one model, which takes '
+     'the memory of the GPU, found 2. Make a call for each model.'),
+    (['--engine', 'lmdeploy'], '--engine lmdeploy: expected one model'),
+    (['--setting', 'revision=main'], '--setting: expected none that is '
+     'called revision, found revision=main. Give the folder'),
+    (['--setting', 'subfolder=a'], 'found subfolder=a'),
+])
+def test_what_is_refused_at_once(folder, capsys, options, says):
+    assert main(['losses', 'a', 'b', '--texts', 'texts.jsonl', '--out', 'out',
+                 *options]) == 2  # yapf: disable
+    error, = capsys.readouterr().err.splitlines()
+    assert says in error
+
+
 @pytest.mark.parametrize('kind, engine', [(Server, 'vllm-server'),
                                           (SGLang, 'sglang-server')])
 def test_servers(folder, kind, engine):
