@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from csv_plugin.core import metrics
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.predictions import Predictions
 
 #: Fewer models say nothing about the agreement of two orders.
@@ -32,6 +33,8 @@ class Overall:
     real: NDArray[np.float64]
     values: NDArray[np.float64]
     in_sample: NDArray[np.bool_]
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'Overall':

@@ -65,6 +65,7 @@ def test_without_predictors_the_leaderboard_counts(run):
     assert page.outliers[0].model == 'far'
 
 
+@pytest.mark.slow
 def test_predicted_anew(run, predictor):
     page = run_page(run, predictors(run, 'mine'))
     expected = predictor.predict({
@@ -94,6 +95,7 @@ def test_predicted_anew(run, predictor):
     assert titles[3:] == ['Far from the prediction'] * bool(page.outliers)
 
 
+@pytest.mark.slow
 def test_everything_of_a_run(run):
     write_texts(run / 'texts.jsonl', TEXTS)
     write_csv(run / 'models.csv', ('model', 'family', 'split'),
@@ -129,6 +131,7 @@ def test_scores_in_place_of_those_of_the_run(run):
         assert row['real'] is None and row['missing'] == 'no score in s.csv'
 
 
+@pytest.mark.slow
 def test_score_that_the_leaderboard_lacks(run):
     *_, path = sorted((run / 'summary').glob('*.json'))
     content = json.loads(path.read_text('utf-8'))
@@ -212,6 +215,7 @@ def test_folder_of_no_run(run, tmp_path):
         run_page(tmp_path / 'empty', predictors(run), tmp_path / 's.csv')
 
 
+@pytest.mark.slow
 def test_names_of_models_that_are_not_those_of_their_folders(run):
     """One row each, and fitted models are known by their folders."""
     shown = {
@@ -236,6 +240,7 @@ def test_names_of_models_that_are_not_those_of_their_folders(run):
     assert page.board.predictions.models == (*shown, 'late')
 
 
+@pytest.mark.slow
 def test_leaderboard_without_folders(run):
     *_, path = sorted((run / 'summary').glob('*.json'))
     content = json.loads(path.read_text('utf-8'))
@@ -276,6 +281,7 @@ def test_leaderboard_and_summary(run, time, easy):
         f'no score in leaderboard_2.json or summary_{time}.csv')
 
 
+@pytest.mark.slow
 def test_summary_is_not_read_for_what_the_leaderboard_knows(run):
     """Not even where a score is missing for a reason, or not in percent."""
     write_summary(run, [HOST[0], [*HOST[1][:4], '1500', '-']], '2')
@@ -317,6 +323,7 @@ def test_texts_are_checked_before_the_dumps(run, monkeypatch):
         run_page(run, predictors(run), texts=run / 'other.jsonl')
 
 
+@pytest.mark.slow
 def test_full_line_over_all_models_fitted_on(run, monkeypatch):
     """Though none of them is a model of the run."""
     drawn = []
@@ -330,6 +337,7 @@ def test_full_line_over_all_models_fitted_on(run, monkeypatch):
     assert '<!-- scaling law -->' in page.pictures[0].legend
 
 
+@pytest.mark.slow
 def test_title_engine_and_notes_of_the_training(run):
     page = run_page(run, predictors(run), title='Mine', verbose=True)
     assert page.title == 'Mine' and page.verbose

@@ -73,6 +73,7 @@ def test_tokens_of_a_table(world, tmp_path):
     assert forecasts(tmp_path)['good', 'easy']['share'] == 0.175
 
 
+@pytest.mark.slow
 def test_opencompass_runs(world, tmp_path):
     for step in STEPS[:3]:
         write_losses(tmp_path / 'run', f'good@{step}',

@@ -15,6 +15,7 @@ from csv_plugin.core.coverage import coverage_by_level
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.salience import Auto, NonNegative, Ridge, Task, fold_masks
 from csv_plugin.core.salience.linear import Basis
@@ -107,6 +108,7 @@ def records():
         TEXTS, table, features, features.columns, columns, block,
         JoinedColumns((block, block)), observed, task, fit, fit.model,
         fit.model.curve, fit.folds.curve, fit.path, study, study.predictions,
+        Overall.of(study.predictions),
         coverage_by_level(predictor, losses, observed),
         *capability_points(predictor, losses, observed, families)[:1],
         Training(table, TEXTS, observed, families, predictor.targets),

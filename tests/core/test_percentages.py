@@ -36,6 +36,7 @@ def test_rule(scores, chance, seem):
 @given(
     st.lists(st.floats(0, 1), min_size=2, max_size=30), CHANCES,
     st.integers(10, 2000), st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_no_alarm_at_percentages(skills, chance, n_items, random):
     """Of models that know a part of the answers, and guess the others."""
     counts = [

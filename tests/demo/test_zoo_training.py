@@ -178,6 +178,7 @@ def test_checkpoints_load_in_transformers(zoo):
         assert getattr(llama.config, f'{name}_token_id') == token_id
 
 
+@pytest.mark.slow
 def test_it_learns(zoo):
     losses = list(zoo[1]['validation_loss'].values())
     assert losses[-1] < .9 * losses[0]

@@ -381,7 +381,7 @@ SAMPLES = {
     'completions':
     Sample(
         _copy(outputs.ANSWERS.parent),
-        _import('completions', outputs.ANSWERS.name), '*.jsonl'),
+        _import('completions', outputs.ANSWERS.name), outputs.ANSWERS.name),
     'tables-of-losses':
     Sample(
         _write_table_of_losses,

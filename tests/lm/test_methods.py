@@ -135,6 +135,7 @@ def test_auto_finds_the_tokens_that_matter(trained):
     assert errors[0] < .5 * errors[1]
 
 
+@pytest.mark.slow
 def test_the_curve_of_auto_is_that_of_its_path(trained):
     benchmark, = trained.predictor.benchmarks
     curve = trained.curve

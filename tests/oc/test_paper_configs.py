@@ -287,6 +287,7 @@ def test_perplexities_are_taken_one_by_one(paper) -> None:
     ('eval_csv_paper', ['bbh', 'mmlu', 'cmmlu', 'ceval']),
     ('eval_csv_real', ['bbh', 'mmlu', 'cmmlu']),
 ])
+@pytest.mark.slow
 def test_groups_are_complete(name, groups) -> None:
     config = Config.fromfile(f'{name}.py')
     abbrs = {dataset['abbr'] for dataset in config.datasets}

@@ -24,7 +24,7 @@ def losses(source):
     (LM_EVAL / 'c-l-80', 'results_*07-58*', losses('lm-eval')),
     (LM_EVAL / 'c-l-80', 'results_*08-00*', accuracies),
     (LIGHTEVAL / 'c-l-80', '*/*.parquet', losses('lighteval')),
-    (ANSWERS.parent, '*.jsonl',
+    (ANSWERS.parent, ANSWERS.name,
      lambda path: losses('completions')(path / ANSWERS.name)),
 ])  # yapf: disable
 def test_damaged_files(tmp_path, source, pattern, read):

@@ -278,6 +278,7 @@ def test_one_family_leaves_nothing_to_hold_out():
     assert (table.low[:, 0] == 0).all() and (table.high[:, 0] == 1).all()
 
 
+@pytest.mark.slow
 def test_the_back_test_has_not_seen_the_better_models(head):
     """Their accuracies are garbled: only the back-test's errors change."""
     table = training().losses
@@ -315,6 +316,7 @@ def test_a_training_that_was_too_short_says_so():
     assert 'train for more steps' in notes[1]
 
 
+@pytest.mark.slow
 def test_a_fold_that_lacks_validation_models_predicts_its_mean():
     """All validation models are of one family, which is held out once."""
     of_one_family = [model for model in VALIDATION if FAMILIES[model] == 'f0']
