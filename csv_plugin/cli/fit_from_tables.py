@@ -18,6 +18,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_verbose, check_folder,
                                       print_json, run_tool, whole_number)
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> None:
     fitted = tables.features.models if args.leave_family_out else fit
     warnings = shortages(tables.accuracies, tables.families, fitted)
     for line in () if args.json else warnings:
-        print(f'warning: {line}', flush=True)
+        print(f'warning: {one_line(line)}', flush=True)
     solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
     if args.leave_family_out:
         study = leave_families_out(

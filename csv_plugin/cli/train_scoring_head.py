@@ -20,6 +20,7 @@ from csv_plugin.cli.arguments import (add_verbose, check_folder, named_number,
                                       refuse, run_tool)
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study
@@ -176,7 +177,7 @@ def run(args: argparse.Namespace) -> None:
     others = other_engines(infos, models)
     lacking = shortages(collection.accuracies, collection.families, models)
     for line in [*(f'{note}.' for note in [*mixed, *others]), *lacking]:
-        print(f'warning: {line}', flush=True)
+        print(f'warning: {one_line(line)}', flush=True)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,

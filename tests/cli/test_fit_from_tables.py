@@ -444,6 +444,16 @@ def test_arguments_of_the_process(monkeypatch, capsys):
     assert 'usage: fit_from_tables.py' in capsys.readouterr().out
 
 
+def test_warnings_do_not_reach_the_terminal_as_they_are(
+        arguments, monkeypatch, capsys):
+    """Names of benchmarks come from files of other people."""
+    monkeypatch.setattr('csv_plugin.cli.fit_from_tables.shortages',
+                        lambda *_: ['a\x1b[2J: few'])
+    assert main([*arguments, '--fit', 'train']) == 0
+    screen = capsys.readouterr().out
+    assert r'warning: a\x1b[2J: few' in screen and '\x1b' not in screen
+
+
 def test_too_few_models_are_told(tmp_path, arguments, capsys):
     """With the number that would do; models of one family, and two models."""
     path = tmp_path / 'in/models.csv'

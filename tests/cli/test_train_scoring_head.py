@@ -217,7 +217,7 @@ def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
     """
     shutil.copytree(world / 'dumps', tmp_path / 'dumps')
     for model, changes in (('a-m@35', dict(engine='vllm')),
-                           ('d-m@35', dict(dtype='bfloat16'))):
+                           ('d-m@35', dict(dtype='bfloat16\x1b[2J'))):
         file = tmp_path / f'dumps/{model}.parquet'
         dump = read_dump(file)
         write_dump(file, replace(dump, info=replace(dump.info, **changes)))
@@ -234,6 +234,7 @@ def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
     for line in ('the models to fit to were scored in different ways: ',
                  'models were scored in another way, '):
         assert f'\nwarning: {line}' in screen and report.count(line) == 1
+    assert r'bfloat16\x1b[2J' in screen and '\x1b' not in screen + report
     [part] = load_predictor(out / 'predictor.safetensors').benchmarks
     assert 'vllm, float32, no cache (a-m@35)' in part.notes[-1]
     assert 'bfloat16' not in part.notes[-1]
