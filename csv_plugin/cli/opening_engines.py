@@ -2,6 +2,7 @@
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Optional
 
 from csv_plugin.core.conventions import InputError
@@ -54,15 +55,25 @@ def _transformers(model: str, options: EngineOptions) -> Any:
                        **options.settings))
 
 
+def _checked_for_code(model: str,
+                      options: EngineOptions) -> AbstractContextManager[None]:
+    """Refuse code of a model that another program is to load."""
+    from csv_plugin.lm.own_code import READ_IT, own_code_refused
+    if options.trust_remote_code:
+        return nullcontext()
+    return own_code_refused(model, f'{READ_IT} give --trust-remote-code.')
+
+
 def _vllm(model: str, options: EngineOptions) -> Any:
     from csv_plugin.lm.engines.packages import optional_package
     from csv_plugin.lm.engines.vllm_engine import VLLMEngine
     llm = optional_package('vllm', '--engine vllm').LLM
-    return VLLMEngine(
-        llm(model,
-            dtype=options.dtype or 'auto',
-            trust_remote_code=options.trust_remote_code,
-            **options.settings))
+    with _checked_for_code(model, options):
+        return VLLMEngine(
+            llm(model,
+                dtype=options.dtype or 'auto',
+                trust_remote_code=options.trust_remote_code,
+                **options.settings))
 
 
 def _server(model: str, options: EngineOptions) -> Any:
@@ -94,7 +105,12 @@ def _lmdeploy(model: str, options: EngineOptions) -> Any:
     from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
     from csv_plugin.lm.engines.packages import optional_package
     pipeline = optional_package('lmdeploy', '--engine lmdeploy').pipeline
-    return LMDeployEngine(pipeline(model, **options.settings))
+    with _checked_for_code(model, options):
+        return LMDeployEngine(
+            pipeline(
+                model,
+                trust_remote_code=options.trust_remote_code,
+                **options.settings))
 
 
 ENGINES = {

@@ -55,8 +55,8 @@ def test_vllm(folder, monkeypatch):
 def test_lmdeploy(folder, monkeypatch):
     made = []
 
-    def pipeline(model, **settings):
-        assert model == 'tiny'
+    def pipeline(model, trust_remote_code, **settings):
+        assert model == 'tiny' and trust_remote_code is False
         made.append(stand_ins.Pipeline(**settings))
         return made[-1]
 
@@ -68,6 +68,20 @@ def test_lmdeploy(folder, monkeypatch):
     finally:
         made[0].close()
     assert info.engine == 'lmdeploy' and info.context == 98
+
+
+@pytest.mark.parametrize('engine', ['vllm', 'lmdeploy'])
+def test_code_of_a_model_beside_another_tokenizer(folder, monkeypatch, capsys,
+                                                  engine):
+    package = stand_ins.package(engine, LLM=None, pipeline=None)
+    monkeypatch.setitem(sys.modules, engine, package)
+    (folder / 'model/custom_generate').mkdir(parents=True)
+    assert main(['losses', 'model', '--texts', 'texts.jsonl', '--out', 'out',
+                 '--engine', engine, '--tokenizer', 'tiny']
+                ) == 2  # yapf: disable
+    assert ('found code of its own in custom_generate. Read the code and, if '
+            'you trust it, give --trust-remote-code.'
+            ) in capsys.readouterr().err  # yapf: disable
 
 
 def test_llama_cpp(folder, monkeypatch):
