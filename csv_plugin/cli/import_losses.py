@@ -19,7 +19,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.importers.importing import SOURCES, import_losses
 from csv_plugin.io.importers.lm_eval_accuracies import read_lm_eval_accuracies
-from csv_plugin.io.model_paths import paths_by_model
+from csv_plugin.io.model_paths import paths_by_model, split_name
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 
@@ -109,8 +109,9 @@ def _named_text(text: str) -> tuple[str, str]:
 
 
 def _named_paths(paths: Sequence[str]) -> dict[str, Path]:
-    named = [path.partition('=')[::2] for path in paths if '=' in path]
-    rest = paths_by_model([path for path in paths if '=' not in path])
+    named = [split_name(path) for path in paths]
+    rest = paths_by_model([path for name, path in named if not name])
+    named = [(name, path) for name, path in named if name]
     check_unique('names of losses', [*rest, *(name for name, _ in named)])
     return rest | {name: Path(path) for name, path in named}
 

@@ -34,6 +34,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.model_paths import split_name
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts
 
@@ -172,7 +173,7 @@ def named_models(models: Sequence[str],
             that of a file.
     """
     named = [(name or Path(path).name, path)
-             for name, _, path in (model.rpartition('=') for model in models)]
+             for name, path in map(split_name, models)]
     if checkpoints:
         named += [(name, str(path))
                   for name, path in checkpoint_folders(checkpoints).items()]

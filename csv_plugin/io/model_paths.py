@@ -35,6 +35,18 @@ def paths_by_model(
     return dict(named)
 
 
+def split_name(text: str) -> tuple[str, str]:
+    """The name and the path in NAME=PATH; the name is empty in a mere path.
+
+    An equals sign behind a slash belongs to the path.
+
+    >>> split_name('m=/tmp/lr=0.1/final'), split_name('/tmp/lr=0.1/final')
+    (('m', '/tmp/lr=0.1/final'), ('', '/tmp/lr=0.1/final'))
+    """
+    name, sign, path = text.partition('=')
+    return (name, path) if sign and '/' not in name else ('', text)
+
+
 def _model_name(path: Path) -> str:
     """Without the suffix of a file; a folder's name may have dots."""
     known = ('.jsonl', '.csv', '.parquet')

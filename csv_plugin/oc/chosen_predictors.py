@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import PREDICTED
+from csv_plugin.io.model_paths import split_name
 
 #: Environment variable with files of predictors, perhaps with labels, such as
 #: `old=/a/p.safetensors:new=/b/p.safetensors`.
@@ -30,9 +31,9 @@ def chosen_predictors(
     parts = text.split(os.pathsep)
     chosen = []
     for part in parts:
-        label, sign, path = part.partition('=')
-        if not sign and len(parts) == 1:
-            label, path = PREDICTED, part
+        label, path = split_name(part)
+        if path == part and len(parts) == 1:
+            label = PREDICTED
         if not label or not path:
             raise InputError(VARIABLE,
                              f'LABEL=FILE, and a {os.pathsep!r} between two',

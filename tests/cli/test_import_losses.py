@@ -48,6 +48,17 @@ def test_losses_alone(tmp_path):
     assert row[0] == 'c-l-80'
 
 
+def test_folders_with_equals_signs(tmp_path):
+    folder = tmp_path / 'lr=0.1'
+    folder.mkdir()
+    (folder / 'c-l-80').symlink_to(LIGHTEVAL / 'c-l-80')
+    path = str(folder / 'c-l-80')
+    assert not import_losses.main(
+        ['lighteval', path, f'm={path}', '--out',
+         str(tmp_path / 'out')])
+    assert read_losses(tmp_path / 'out/losses.csv').models == ('c-l-80', 'm')
+
+
 @pytest.mark.parametrize('arguments, message', [
     (OF_TEXTS[:-2], 'the texts that were scored'),
     ([*OF_TEXTS, '--chance', 'a=0.5'], 'no --benchmarks'),

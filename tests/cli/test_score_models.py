@@ -247,6 +247,12 @@ def test_names(tmp_path):
                             'three': 'dir/three/',
                             'mix@10': f'{tmp_path}/runs/mix/checkpoint-10'
                         }
+    paths = ['m=/tmp/lr=0.1/final', 'x=lr=0.1', './lr=0.2']
+    assert named_models(paths, None) == {
+        'm': '/tmp/lr=0.1/final',
+        'x': 'lr=0.1',
+        'lr=0.2': './lr=0.2'
+    }
     with pytest.raises(InputError, match='found none'):
         named_models([], None)
 

@@ -21,6 +21,8 @@ def test_files_with_labels(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, 'q.safetensors')
     assert chosen_predictors([]) == [('predicted',
                                       str(tmp_path / 'q.safetensors'))]
+    monkeypatch.setenv(VARIABLE, '/lr=0.1/q')
+    assert chosen_predictors([]) == [('predicted', '/lr=0.1/q')]
 
 
 @pytest.mark.parametrize('text', ['a=', '=', ':', 'a=b:', 'a:b', 'a=b:=c'])
