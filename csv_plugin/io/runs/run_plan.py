@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import is_file_name
 from csv_plugin.io.files import FilePath, read_bytes
 
 
@@ -22,7 +23,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
 
     Raises:
         InputError: The run keeps no config, or one without models, datasets
-            or their abbreviations.
+            or abbreviations that can be parts of paths.
     """
     path = max(Path(work_dir, 'configs').glob('*.py'), default=None)
     if path is None:
@@ -34,16 +35,32 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
         parts = config.get('model_dataset_combinations') or [config]
         plan: dict[str, list[str]] = {}
         for part in parts:
+            datasets = [_abbr(dataset) for dataset in part['datasets']]
             for model in part['models']:
-                plan.setdefault(model['abbr'],
-                                []).extend(dataset['abbr']
-                                           for dataset in part['datasets'])
-    except (KeyError, SyntaxError, TypeError, ValueError) as error:
+                plan.setdefault(_abbr(model), []).extend(datasets)
+    # The last two: expressions in each other beyond all measure.
+    except (KeyError, SyntaxError, TypeError, ValueError, MemoryError,
+            RecursionError) as error:
         raise InputError(
             str(path), 'models and datasets, each with its abbr',
             f'{type(error).__name__}: {error}',
             'Give the folder of a run that OpenCompass wrote.') from error
     return {model: list(dict.fromkeys(names)) for model, names in plan.items()}
+
+
+def _abbr(entry: Mapping[str, Any]) -> str:
+    """The name of a model or a dataset, which is part of the paths of files.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It leads to another folder.
+    """
+    abbr = entry['abbr']
+    if not isinstance(abbr, str):
+        raise TypeError(f'the abbr {abbr!r}')
+    if not all(map(is_file_name, abbr.split('/'))):
+        raise ValueError(f'the abbr {abbr!r}, which leads to another folder')
+    return abbr
 
 
 def _assignments(source: str) -> Mapping[str, Any]:

@@ -84,6 +84,14 @@ def test_models_with_datasets_of_their_own(tmp_path):
     ("datasets=[]\nmodels=[dict(path='x')]", "KeyError: 'abbr'"),
     ('datasets=[]\nmodels=load()', 'TypeError'),
     ('models="\udcff"', 'Unicode'),
+    ('datasets=[]\nmodels=[dict(abbr=3)]', 'TypeError: the abbr 3'),
+    ('models=[]\ndatasets=[dict(abbr=None)]', 'TypeError: the abbr None'),
+    ("datasets=[]\nmodels=[dict(abbr='../../etc')]", 'to another folder'),
+    ("models=[]\ndatasets=[dict(abbr='/etc/a')]", 'to another folder'),
+    pytest.param(
+        f'models={"-" * 50000}1', 'MemoryError|RecursionError', id='signs'),
+    pytest.param(
+        f'models={"a." * 50000}b()', 'MemoryError|RecursionError', id='dots'),
 ])
 def test_bad_configs(tmp_path, source, says):
     if source:
