@@ -19,7 +19,7 @@ from tabulate import tabulate
 from csv_plugin import configs
 from csv_plugin.cli.arguments import check_folder
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import write_text
+from csv_plugin.io.files import read_bytes, write_text
 
 #: Folder of the parts, and in it the folder of whole configs.
 PARTS = Path(configs.__path__[0]).resolve()
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
                              'Leave the names out to copy all.')
     targets = {name: args.out / f'{name}.py' for name in names}
     for name, target in targets.items():
-        if target.exists() and target.read_text('utf-8') != texts[name]:
+        if target.exists() and read_bytes(target) != texts[name].encode():
             raise InputError(
                 str(target), 'no file, or the same', 'another one',
                 'Rename it, or choose another folder with --out.')

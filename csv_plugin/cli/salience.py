@@ -53,7 +53,7 @@ VERBS = {
     _Verb('csv_plugin.cli.check_run', 'say what a run of OpenCompass lacks'),
     'train':
     _Verb('csv_plugin.cli.train_scoring_head',
-          'train a predictor on token losses and accuracies', 'lm'),
+          'train a predictor on token losses and accuracies', 'lm,report'),
     'fit':
     _Verb('csv_plugin.cli.fit_from_tables',
           'train a predictor on tables of losses and accuracies'),

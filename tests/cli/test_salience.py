@@ -51,7 +51,7 @@ def test_packages_that_are_missing_are_named(monkeypatch, capsys):
     assert main(['train', '--help']) == 2
     assert capsys.readouterr().err == (
         "error: salience train: expected the package 'torch', found none. "
-        "Install it by pip install 'opencompass-csv-plugin[lm]'.\n")
+        "Install it by pip install 'opencompass-csv-plugin[lm,report]'.\n")
 
 
 def test_missing_modules_of_this_package_are_bugs(monkeypatch):
@@ -118,6 +118,14 @@ def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(['configs']) == 2
     assert 'eval_csv.py: expected no file, or the same' in (
+        capsys.readouterr().err)
+    (tmp_path / 'eval_csv.py').write_bytes(b'\xff')
+    assert main(['configs']) == 2
+    assert 'expected no file, or the same' in capsys.readouterr().err
+    (tmp_path / 'eval_csv.py').unlink()
+    (tmp_path / 'eval_csv.py').mkdir()
+    assert main(['configs']) == 2
+    assert 'eval_csv.py: expected a file that can be read' in (
         capsys.readouterr().err)
     assert main(['configs', 'eval']) == 2
     assert "eval_csv_real, eval_csv_trial, found 'eval'" in (
