@@ -98,7 +98,7 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
     yield 'Rank 1 is the largest mean.' + (
         f' Means are over {_first(overall.benchmarks)}; on other benchmarks, '
         'too many scores or predictions are missing.' if some else '')
-    yield from _without_mean(overall, predictions.models)
+    yield from _without_mean(overall, predictions)
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)
@@ -110,21 +110,26 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
                f'the same order, 0 is chance): {", ".join(agreements)}.')
 
 
-def _without_mean(overall: Overall, models: Sequence[str]) -> Iterator[str]:
+def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
     """Which models have no mean, and whose predicted mean has no rank."""
-    is_known = np.isfinite(overall.real).any()
+    models = predictions.models
     columns = dict(zip(overall.methods, overall.values.T))
-    if is_known:
+    if predictions.has_real():
         columns = {REAL: overall.real, **columns}
     alike: dict[tuple[str, ...], list[str]] = {}
     for label, means in columns.items():
         lacking = tuple(np.array(models, object)[np.isnan(means)])
         if lacking:
             alike.setdefault(lacking, []).append(label)
-    for lacking, labels in alike.items():
-        yield (f'{", ".join(labels)} of {_named(lacking, models, "models")}: '
-               'no mean, as a number on one of the benchmarks is missing')
-    if is_known and np.isfinite(overall.values[np.isnan(overall.real)]).any():
+    if alike:
+        places = [
+            f'{", ".join(labels)} of {_named(lacking, models, "models")}'
+            for lacking, labels in alike.items()
+        ]
+        yield ('No mean where a number on one of the benchmarks is missing: '
+               f'{"; ".join(places)}.')
+    no_real = np.isnan(overall.real)
+    if not no_real.all() and np.isfinite(overall.values[no_real]).any():
         yield 'Predicted ranks count only models that have a real mean.'
 
 

@@ -130,26 +130,29 @@ def test_models_without_a_mean():
     cells.real['m1', 'b1'] = cells.predicted['p', 'm2', 'b0'] = NO_DUMP
     for model in MODELS:
         cells.predicted['q', model, 'b1'] = NO_DUMP
-    gap = 'no mean, as a number on one of the benchmarks is missing'
-    assert list(_of_means(cells)) == [
-        f'real of m1: {gap}', f'p of m2: {gap}', f'q of all 6 models: {gap}',
+    gap = 'No mean where a number on one of the benchmarks is missing:'
+    assert of_means(cells) == [
+        f'{gap} real of m1; p of m2; q of all 6 models.',
         'Predicted ranks count only models that have a real mean.'
     ]
-    cells.predicted['p', 'm1', 'b0'] = cells.predicted['p', 'm2', 'b0']
+    # Nobody without a real mean has a predicted one.
+    cells.predicted['p', 'm1', 'b0'] = NO_DUMP
     cells.predicted['p', 'm2', 'b0'] = predict()
-    assert list(_of_means(cells)) == [
-        f'real, p of m1: {gap}', f'q of all 6 models: {gap}'
-    ]
+    assert of_means(cells) == [f'{gap} real, p of m1; q of all 6 models.']
+    # No model has both real scores.
+    for m, model in enumerate(MODELS):
+        cells.real[model, f'b{m % 2}'] = NO_DUMP
+    assert of_means(cells) == [f'{gap} real, q of all 6 models; p of m1.']
+    # No real scores: there is nothing to say of them.
     cells.real = dict.fromkeys(cells.real, NO_DUMP)
-    assert list(
-        _of_means(cells)) == [f'p of m1: {gap}', f'q of all 6 models: {gap}']
+    assert of_means(cells) == [f'{gap} p of m1; q of all 6 models.']
 
 
-def _of_means(cells) -> list[str]:
-    """What is said of means, but for the first line and far scores."""
+def of_means(cells) -> list[str]:
+    """What is said of means and predicted ranks that do not exist."""
     return [
         line for line in findings(cells.board().predictions)
-        if 'mean' in line and not line.startswith('Rank')
+        if line.startswith(('No mean', 'Predicted ranks'))
     ]
 
 
