@@ -289,6 +289,7 @@ def test_summary_is_not_read_for_what_the_leaderboard_knows(run):
     assert page.board.predictions.models == tuple(MODELS)
 
 
+@pytest.mark.slow
 def test_pictures_show_what_the_main_predictor_knows(run):
     save_predictor(train(('easy', )), run / 'main')
     pairs = [('main', str(run / 'main')), *predictors(run)]
@@ -301,6 +302,7 @@ def test_pictures_show_what_the_main_predictor_knows(run):
         assert '<!-- no model -->' not in picture.svg
 
 
+@pytest.mark.slow
 def test_files_are_read_once(run, monkeypatch):
     read = []
 

@@ -38,6 +38,7 @@ def evaluate(run, which, loss, accuracy):
     return run
 
 
+@pytest.mark.slow
 def test_the_last_of_several_runs_counts(tmp_path):
     everything = building.checkpoints()
     runs = [
@@ -82,6 +83,7 @@ def test_sizes_that_the_manifest_does_not_tell(tmp_path, manifest, says):
 
 
 @pytest.mark.parametrize('result', ['{"accuracy": "1"}', '[]', '{', '{}'])
+@pytest.mark.slow
 def test_damaged_results_are_named(tmp_path, result):
     run = evaluate(tmp_path / 'run', building.checkpoints(), 1., 50)
     path = run / 'results/a-xs@10/sums.json'

@@ -87,5 +87,6 @@ def test_a_run_without_benchmarks():
 
 def test_defaults_can_be_changed(tmp_path):
     (tmp_path / 'a/5').mkdir(parents=True)
-    [entry] = checkpoint_models(str(tmp_path / 'a/*'), type='other', path='p')
-    assert entry['type'] == 'other' and entry['path'] == 'p'
+    [entry] = checkpoint_models(
+        str(tmp_path / 'a/*'), type='other', path=str(tmp_path))
+    assert entry['type'] == 'other' and entry['path'] == str(tmp_path)
