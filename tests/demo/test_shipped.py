@@ -100,6 +100,7 @@ def assert_same_predictions(predicted, expected):
             getattr(predicted, part), getattr(expected, part), atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_tool_trains_the_same_predictor(collection, tmp_path):
     """The whole training again, which takes a minute."""
     assert train_scoring_head.main([
