@@ -22,7 +22,7 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
-from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
@@ -95,21 +95,12 @@ def run(args: argparse.Namespace) -> None:
     warnings = shortages(tables.accuracies, tables.families, fitted)
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
-    solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
     if args.leave_family_out:
-        study = leave_families_out(
-            tables.features,
-            tables.accuracies,
-            tables.families,
-            solver,
-            args.seed,
-            progress=progress)
         title = (f'{len(tables.features.models)} models, each predicted from '
                  'other families')
     else:
-        study = split_study(tables.features, tables.accuracies,
-                            tables.families, fit, solver, args.seed, progress)
         title = f'{len(predict)} models predicted from {len(fit)}'
+    study = _study(args, tables, fit)
     splits = {model: row.split for model, row in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
     # The last file: where there is a predictor, all the rest is there.
@@ -137,6 +128,22 @@ def run(args: argparse.Namespace) -> None:
                'report.md, predictor.safetensors')
     said = summary(study, tables.main, title, args.verbose)
     print(said, written, sep='\n\n')
+
+
+def _study(args: argparse.Namespace, tables: ModelTables,
+           fit: Sequence[str]) -> Study:
+    """The study that the options ask for."""
+    solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
+    if args.leave_family_out:
+        return leave_families_out(
+            tables.features,
+            tables.accuracies,
+            tables.families,
+            solver,
+            args.seed,
+            progress=progress)
+    return split_study(tables.features, tables.accuracies, tables.families,
+                       fit, solver, args.seed, progress)
 
 
 def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
