@@ -12,10 +12,13 @@ from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
-from csv_plugin.lm.own_code import READ_IT, own_code_refused
+from csv_plugin.lm.own_code import (READ_IT, needed_code_refused,
+                                    own_code_refused)
 
 _RELEASE = tuple(map(int, transformers.__version__.split('.')[:2]))
 _DTYPE = 'dtype' if _RELEASE >= (4, 56) else 'torch_dtype'
+#: How a user of a command lets the code of a model run.
+_TRUST = f'{READ_IT} give --trust-remote-code.'
 
 
 @contextmanager
@@ -34,10 +37,15 @@ def loading(what: str, path: FilePath,
             with code that may not run.
     """
     guard = nullcontext() if trust_remote_code else own_code_refused(
-        path, f'{READ_IT} give --trust-remote-code.')
+        path, _TRUST)
+    with _in_words(what, path), guard:
+        yield
+
+
+@contextmanager
+def _in_words(what: str, path: FilePath) -> Iterator[None]:
     try:
-        with guard:
-            yield
+        yield
     except InputError:
         raise
     # A wrong value in its files may end in any error of the libraries.
@@ -61,13 +69,22 @@ def _remedy(error: Exception) -> str:
 
 
 def load_tokenizer(path: FilePath,
-                   trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
+                   trust_remote_code: bool = False,
+                   remedy: str = _TRUST) -> PreTrainedTokenizerBase:
     """The tokenizer of a model that another engine runs.
 
+    Code that only the model needs is left alone, and does not matter.
+
+    Args:
+        path (FilePath): Folder, or name on the hub.
+        trust_remote_code (bool): Run code that comes with the tokenizer.
+        remedy (str): What to do about such code, one sentence.
+
     Raises:
-        InputError: As in `loading`.
+        InputError: There is no such tokenizer, it cannot be loaded, or it
+            needs code that may not run.
     """
-    with loading('tokenizer', path, trust_remote_code):
+    with _in_words('tokenizer', path), needed_code_refused(path, remedy):
         return AutoTokenizer.from_pretrained(
             path, trust_remote_code=trust_remote_code)
 

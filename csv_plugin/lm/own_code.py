@@ -37,7 +37,7 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
     if os.path.exists(os.path.join(path, 'custom_generate')):
         raise _refusal(path, 'code of its own in custom_generate', remedy)
     try:
-        with _explained(path, remedy):
+        with needed_code_refused(path, remedy):
             config = AutoConfig.from_pretrained(path, trust_remote_code=False)
     except InputError:
         raise
@@ -64,12 +64,24 @@ def own_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
         InputError: As there, or the tokenizer needs code of its own.
     """
     config_without_code(path, remedy)
-    with _explained(path, remedy):
+    with needed_code_refused(path, remedy):
         yield
 
 
 @contextmanager
-def _explained(path: FilePath, remedy: str) -> Iterator[None]:
+def needed_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
+    """Say in words what cannot be loaded without code that may not run.
+
+    The body has to pass `trust_remote_code=False`; code beside what it loads
+    is not looked for.
+
+    Args:
+        path (FilePath): As in `config_without_code`.
+        remedy (str): As there.
+
+    Raises:
+        InputError: What the body loads needs code of its own.
+    """
     try:
         yield
     except ValueError as error:

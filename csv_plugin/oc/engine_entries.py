@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from opencompass.registry import MODELS
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
 from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+from csv_plugin.lm.loading import load_tokenizer
 
 #: Engines around a model that their user has loaded, which no config can.
 _OF_LOADED_MODELS = (LMDeployEngine, VLLMEngine)
+#: What to do about a tokenizer that comes with code.
+_WITHOUT_CODE = ('Give the folder of a tokenizer without code, such as '
+                 'tokenizer.json alone.')
 
 
 def check_engine(where: str, entry: Any) -> None:
@@ -62,17 +66,7 @@ def engine_in(
     Raises:
         InputError: The tokenizer cannot be loaded, or as in the engine.
     """
-    path = entry['tokenizer']
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            path, trust_remote_code=False)
-    # A wrong value in its files may end in any error of the libraries.
-    except Exception as error:
-        reason = ' '.join(str(error).split())[:200]
-        raise InputError(f'tokenizer {path!r}',
-                         'a tokenizer without code of its own',
-                         f'{type(error).__name__}: {reason}',
-                         'Name its folder, or a model of the hub.') from error
+    tokenizer = load_tokenizer(entry['tokenizer'], remedy=_WITHOUT_CODE)
     return _kind(entry)(**_settings(entry)), tokenizer
 
 

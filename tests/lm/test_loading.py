@@ -7,8 +7,10 @@ import torch
 pytest.importorskip('transformers')
 
 from csv_plugin.core.conventions import InputError  # noqa: E402
-from csv_plugin.lm.loading import load_causal_lm, loading  # noqa: E402
-from tests.lm.models import make  # noqa: E402
+from csv_plugin.lm.loading import (load_causal_lm,  # noqa: E402
+                                   load_tokenizer, loading)
+from tests.lm import code_folders  # noqa: E402
+from tests.lm.models import make, tokenizer  # noqa: E402
 
 
 @pytest.fixture
@@ -54,3 +56,17 @@ def test_remedies(folder, error, remedy):
 def test_a_setting_that_a_model_does_not_know(folder):
     with pytest.raises(InputError, match='Leave out the setting'):
         load_causal_lm(folder, colour='red')
+
+
+@pytest.mark.parametrize('way', ['model', 'generation'])
+def test_a_tokenizer_beside_code_of_a_model(folder, way):
+    """The model may run elsewhere, and its tokenizer needs none of it."""
+    tokenizer().save_pretrained(folder)
+    trace = code_folders.add_code(folder, code_folders.WAYS[way])
+    load_tokenizer(folder)
+    assert not trace.exists()
+
+
+def test_a_tokenizer_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="tokenizer '.*none': expected"):
+        load_tokenizer(tmp_path / 'none')
