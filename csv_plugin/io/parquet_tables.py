@@ -4,7 +4,7 @@ A few bytes of Parquet can stand for billions of numbers, so sizes are taken
 from the footer and from the header of every page before anything is
 unpacked. The layout is that of https://parquet.apache.org/docs/file-format.
 """
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.io.thrift_structures import (BINARY, I32, I64, LIST, STRUCT,
+                                             Structure, ThriftReader)
 
 #: Bytes that any table may expand to, and those for each byte of its file:
 #: a thousand times as many as of usual dumps, more than if all losses of
@@ -24,7 +26,15 @@ _LONGEST_LIST = 1000
 _BYTES_PER_NUMBER = 4
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
 
-#: Fields of a page header, by their numbers.
+#: What stands at the end of a file: the length of the footer, and this.
+_MAGIC = b'PAR1'
+#: Fields of the footer, of a row group, of a column in it and of what is said
+#: of its pages, by their numbers.
+_ALL_ROWS, _ROW_GROUPS = 3, 4
+_COLUMNS, _ROWS = 1, 3
+_OTHER_FILE, _PAGES, _ENCRYPTED = 1, 3, 8
+_VALUES, _SIZE, _START, _DICTIONARY_START = 5, 7, 9, 11
+#: Fields of a page header.
 _TYPE, _UNPACKED, _PACKED = 1, 2, 3
 #: For each type of page, the field that describes it, and in it the fields
 #: with the number of values and with their encoding.
@@ -84,7 +94,7 @@ def read_columns(where: str, data: bytes,
     most = FREE_BYTES + BYTES_PER_BYTE * len(data)
     texts = [name for name, kind in types.items() if kind == pa.string()]
     with _intact(where):
-        _check_bound(where, _expanded(data, file.metadata, types), most)
+        _check_bound(where, _expanded(data, file.schema, types), most)
         table = open_table(where, data, texts).read(columns=list(types))
         table.validate(full=True)
         for name in texts:
@@ -120,8 +130,7 @@ def read_rows_of(where: str, data: bytes,
     most = FREE_BYTES + BYTES_PER_BYTE * len(data)
     size = 0
     with _intact(where):
-        _check_bound(where, _expanded(data, file.metadata,
-                                      dict.fromkeys(names)), most)
+        _check_bound(where, _expanded(data, file.schema, names), most)
         # Few at a time: texts that are equal are held once in the file.
         for batch in file.iter_batches(
                 64, columns=list(names), use_threads=False):
@@ -148,50 +157,86 @@ def _check_bound(where: str, size: int, most: int) -> None:
                          f'{size} bytes', 'Score the texts in several parts.')
 
 
-def _expanded(data: bytes, footer: Any, names: Mapping[str, Any]) -> int:
-    """Most bytes that the columns take in memory."""
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    if footer.num_rows != sum(group.num_rows for group in groups):
+def _expanded(data: bytes, schema: Any, names: Collection[str]) -> int:
+    """Most bytes that the columns take in memory.
+
+    The footer is read here, as pyarrow's objects for its parts end Python if
+    the parts contradict each other.
+
+    Args:
+        data (bytes): The file.
+        schema (pq.ParquetSchema): Its columns, those of lists and objects
+            apart.
+        names (Collection[str]): The columns to read.
+    """
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], 'little')
+    if start < 0 or data[-4:] != _MAGIC:
+        raise OSError('no footer')
+    reader = ThriftReader(data)
+    footer = reader.struct_at(start)
+    groups = _structures(footer, _ROW_GROUPS)
+    n_rows = [_count(group, _ROWS, I64) for group in groups]
+    if _count(footer, _ALL_ROWS, I64) != sum(n_rows):
         raise OSError('rows that are in no row group')
-    return sum(
-        _chunk_size(data, group.column(i), group.num_rows) for group in groups
-        for i in range(group.num_columns)
-        if group.column(i).path_in_schema.partition('.')[0] in names)
+    paths = [schema.column(i).path for i in range(len(schema))]
+    size = 0
+    for group, count in zip(groups, n_rows):
+        columns = _structures(group, _COLUMNS)
+        if len(columns) != len(paths):
+            raise OSError('row groups with other columns')
+        size += sum(
+            _chunk_size(reader, column, count)
+            for column, path in zip(columns, paths)
+            if path.partition('.')[0] in names)
+    return size
 
 
-def _chunk_size(data: bytes, chunk: Any, n_rows: int) -> int:
+def _chunk_size(reader: ThriftReader, column: Structure, n_rows: int) -> int:
     """Most bytes of one column in one row group, page by page."""
-    place = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < place:
-        place = chunk.dictionary_page_offset
-    end = place + chunk.total_compressed_size
-    if chunk.file_path or not 0 <= place <= end <= len(data):
+    pages = column.get((_PAGES, STRUCT))
+    if (column.get((_OTHER_FILE, BINARY)) or (_ENCRYPTED, STRUCT) in column
+            or pages is None):
+        raise OSError('pages that are not in the file')
+    place = _count(pages, _START, I64)
+    end = place + _count(pages, _SIZE, I64)
+    first = pages.get((_DICTIONARY_START, I64), 0)
+    if 0 < first < place:
+        place, end = first, end - place + first
+    if end > len(reader.data):
         raise OSError('pages outside of the file')
+    most = _count(pages, _VALUES, I64)
     n_values = size = 0
     # The reader, too, stops where it has all values.
-    while n_values < chunk.num_values:
-        header = _ThriftReader(data, place)
-        page = header.struct()
-        kind, unpacked, packed = (
-            _count(page.get(field)) for field in (_TYPE, _UNPACKED, _PACKED))
+    while n_values < most:
+        page = reader.struct_at(place)
+        unpacked, packed = (
+            _count(page, field, I32) for field in (_UNPACKED, _PACKED))
+        kind = _count(page, _TYPE, I32)
         described, number, encoding = _DESCRIBED.get(kind, (0, 0, 0))
-        values = page.get(described)
-        if not isinstance(values,
-                          dict) or values.get(encoding) not in _ENCODINGS:
+        values = page.get((described, STRUCT), {})
+        if values.get((encoding, I32)) not in _ENCODINGS:
             raise OSError('a page of another kind')
-        count = _count(values.get(number))
+        count = _count(values, number, I32)
         n_values += 0 if kind == _DICTIONARY else count
         size += unpacked + _BYTES_PER_NUMBER * count
-        place = header.place + packed
-    if place > end or not n_rows <= n_values == chunk.num_values:
+        place = reader.place + packed
+    if place > end or not n_rows <= n_values == most:
         raise OSError('pages that are not those of the footer')
     return size
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise OSError('a page header that cannot be read')
+def _count(structure: Structure, field: int, kind: int) -> int:
+    value = structure.get((field, kind), -1)
+    if value < 0:
+        raise OSError('a number that is missing or negative')
     return value
+
+
+def _structures(structure: Structure, field: int) -> list[Structure]:
+    values = structure.get((field, LIST))
+    if values is None or not all(isinstance(value, dict) for value in values):
+        raise OSError('a list that is missing or of another kind')
+    return values
 
 
 def _text_size(column: pa.ChunkedArray) -> int:
@@ -202,64 +247,3 @@ def _text_size(column: pa.ChunkedArray) -> int:
         places = chunk.indices.drop_null().to_numpy()
         size += int(lengths.astype(np.int64)[places].sum())
     return size
-
-
-class _ThriftReader:
-    """Reads one structure in Thrift's compact protocol.
-
-    Args:
-        data (bytes): Holds the structure.
-        place (int): Where it starts; where it has ended, once it is read.
-    """
-
-    def __init__(self, data: bytes, place: int) -> None:
-        self.data, self.place = data, place
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Values by the number of their field.
-
-        Raises:
-            OSError: It holds what no page header holds.
-            IndexError: The data end before it does.
-        """
-        values: dict[int, Any] = {}
-        field = 0
-        while head := self._byte():
-            step, kind = head >> 4, head & 15
-            field = field + step if step else self._signed()
-            if field in values or depth > 3:
-                raise OSError('a page header that cannot be read')
-            values[field] = self._value(kind, depth)
-        return values
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in (1, 2):
-            return kind == 1
-        if kind in (4, 5, 6):
-            return self._signed()
-        if kind == 8:
-            # A smallest or largest value, of no interest here.
-            length = self._unsigned()
-            self.place += length
-            return None
-        if kind == 12:
-            return self.struct(depth + 1)
-        raise OSError('a page header that cannot be read')
-
-    def _signed(self) -> int:
-        number = self._unsigned()
-        return number >> 1 ^ -(number & 1)
-
-    def _unsigned(self) -> int:
-        number = shift = 0
-        while (byte := self._byte()) & 128:
-            number |= (byte & 127) << shift
-            shift += 7
-        number |= byte << shift
-        if number >= 2**32:
-            raise OSError('a page header that cannot be read')
-        return number
-
-    def _byte(self) -> int:
-        self.place += 1
-        return self.data[self.place - 1]

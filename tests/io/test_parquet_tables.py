@@ -8,7 +8,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io import parquet_tables
-from csv_plugin.io.parquet_tables import FREE_BYTES, read_columns
+from csv_plugin.io.parquet_tables import FREE_BYTES, read_columns, read_rows_of
+from csv_plugin.io.thrift_structures import I32, I64, STRUCT, ThriftReader
 
 NUMBERS = {'x': pa.list_(pa.int32())}
 TEXTS = {'x': pa.string()}
@@ -136,26 +137,30 @@ def test_page_headers_that_contradict_the_footer():
 def test_pages_that_claim_any_size(unpacked):
     """What is claimed counts, as memory is taken for it."""
     data = written(lists(1, 10), use_dictionary=False)
-    reader = parquet_tables._ThriftReader(data, 4)
-    header = reader.struct()
+    reader = ThriftReader(data)
+    header = reader.struct_at(4)
     start = bytes([0x15, 0, 0x15])
-    honest = start + varint(header[2])
+    honest = start + varint(header[2, I32])
     assert data[4:].startswith(honest)
     changed = (data[:4] + start + varint(unpacked) + data[4 + len(honest):])
     # Of the length that a footer would give.
-    chunk = Chunk(reader.place + header[3] + 20, 10)
-    with pytest.raises(InputError, match='expands to|cannot be read'):
+    pages = column(reader.place + header[3, I32] + 20, 10)
+    with pytest.raises(InputError, match='expands to|cannot be|too long'):
         with parquet_tables._intact('f'):
-            size = parquet_tables._chunk_size(changed, chunk, 1)
+            size = parquet_tables._chunk_size(ThriftReader(changed), pages, 1)
             parquet_tables._check_bound('f', size, FREE_BYTES)
 
 
-class Chunk:
-    """What a footer says of one column."""
-    data_page_offset, has_dictionary_page, file_path = 4, False, ''
-
-    def __init__(self, size, num_values):
-        self.total_compressed_size, self.num_values = size, num_values
+def column(size, n_values, **others):
+    """What a footer says of one column; it starts at byte 4."""
+    return {
+        (3, STRUCT): {
+            (5, I64): n_values,
+            (7, I64): size,
+            (9, I64): 4
+        },
+        **others
+    }
 
 
 @pytest.mark.parametrize('header', [
@@ -168,14 +173,33 @@ class Chunk:
 def test_headers_that_are_none(header):
     with pytest.raises(InputError, match='f: expected an intact Parquet'):
         with parquet_tables._intact('f'):
-            parquet_tables._chunk_size(b'PAR1' + header, Chunk(
-                len(header), 3), 1)  # yapf: disable
+            parquet_tables._chunk_size(
+                ThriftReader(b'PAR1' + header), column(len(header), 3), 1)
 
 
 def test_a_footer_with_endless_lists_is_refused():
     schema = {f'c{i}': pa.array([1]) for i in range(2000)}
     with pytest.raises(InputError, match='an intact Parquet file'):
         read_columns('f', written(pa.table(schema)), {'c1': pa.int64()})
+
+
+def test_a_footer_that_contradicts_itself_is_refused():
+    """The column is optional in its statistics, but not in the schema."""
+    data = written(pa.table({'x': pa.array([1.5, None, 2.5])}))
+    optional = b'\x15\x0a\x25\x02\x18\x01x'  # a float64, optional, named x
+    assert data.count(optional) == 1
+    changed = data.replace(optional, b'\x15\x0a\x25\x00\x18\x01x')
+    with pytest.raises(InputError, match='an intact Parquet file'):
+        list(read_rows_of('f', changed, ['x']))
+
+
+def test_a_column_that_hides_in_the_footer_is_counted():
+    """Its name in the schema counts, by which the reader finds it."""
+    data = written(lists(1, 6 * 10**6))
+    path = b'\x01x\x04list\x07element'
+    assert data.count(path) == 1
+    hidden = data.replace(path, path.replace(b'x', b'y'))
+    assert_refused(hidden, NUMBERS, 'expands to at most')
 
 
 def test_noise_is_refused():
