@@ -22,7 +22,9 @@ INERT_BASES = {'object', 'ABC', 'Generic', 'NamedTuple', 'TypedDict'}
 
 
 def is_dunder(name: str) -> bool:
-    return name.startswith('__') and name.endswith('__')
+    """Whether Python calls it by itself, or Jupyter does."""
+    return (name == '_repr_html_'
+            or name.startswith('__') and name.endswith('__'))
 
 
 def flat(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.cells import (explain_marks, number, percent,
+                                   predicted_cell)
 from csv_plugin.core.conventions import InputError, check_unique, shortened
+from csv_plugin.core.notebook_tables import html_table
 
 #: What `Predictions.missing` calls the real accuracy; no method has the name.
 REAL = 'real'
@@ -97,7 +100,8 @@ class Predictions:
             benchmark; benchmarks may be absent.
 
     Raises:
-        InputError: A name occurs twice, or a shape does not fit.
+        InputError: A name occurs twice, a shape does not fit, or an accuracy
+            lies outside of 0..1.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -126,6 +130,15 @@ class Predictions:
                     f'Predictions.{part}', f'shape {expected}',
                     str(getattr(self, part).shape),
                     'Give one value per model, benchmark and method.')
+        for part in ('values', 'low', 'high', REAL):
+            self._check_fractions(part)
+
+    def _check_fractions(self, part: str) -> None:
+        numbers = getattr(self, part)
+        outside = numbers[(numbers < 0) | (numbers > 1)]
+        if outside.size:
+            raise InputError(f'Predictions.{part}', 'fractions in 0..1 or NaN',
+                             f'{outside[0]:g}', 'Divide percentages by 100.')
 
     def __repr__(self) -> str:
         methods = shortened(', '.join(self.methods), 100)
@@ -191,26 +204,23 @@ class Predictions:
                 shape, np.nan)
             for part in _CUBES
         }
-        reasons, levels = {}, []
+        tables = {
+            method: table
+            for method, table in by_method.items() if table is not None
+        }
         chance: dict[str, float] = {}
-        for p, (method, table) in enumerate(by_method.items()):
-            if table is None:
-                continue
-            levels.append(table.level)
+        for method, table in tables.items():
+            table._copy_into(cubes,
+                             tuple(by_method).index(method), models,
+                             benchmarks)
             chance = {**table.chance, **chance}
-            rows = [m for m, name in enumerate(models) if name in table.models]
-            places = [table.models.index(models[m]) for m in rows]
-            for b, name in enumerate(benchmarks):
-                if name in table.benchmarks:
-                    column = table.benchmarks.index(name)
-                    for part, cube in cubes.items():
-                        values = getattr(table, part)
-                        cube[rows, b, p] = values[places, column, 0]
-                else:
-                    reasons.update({
-                        (model, name, method): UNKNOWN_BENCHMARK
-                        for model in models
-                    })
+        unknown = {
+            (model, benchmark, method): UNKNOWN_BENCHMARK
+            for method, table in tables.items()
+            for benchmark in benchmarks if benchmark not in table.benchmarks
+            for model in models
+        }
+        levels = [table.level for table in tables.values()]
         return cls(
             tuple(models),
             tuple(benchmarks),
@@ -218,11 +228,23 @@ class Predictions:
             real=np.full(shape[:2], np.nan),
             level=levels[0] if levels else np.nan,
             missing={
-                **reasons,
+                **unknown,
                 **missing
             },
             chance=chance,
             **cubes)
+
+    def _copy_into(self, cubes: Mapping[str, NDArray], p: int,
+                   models: Sequence[str], benchmarks: Sequence[str]) -> None:
+        """Copy the cells of a single method to place p of larger cubes."""
+        rows = [m for m, name in enumerate(models) if name in self.models]
+        columns = [
+            b for b, name in enumerate(benchmarks) if name in self.benchmarks
+        ]
+        table = self.select([models[m] for m in rows],
+                            [benchmarks[b] for b in columns])
+        for part, cube in cubes.items():
+            cube[np.ix_(rows, columns, [p])] = getattr(table, part)
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
@@ -334,6 +356,29 @@ class Predictions:
                                     Missing('no real accuracy'))
         return float(accuracy)
 
+    def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
+        """Predictions of all models as texts: percent, interval and marks.
+
+        Args:
+            benchmark (str): One of `benchmarks`.
+            method (Optional[str]): One of `methods`, by default the first.
+
+        Returns:
+            list[str]: As `explain_marks` explains them; '-' for none.
+
+        Raises:
+            InputError: The table lacks a name.
+        """
+        b = self._place('benchmarks', benchmark)
+        p = 0 if method is None else self._place('methods', method)
+        chance = self.chance.get(benchmark, 0.0)
+        columns = (getattr(self, part)[:, b, p] for part in _CUBES)
+        return [
+            predicted_cell(value, low, high, chance,
+                           '*' * bool(in_sample) + '>' * bool(extrapolated))
+            for value, low, high, extrapolated, in_sample in zip(*columns)
+        ]
+
     def has_real(self) -> bool:
         """Whether an observed accuracy is known."""
         return bool(np.isfinite(self.real).any())
@@ -420,6 +465,19 @@ class Predictions:
         """
         import pandas
         return pandas.DataFrame(list(self.records()))
+
+    def _repr_html_(self) -> str:
+        header, columns = ['model'], []
+        for b, benchmark in enumerate(self.benchmarks):
+            if self.has_real():
+                header.append(f'{benchmark}: {REAL}')
+                columns.append([number(percent(x)) for x in self.real[:, b]])
+            for method in self.methods:
+                header.append(f'{benchmark}: {method}')
+                columns.append(self.cells(benchmark, method))
+        return html_table(
+            repr(self), header, zip(self.models, *columns), len(self.models),
+            [explain_marks(self.level)])
 
     def _place(self, axis: str, name: str) -> int:
         names: tuple[str, ...] = getattr(self, axis)

@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
@@ -142,6 +144,22 @@ class Predictor:
         return (f'Predictor({len(self.names)} benchmarks: {names};\n'
                 f'  fitted to {len(fitted)} models;\n'
                 f'  {self.columns})')
+
+    def _repr_html_(self) -> str:
+        rows = ([
+            part.benchmark,
+            number(percent(part.chance)),
+            str(len(part.fit_models)), part.solver,
+            number(percent(part.cv_mse**0.5))
+        ] for part in self.benchmarks)
+        return html_table(
+            repr(self), [
+                'benchmark', 'chance', 'fitted models', 'solver',
+                'error on held-out families'
+            ], rows, len(self.benchmarks), [
+                'Chance in percent; the error is the root mean square, in '
+                'points of accuracy.'
+            ])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
 from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files)
-from csv_plugin.report.cells import predicted_cells
 from csv_plugin.report.leaderboards import (as_text, compare, standings,
                                             write_leaderboard)
 from csv_plugin.report.notes import engine_notes, predictor_notes
@@ -145,7 +144,7 @@ class PredictedSummarizer(DefaultSummarizer):
                 table[row + 1:row + 1] = [[
                     _cell(place.abbr), '-',
                     _cell(label), PREDICTED_MODE,
-                    *predicted_cells(predictions, benchmark, label)
+                    *predictions.cells(benchmark, label)
                 ] for label in predictions.methods]
         return table if chosen else table + _overall_rows(predictions)
 

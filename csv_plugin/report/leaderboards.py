@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
+from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
+from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import (REAL, Missing, Predictions,
                                          check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.cells import number, percent, predicted_cells
 from csv_plugin.report.notes import findings, legend, reasons
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
@@ -49,6 +50,10 @@ class Leaderboard:
 
     def __repr__(self) -> str:
         return f'Leaderboard({self.predictions}, {len(self.notes)} notes)'
+
+    def _repr_html_(self) -> str:
+        header, *rows = _side_by_side(self)
+        return html_table(repr(self), header, rows, len(rows), self.notes)
 
     @classmethod
     def of(cls, predictions: Predictions, folders: Mapping[str, str],
@@ -220,12 +225,18 @@ def _plain(columns: Sequence[Sequence[str]]) -> str:
 
 def as_markdown(board: Leaderboard) -> str:
     """Models as rows, all benchmarks side by side."""
-    columns = [_names(board), *chain.from_iterable(_groups(board))]
-    header = [markdown(' '.join(column[:2])) for column in columns]
-    rows = list(zip(*(map(markdown, column[2:]) for column in columns)))
-    return tabulate(rows, header, tablefmt='pipe',
-                    colalign=_alignment(columns),
+    header, *rows = _side_by_side(board)
+    return tabulate([list(map(markdown, row)) for row in rows],
+                    list(map(markdown, header)), tablefmt='pipe',
+                    colalign=_alignment(header),
                     disable_numparse=True)  # yapf: disable
+
+
+def _side_by_side(board: Leaderboard) -> list[Sequence[str]]:
+    """The header in one line, and the rows, of all benchmarks."""
+    columns = [_names(board), *chain.from_iterable(_groups(board))]
+    return list(
+        zip(*([' '.join(column[:2]), *column[2:]] for column in columns)))
 
 
 def _names(board: Leaderboard) -> list[str]:
@@ -265,7 +276,7 @@ def _columns(predictions: Predictions, benchmark: str,
     real = [percent(accuracy) for accuracy in table.real[:, 0]]
     columns = [['', 'real', *map(number, real), *foot]] if foot else []
     for p, label in enumerate(table.methods):
-        cells = predicted_cells(table, benchmark, label)
+        cells = table.cells(benchmark, label)
         columns.append(['', label, *cells, *foot])
         if foot:
             differences = [

@@ -6,6 +6,7 @@ from typing import Optional, Union
 
 import numpy as np
 
+from csv_plugin.core.cells import explain_marks, interval
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
@@ -14,7 +15,6 @@ from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import Constant
 from csv_plugin.core.shortages import least_models
-from csv_plugin.report.cells import explain_marks, interval
 
 #: How many models or benchmarks a line names.
 _NAMED = 8

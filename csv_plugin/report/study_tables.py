@@ -5,13 +5,12 @@ from textwrap import indent
 
 from tabulate import tabulate
 
+from csv_plugin.core.cells import explain_marks, number, percent
 from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.predictions import REAL
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.cells import (explain_marks, number, percent,
-                                     predicted_cells)
 from csv_plugin.report.leaderboards import standings
 from csv_plugin.report.notes import findings, learning_notes
 
@@ -67,7 +66,7 @@ def leaderboard(study: Study, models: Sequence[str],
         columns += [[name, *standing.means], ['rank', *standing.ranks]]
     for benchmark, real in zip(table.benchmarks, table.real.T):
         columns += [[benchmark, *map(number, map(percent, real))],
-                    ['predicted', *predicted_cells(table, benchmark, solver)]]
+                    ['predicted', *table.cells(benchmark, solver)]]
     header, *rows = zip(*(map(markdown, column) for column in columns))
     align = ['left', *['right'] * (len(header) - 1)]
     return tabulate(rows, header, tablefmt='pipe', colalign=align,

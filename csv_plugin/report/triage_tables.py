@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tabulate import tabulate
 
+from csv_plugin.core.cells import explain_marks
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.report.cells import explain_marks, interval, predicted_cell
 from csv_plugin.triage.judging import LEVEL, OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
@@ -85,14 +85,16 @@ def _table(rows: Sequence[Sequence[str]], n_fixed: int, style: str) -> str:
 
 
 def _checkpoint_rows(triage: Triage) -> list[list[str]]:
-    chance = triage.predictions.chance
+    table = triage.predictions
+    columns = [
+        dict(zip(table.models, table.cells(benchmark)))
+        for benchmark in triage.benchmarks
+    ]
     rows = [['checkpoint', triage.measure, 'of budget', *triage.benchmarks]]
     for run in triage.runs:
         rows += [[
-            name, f'{tokens:.6g}', f'{share:.0%}',
-            *(predicted_cell(
-                triage.predictions.at(name, benchmark), chance[benchmark])
-              for benchmark in triage.benchmarks)
+            name, f'{tokens:.6g}', f'{share:.0%}', *(cells[name]
+                                                     for cells in columns)
         ] for name, tokens, share in zip(run.checkpoints, run.tokens,
                                          run.shares)]
     return rows
@@ -108,23 +110,17 @@ def _forecast_rows(triage: Triage) -> list[list[str]]:
         }
         for name, ranking in triage.rankings.items()
     }
-    levels = triage.predictions.chance
-    chance = [levels[benchmark] for benchmark in triage.benchmarks]
     rows = [[
         'run', 'from', OVERALL, 'above next', 'verdict', *triage.benchmarks
     ]]
     for r, run in enumerate(overall.runs):
-        expected = triage.expected[run]
-        intervals = map(_forecast, expected.values, expected.low,
-                        expected.high, chance)
+        mean, *forecasts = triage.forecast_cells(run)
         last = r + 1 == len(overall.runs)
         above = '' if last else _percent(overall.above[r, r + 1])
         rows.append([
-            run, f'{shares[run]:.0%}',
-            _forecast(overall.values[r], overall.low[r], overall.high[r],
-                      sum(chance) / len(chance)), above, overall.verdicts[r],
-            *(f'{interval} {signs[name][run]}'
-              for name, interval in zip(triage.benchmarks, intervals))
+            run, f'{shares[run]:.0%}', mean, above, overall.verdicts[r],
+            *(f'{cell} {signs[name][run]}'
+              for name, cell in zip(triage.benchmarks, forecasts))
         ])
     return rows
 
@@ -146,13 +142,6 @@ def _error_rows(triage: Triage) -> list[list[str]]:
                 *(f'{100 * error:.1f}' for error in (errors.mean(), *errors))
             ])
     return rows
-
-
-def _forecast(value: float, low: float, high: float, chance: float) -> str:
-    """In percent, such as '61.2 (43-79)'; '-' where nothing is known."""
-    if np.isnan(value):
-        return '-'
-    return f'{100 * value:.1f} ({interval(low, high, chance)})'
 
 
 def _percent(probability: float) -> str:

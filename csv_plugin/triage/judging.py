@@ -8,9 +8,11 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.cells import explain_marks, predicted_cell
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
@@ -140,6 +142,38 @@ class Triage:
                     'rank': r + 1,
                     'verdict': ranking.verdicts[r],
                 }
+
+    def forecast_cells(self, run: str) -> list[str]:
+        """The forecast for the end of a run as texts: percent and interval.
+
+        Args:
+            run (str): Name of one of `runs`.
+
+        Returns:
+            list[str]: The mean over the benchmarks, then each benchmark.
+        """
+        ranking, expected = self.rankings[OVERALL], self.expected[run]
+        r = ranking.runs.index(run)
+        chance = [self.predictions.chance[name] for name in self.benchmarks]
+        mean_chance = sum(chance) / len(chance)
+        return [
+            predicted_cell(ranking.values[r], ranking.low[r], ranking.high[r],
+                           mean_chance),
+            *map(predicted_cell, expected.values, expected.low, expected.high,
+                 chance)
+        ]
+
+    def _repr_html_(self) -> str:
+        ranking = self.rankings[OVERALL]
+        shares = {run.run: run.shares[-1] for run in self.runs}
+        rows = ([
+            run, f'{shares[run]:.0%}', verdict, *self.forecast_cells(run)
+        ] for run, verdict in zip(ranking.runs, ranking.verdicts))
+        header = ['run', 'from', 'verdict', OVERALL, *self.benchmarks]
+        return html_table(
+            repr(self), header, rows, len(ranking.runs),
+            ['Forecasts for the end of the training, best run first.',
+             explain_marks(LEVEL), *self.notes])  # yapf: disable
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: the content of `triage.json`.

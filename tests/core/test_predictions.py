@@ -327,3 +327,24 @@ def test_a_single_method_is_called_predicted():
     assert table.methods == (PREDICTED, )
     assert table.values.shape == (3, 2, 1) and table.real.shape == (3, 2)
     assert np.isnan(table.real).all()
+
+
+def test_cells_in_the_order_of_the_models():
+    """From 0.25 to 1 says nothing where guessing gives 0.25."""
+    table = replace(cube(), chance={'easy': 0.25})
+    table.values[:, 0, 0] = 0.4, 0.9, NAN
+    table.low[:, 0, 0] = 0.3, 0.25, NAN
+    table.high[:, 0, 0] = 0.45, 1, NAN
+    table.extrapolated[:, 0, 0] = False, True, False
+    table.in_sample[:, 0, 0] = True, True, False
+    expected = ['40.0 (30-45)*', '90.0 (any)*>', '-']
+    assert table.cells('easy', 'ridge') == table.cells('easy') == expected
+
+
+@pytest.mark.parametrize('part', ['values', 'low', 'high', 'real'])
+@pytest.mark.parametrize('number', [-1e-9, 1.1, 54.3])
+def test_what_is_no_fraction_is_refused(part, number):
+    cells = getattr(cube(), part).copy()
+    cells[0, 0] = number
+    with pytest.raises(InputError, match='fractions in 0..1 or NaN, found'):
+        cube(**{part: cells})

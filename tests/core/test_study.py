@@ -101,7 +101,7 @@ def test_in_sample_scores_never_count(tables, study):
     table = of(study, 'ridge')
     assert table.in_sample[:10, :4].all() and not table.in_sample[10:].any()
     spoiled = {
-        part: np.where(table.in_sample, 1e6, getattr(table, part))
+        part: np.where(table.in_sample, 1.0, getattr(table, part))
         for part in ('values', 'low', 'high')
     }
     other = replace(study, predictions=replace(table, **spoiled))

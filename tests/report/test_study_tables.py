@@ -7,10 +7,10 @@ from math import nan
 import numpy as np
 import pytest
 
+from csv_plugin.core.cells import interval
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.study import Study, geometric_mean, split_study
-from csv_plugin.report.cells import interval
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
                                             leaderboard, summary,

@@ -1,7 +1,7 @@
 """Tables of a triage, on the screen and in Markdown."""
 import pytest
 
-from csv_plugin.report.cells import interval
+from csv_plugin.core.cells import interval
 from csv_plugin.report.triage_tables import as_markdown, as_text
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import dump, model_losses, train

@@ -11,12 +11,12 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from csv_plugin.core.cells import interval, percent
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.report.cells import interval, percent
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.sections import (N_LEVELS, HeatSection,

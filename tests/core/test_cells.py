@@ -1,24 +1,17 @@
 """Cells: whole percent from low to high, never outside of 0..100."""
-from dataclasses import replace
 from math import ceil, floor, nan
 
 import numpy as np
 import pytest
 
-from csv_plugin.report.cells import (interval, number, percent, predicted_cell,
-                                     predicted_cells)
-from tests.report.boards import NO_DUMP, make_cells, predict
-
-#: A prediction with different halves.
-UNEVEN = predict(above=0.05)
+from csv_plugin.core.cells import interval, number, percent, predicted_cell
 
 
 def test_cells():
-    assert predicted_cell(replace(UNEVEN, value=0.4321)) == '43.2 (30-45)'
-    assert predicted_cell(replace(UNEVEN, in_sample=True)) == '40.0 (30-45)*'
-    assert predicted_cell(replace(UNEVEN, in_sample=True,
-                                  extrapolated=True)) == '40.0 (30-45)*>'
-    assert predicted_cell(NO_DUMP) == '-'
+    assert predicted_cell(0.4321, 0.3, 0.45) == '43.2 (30-45)'
+    assert predicted_cell(0.4, 0.3, 0.45, marks='*>') == '40.0 (30-45)*>'
+    assert predicted_cell(0.4, nan, nan) == '40.0 (?)'
+    assert predicted_cell(nan, nan, nan) == '-'
     assert number(nan) == '-'
     assert number(61.66) == '61.7'
 
@@ -52,13 +45,3 @@ def test_an_interval_holds_the_number_beside_it():
 def test_percent_that_was_divided_returns(percentage):
     """Otherwise a number between two digits may be rounded otherwise."""
     assert percent(percentage / 100) == percentage
-
-
-def test_cells_in_the_order_of_the_models():
-    cells = make_cells(('m0', 'm1', 'm2'), ('b0', 'b1'), ('p', 'q'),
-                       prediction=UNEVEN)  # yapf: disable
-    cells.predicted['q', 'm1', 'b1'] = NO_DUMP
-    # From chance, 0.25 on these benchmarks, to 1.
-    cells.predicted['q', 'm2', 'b1'] = predict(0.9, 0.65, 0.1)
-    assert predicted_cells(cells.board().predictions, 'b1',
-                           'q') == ['40.0 (30-45)', '-', '90.0 (any)']

@@ -1,8 +1,5 @@
 """Accuracies in cells of tables: percent, intervals from low to high."""
 import math
-from typing import Union
-
-from csv_plugin.core.predictions import Missing, Prediction, Predictions
 
 #: Stands for an interval that leaves no accuracy out but those below chance.
 ANY = 'any'
@@ -44,35 +41,33 @@ def interval(low: float, high: float, chance: float = 0.0) -> str:
 
 
 def explain_marks(level: float) -> str:
-    """The meaning of the cells of `predicted_cell`, one line."""
-    return (f'Percent ({level:.0%} interval); ({ANY}): it holds all from '
+    """The meaning of the cells of `Predictions.cells`, one line."""
+    share = '' if math.isnan(level) else f'{level:.0%} '
+    return (f'Percent ({share}interval); ({ANY}): it holds all from '
             'guessing to 100 and says nothing; * the real score was fitted '
             'on; > outside the range fitted on.')
 
 
-def predicted_cell(prediction: Union[Prediction, Missing],
-                   chance: float = 0.0) -> str:
-    """A prediction in percent, its interval and marks; '-' for none.
+def predicted_cell(value: float,
+                   low: float,
+                   high: float,
+                   chance: float = 0.0,
+                   marks: str = '') -> str:
+    """A prediction in percent, its interval and marks; '-' for NaN.
 
     Args:
-        prediction (Union[Prediction, Missing]): What to show.
+        value (float): The prediction, a fraction.
+        low (float): As in `interval`.
+        high (float): As in `interval`.
         chance (float): As in `interval`.
+        marks (str): What to write behind it.
+
+    >>> predicted_cell(0.612, 0.43, 0.785, marks='*')
+    '61.2 (43-79)*'
     """
-    if isinstance(prediction, Missing):
+    if math.isnan(value):
         return '-'
-    marks = '*' * prediction.in_sample + '>' * prediction.extrapolated
-    ends = interval(prediction.low, prediction.high, chance)
-    return f'{100 * prediction.value:.1f} ({ends}){marks}'
-
-
-def predicted_cells(predictions: Predictions, benchmark: str,
-                    method: str) -> list[str]:
-    """The cells of all models on one benchmark."""
-    chance = predictions.chance.get(benchmark, 0.0)
-    return [
-        predicted_cell(predictions.at(model, benchmark, method), chance)
-        for model in predictions.models
-    ]
+    return f'{100 * value:.1f} ({interval(low, high, chance)}){marks}'
 
 
 def number(value: float, digits: str = '.1f') -> str:
