@@ -12,29 +12,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_verbose, check_folder, named_number,
                                       refuse, run_tool)
-from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
 from csv_plugin.core.shortages import shortages
-from csv_plugin.core.study import Study
 from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collecting import collect, named_benchmarks
 from csv_plugin.io.collection import MODELS, Collection, read_collection
 from csv_plugin.io.tables import ModelInfo, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.head.algorithm2 import OPTIMISERS, HeadSettings
-from csv_plugin.lm.methods import METHODS, check_validation
-from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
-from csv_plugin.lm.states.kept_states import kept_states
-from csv_plugin.report.training_files import AFTER, BEFORE, TrainingOutcome
+from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
+from csv_plugin.lm.methods import METHODS, Trained, check_validation
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,29 +153,47 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help='seed of the cross-validation folds (default 0)')
 
 
+class _Method(NamedTuple):
+    """What is fitted, and how.
+
+    Args:
+        models (Sequence[str]): Models to fit to.
+        validation (Sequence[str]): Those of them that choose the step of
+            Algorithm 2.
+        settings (Optional[HeadSettings]): Of Algorithm 2; None for the
+            exact method.
+    """
+    models: Sequence[str]
+    validation: Sequence[str]
+    settings: Optional[HeadSettings]
+
+    @property
+    def name(self) -> str:
+        return 'paper' if self.settings else 'salience'
+
+    def train(self, training: Training, states: 'Tensor') -> Trained:
+        return METHODS['paper' if self.settings else 'auto'](
+            training, states, self.validation, self.settings,
+            partial(tqdm, desc='fit'))
+
+
 def run(args: argparse.Namespace) -> None:
+    # They load torch and matplotlib, which takes seconds and the options do
+    # without.
+    from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
+    from csv_plugin.lm.states.kept_states import kept_states
+    from csv_plugin.report.training_files import TrainingOutcome
     check_folder(args.out)
     settings = head_settings(args)
     check_sources(args)
     info = model_infos(args)
-    models = model_splits.models_to_fit(args.fit, tuple(info), info)
-    validation = [
-        model for model in models if info[model].split == 'validation'
-    ]
-    if settings:
-        check_validation(validation, models)
+    method = chosen_method(args, info, settings)
     # Whatever may be wrong is told before the losses are read, and before the
     # scoring LM is run, which takes long.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     collection = collected(args, info)
-    print(*collection.coverage(models), sep='\n')
-    infos = {name: dump.info for name, dump in collection.losses.items()}
-    mixed = mixed_engines({name: infos[name] for name in models})
-    others = other_engines(infos, models)
-    lacking = shortages(collection.accuracies, collection.families, models)
-    for line in [*(f'{note}.' for note in [*mixed, *others]), *lacking]:
-        print(f'warning: {one_line(line)}', flush=True)
+    mixed, others = warn(collection, method.models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -187,27 +203,49 @@ def run(args: argparse.Namespace) -> None:
         for name, dump in collection.losses.items()
     })
     training = Training(
-        losses.select(models), collection.texts, collection.accuracies,
+        losses.select(method.models), collection.texts, collection.accuracies,
         collection.families, targets, args.seed)
-    train = METHODS['paper' if settings else 'auto']
-    trained = train(training, states, validation, settings,
-                    partial(tqdm, desc='fit'))
-    name = 'paper' if settings else 'salience'
+    trained = method.train(training, states)
     predictor = noted(trained.predictor, mixed)
-    predictors = {name: predictor} | training.baselines()
-    accuracies, families = collection.accuracies, collection.families
-    points = [(step, capability_points(shown, losses, accuracies, families))
-              for step, shown in ((BEFORE, predictors['uniform']),
-                                  (AFTER, predictor))]
-    splits = {model: row.split for model, row in collection.info.items()}
-    in_means = [
-        name for name in accuracies.benchmarks if name not in collection.side
-    ]
-    outcome = TrainingOutcome(
-        Study.of(predictors, losses, accuracies), points, splits, in_means,
-        trained.curve, others)
+    outcome = TrainingOutcome.of({method.name: predictor}
+                                 | training.baselines(), losses, collection,
+                                 trained.curve, others)
     said = outcome.write(args.out, args.command, args.verbose)
     print(f'{said}\n\nWritten to {args.out}.')
+
+
+def chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
+                  settings: Optional[HeadSettings]) -> _Method:
+    """The models that the options name, and how to fit to them."""
+    models = model_splits.models_to_fit(args.fit, tuple(info), info)
+    validation = [
+        model for model in models if info[model].split == 'validation'
+    ]
+    if settings:
+        check_validation(validation, models)
+    return _Method(models, validation, settings)
+
+
+def warn(collection: Collection,
+         models: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Print what is there, and what may harm.
+
+    Args:
+        collection (Collection): Losses and accuracies.
+        models (Sequence[str]): Models to fit to.
+
+    Returns:
+        tuple[list[str], list[str]]: As `mixed_engines` says of the models
+        to fit to, and `other_engines` of the others.
+    """
+    print(*collection.coverage(models), sep='\n')
+    infos = {name: dump.info for name, dump in collection.losses.items()}
+    mixed = mixed_engines({name: infos[name] for name in models})
+    others = other_engines(infos, models)
+    lacking = shortages(collection.accuracies, collection.families, models)
+    for line in [*(f'{note}.' for note in [*mixed, *others]), *lacking]:
+        print(f'warning: {one_line(line)}', flush=True)
+    return mixed, others
 
 
 def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

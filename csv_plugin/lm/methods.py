@@ -24,7 +24,7 @@ from csv_plugin.lm.feature_blocks import feature_blocks
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from csv_plugin.lm.head.algorithm2 import HeadSettings
+    from csv_plugin.lm.head.head_settings import HeadSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def train_paper(training: Training,
         InputError: There are no states, the models are not of both kinds,
             or as in `train_paper_head`.
     """
-    from csv_plugin.lm.head.algorithm2 import HeadSettings
+    from csv_plugin.lm.head.head_settings import HeadSettings
     from csv_plugin.lm.head.paper_head import train_paper_head
     if states is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',

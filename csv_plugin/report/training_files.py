@@ -7,9 +7,13 @@ from typing import Optional
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.capability_points import CapabilityPoints
+from csv_plugin.core.capability_points import (CapabilityPoints,
+                                               capability_points)
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
 from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
@@ -47,6 +51,40 @@ class TrainingOutcome:
     main: Sequence[str]
     curve: Optional[TrainingCurve]
     remarks: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        predictors: Mapping[str, Predictor],
+        losses: LossTable,
+        collection: Collection,
+        curve: Optional[TrainingCurve],
+        remarks: Sequence[str] = ()
+    ) -> 'TrainingOutcome':
+        """The outcome on all models of a collection.
+
+        Args:
+            predictors (Mapping[str, Predictor]): The one that was trained,
+                then its baselines, by method.
+            losses (LossTable): Of all models.
+            collection (Collection): Their accuracies, families and splits.
+            curve (Optional[TrainingCurve]): As in the class.
+            remarks (Sequence[str]): As in the class.
+        """
+        accuracies, families = collection.accuracies, collection.families
+        trained = next(iter(predictors.values()))
+        points = [(step, capability_points(shown, losses, accuracies,
+                                           families))
+                  for step, shown in ((BEFORE, predictors['uniform']),
+                                      (AFTER, trained))]
+        splits = {model: row.split for model, row in collection.info.items()}
+        main = [
+            name for name in accuracies.benchmarks
+            if name not in collection.side
+        ]
+        return cls(
+            Study.of(predictors, losses, accuracies), points, splits, main,
+            curve, remarks)
 
     def write(self, out: Path, command: str, verbose: bool = False) -> str:
         """Write everything; see docs/formats.md.

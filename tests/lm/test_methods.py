@@ -19,7 +19,8 @@ from csv_plugin.core.salience import SOLVERS, Auto
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.feature_blocks import feature_blocks
-from csv_plugin.lm.head.algorithm2 import HeadSettings, TrainedHeads
+from csv_plugin.lm.head.algorithm2 import TrainedHeads
+from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.methods import (METHODS, Trained, check_validation, fit,

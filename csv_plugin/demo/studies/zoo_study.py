@@ -22,7 +22,8 @@ from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.feature_blocks import feature_blocks
-from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
+from csv_plugin.lm.head.algorithm2 import train_heads
+from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
                                       token_states)
 from csv_plugin.lm.states.state_columns import StateScale

@@ -9,7 +9,6 @@ both held fixed *is* that of the objective from which they are eliminated
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,52 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import Progress
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.lm.head.head_objective import Evaluation, HeadObjective
+from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
-
-#: Optimisers by the names that settings use.
-OPTIMISERS: dict[str, Any] = {
-    'adam': torch.optim.Adam,
-    'sgd': torch.optim.SGD,
-}
-
-
-@dataclass(frozen=True)
-class HeadSettings:
-    """How heads are trained.
-
-    Args:
-        activation (str): A key of `scoring_head.ACTIVATIONS`.
-        optimiser (str): 'sgd', as in the paper, or 'adam'; full batches.
-        learning_rate (float): The paper's is 1e-3. In a simulation with
-            states of unit variance, 300 steps of SGD multiplied the
-            validation error by 0.95 at 1e-3 and by 0.1 at 1e-1, those of
-            Adam by 0.05 at 1e-3 to 3e-3. Wider or larger states need
-            smaller rates.
-        n_steps (int): Most gradient steps.
-        patience (int): Steps without a better validation error after which
-            a benchmark stops.
-
-    Raises:
-        InputError: If a number is not positive, or the optimiser unknown.
-    """
-    activation: str = 'softplus'
-    optimiser: str = 'sgd'
-    learning_rate: float = 1e-3
-    n_steps: int = 300
-    patience: int = 50
-
-    def __post_init__(self) -> None:
-        if self.optimiser not in OPTIMISERS:
-            raise InputError('optimiser', f'one of {sorted(OPTIMISERS)}',
-                             repr(self.optimiser), 'Name an optimiser.')
-        for name in ('learning_rate', 'n_steps', 'patience'):
-            if not getattr(self, name) > 0:
-                raise InputError(name, 'a number above 0',
-                                 str(getattr(self, name)), 'Raise it.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +123,9 @@ def train_heads(states: Tensor,
                                settings.activation, states.device)
     running = np.arange(len(whole.floor))
     best = _Best(whole, head.select(running), settings.n_steps)
-    optimiser = OPTIMISERS[settings.optimiser]([head.theta, head.bias],
-                                               lr=settings.learning_rate)
+    optimiser = getattr(
+        torch.optim, OPTIMISERS[settings.optimiser])([head.theta, head.bias],
+                                                     lr=settings.learning_rate)
     lines = None
     for step in progress(range(settings.n_steps + 1)):
         objective = whole.select(running)

@@ -22,8 +22,8 @@ from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.scaling_law import diagnose
 from csv_plugin.core.training import Training
-from csv_plugin.lm.head.algorithm2 import (HeadSettings, TrainedHeads,
-                                           train_heads)
+from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
+from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.states.state_columns import StateColumns
 
 #: What predictors call the solver.

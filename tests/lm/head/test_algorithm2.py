@@ -11,8 +11,9 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.metrics import mse
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.scaling_law import Curve, fit_curve
-from csv_plugin.lm.head.algorithm2 import HeadSettings, train_heads
+from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.head_objective import HeadObjective
+from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.states.state_cache import (open_states, state_chunks,
                                               write_states)

@@ -14,7 +14,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.head import paper_head
-from csv_plugin.lm.head.algorithm2 import HeadSettings
+from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.scoring_lm import target_tokens
 from csv_plugin.lm.states.state_columns import StateColumns
