@@ -23,9 +23,9 @@ class DumpParts:
     Args:
         folder (Path): It is made when the first part is about to be scored.
         call (Mapping[str, Any]): What tells the losses of one call from
-            those of another, as values of JSON: the model, its tokenizer and
-            the options of the engine. The file `call.json` keeps it, as
-            dumps record less.
+            those of another, as values of JSON: the model, a mark of its
+            weights, its tokenizer and the options of the engine. The file
+            `call.json` keeps it, as dumps record less.
     """
 
     def __init__(self, folder: Path, call: Mapping[str, Any]) -> None:

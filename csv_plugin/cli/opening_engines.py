@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Optional
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.io.weight_files import weights_mark
 
 
 class EngineOptions(NamedTuple):
@@ -143,7 +144,17 @@ ENGINES = {
 
 #: Settings that lead to other files of a model than those that are checked
 #: for code.
-_ELSEWHERE = 'revision', 'code_revision', 'subfolder'
+_ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
+              'hf_config_path')
+#: Settings that say what an option says, or its contrary.
+_OPTIONS = {
+    'dtype': '--dtype',
+    'torch_dtype': '--dtype',
+    'compute_type': '--dtype',
+    'context': '--context',
+    'n_ctx': '--context',
+    'trust_remote_code': '--trust-remote-code'
+}
 
 
 def check_engine(options: EngineOptions, tokenizer: Optional[str],
@@ -157,8 +168,9 @@ def check_engine(options: EngineOptions, tokenizer: Optional[str],
 
     Raises:
         InputError: An option is missing, or would be ignored; a setting
-            leads to other files of the model; or there are several models,
-            which the engine cannot run one after the other.
+            leads to other files of the model, or says what an option says;
+            or there are several models, which the engine cannot run one
+            after the other.
     """
     kind, where = ENGINES[options.engine], f'--engine {options.engine}'
     given = {**options._asdict(), 'tokenizer': tokenizer}
@@ -176,9 +188,38 @@ def check_engine(options: EngineOptions, tokenizer: Optional[str],
             raise InputError('--setting', f'none that is called {name}',
                              f'{name}={options.settings[name]}',
                              'Give the folder with these files as the model.')
+        if name in _OPTIONS:
+            raise InputError('--setting', 'none that an option is there for',
+                             f'{name}={options.settings[name]}',
+                             f'Use {_OPTIONS[name]}.')
     if kind.fills_gpu and n_models > 1:
         raise InputError(where, 'one model, which takes the memory of the GPU',
                          str(n_models), 'Make a call for each model.')
+
+
+def what_counts(model: str, options: EngineOptions) -> dict[str, Any]:
+    """What tells losses of one call from those of another.
+
+    Left out is what changes no loss: whether code may run, and which server
+    is asked, with how many requests at a time.
+
+    Args:
+        model (str): Folder, file, or name on the hub or on the server.
+        options (EngineOptions): As `check_engine` accepts them.
+
+    Returns:
+        dict[str, Any]: Values of JSON by name.
+
+    Raises:
+        OSError: The weights cannot be read.
+    """
+    counts = {'model': model, **options._asdict()}
+    del counts['trust_remote_code'], counts['url']
+    if options.url is None:
+        counts['weights'] = weights_mark(model)
+    else:
+        del counts['settings']
+    return counts
 
 
 def open_engine(model: str, options: EngineOptions,

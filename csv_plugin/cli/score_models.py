@@ -26,7 +26,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import check_folder, whole_number
 from csv_plugin.cli.dump_parts import REST, DumpParts
 from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
-                                            check_engine, open_engine, setting)
+                                            check_engine, open_engine, setting,
+                                            what_counts)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -134,6 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
+    check_unique('--setting', [name for name, _ in args.setting])
     options = EngineOptions(args.engine or 'transformers',
                             args.url, args.context, args.dtype,
                             dict(args.setting), args.trust_remote_code)
@@ -204,14 +206,10 @@ class _Losses:
         self.name, self.model, self.texts = name, model, texts
         self.tokenizer, self.options = tokenizer or model, options
         self.file = out / f'{name}.parquet'
-        call = {
-            'model': model,
-            'tokenizer': self.tokenizer,
-            **options._asdict()
-        }
-        # It says what may run, not what comes out.
-        del call['trust_remote_code']
-        self.parts = DumpParts(out / f'{name}.parts', call)
+        self.parts = DumpParts(
+            out / f'{name}.parts', {
+                **what_counts(model, options), 'tokenizer': self.tokenizer
+            })
 
     def score(self, shard: Optional[Shard], stated: Mapping[str, str]) -> str:
         """Score what is not scored, and say what was done, in a line.

@@ -129,6 +129,12 @@ def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
     (['--setting', 'revision=main'], '--setting: expected none that is '
      'called revision, found revision=main. Give the folder'),
     (['--setting', 'subfolder=a'], 'found subfolder=a'),
+    (['--setting', 'config=a'], 'found config=a'),
+    (['--setting', 'torch_dtype=float16'], '--setting: expected none that an '
+     'option is there for, found torch_dtype=float16. Use --dtype.'),
+    (['--setting', 'n_ctx=9'], 'Use --context.'),
+    (['--setting', 'a=1', '--setting', 'a=2'], "--setting: expected every "
+     "name once, found 'a' twice"),
 ])
 def test_what_is_refused_at_once(folder, capsys, options, says):
     assert main(['losses', 'a', 'b', '--texts', 'texts.jsonl', '--out', 'out',
@@ -146,3 +152,17 @@ def test_servers(folder, kind, engine):
                      'concurrency=2')
     assert info.engine == engine.replace('-', ' ')
     assert info.dtype == 'float16'
+
+
+def test_a_server_on_each_machine(folder):
+    """Parts from servers at two addresses, which get it by other settings."""
+    for part in ('1/2', '2/2'):
+        with running(Server()) as server:
+            options = ['--engine', 'vllm-server', '--url', server.url,
+                       '--tokenizer', 'tiny', '--setting',
+                       f'concurrency={part[0]}']  # yapf: disable
+            assert main(['losses', 'mine=tiny', '--texts', 'texts.jsonl',
+                         '--out', 'out', '--shard', part, *options]
+                        ) == 0  # yapf: disable
+            if part == '2/2':
+                check('tiny', *options)

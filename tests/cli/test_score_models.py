@@ -135,6 +135,23 @@ def test_parts_of_another_call_are_refused(parts, capsys, monkeypatch, options,
     assert 'Remove out/mine.parts, or call as before.' in error
 
 
+def test_weights_that_changed_under_one_path(texts, capsys, monkeypatch):
+    shutil.copytree(MODEL, 'model')
+    assert call('model', '--shard', '1/3') == 0
+    # What matters is in the files, not when they were written.
+    shutil.copytree(MODEL, 'copy')
+    shutil.rmtree('model')
+    Path('copy').rename('model')
+    assert call('model', '--shard', '2/3') == 0
+    shutil.copy(shipped.ZOO / 'd/m/65/model.safetensors', 'model')
+    monkeypatch.setattr(score_models, 'open_engine', None)
+    capsys.readouterr()
+    assert call('model') == 2
+    error = capsys.readouterr().err.splitlines()[0]
+    assert 'call.json: expected parts with weights = ' in error
+    assert 'Remove out/model.parts, or call as before.' in error
+
+
 def test_parts_that_do_not_fit_are_refused_before_the_work(
         parts, capsys, monkeypatch):
     dump = read_dump(parts / '1-of-3.parquet')

@@ -1,0 +1,41 @@
+"""Whether the weights at a path are still the same, without reading all."""
+import hashlib
+from pathlib import Path
+
+from csv_plugin.io.files import FilePath
+
+#: Files with weights, and the one that says how they are used.
+_PATTERNS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
+#: So many places of a file are read, of so many bytes each.
+_PLACES, _LENGTH = 64, 4096
+
+
+def weights_mark(path: FilePath) -> str:
+    """A short text that changes with the weights of a model.
+
+    It comes from the names and sizes of the files, and from their bytes at
+    64 places each: training changes numbers everywhere. Copies on several
+    machines have the same mark.
+
+    Args:
+        path (FilePath): Folder or file of the model.
+
+    Returns:
+        str: 16 hexadecimal digits; empty if there are no weights, such as
+        for a name on the hub.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    path = Path(path)
+    files = [path] if path.is_file() else sorted(
+        file for pattern in _PATTERNS for file in path.glob(pattern))
+    digest = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f'{file.name} {size}\n'.encode())
+        with file.open('rb') as opened:
+            for place in range(_PLACES):
+                opened.seek(max(0, size - _LENGTH) * place // (_PLACES - 1))
+                digest.update(opened.read(_LENGTH))
+    return digest.hexdigest()[:16] if files else ''

@@ -1,0 +1,51 @@
+"""Weights that change under one path are noticed, copies of them are not."""
+import os
+import shutil
+
+import pytest
+
+from csv_plugin.io.weight_files import weights_mark
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / 'model'
+    folder.mkdir()
+    (folder / 'model.safetensors').write_bytes(bytes(1_000_000))
+    (folder / 'config.json').write_text('{"rope_theta": 10000}')
+    (folder / 'README.md').write_text('A model.')
+    return folder
+
+
+def test_copies_have_the_same_mark(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / 'copy')
+    os.utime(copy / 'model.safetensors', (1, 1))
+    (copy / 'README.md').write_text('A copy.')
+    assert weights_mark(folder) == weights_mark(copy)
+    assert len(weights_mark(folder)) == 16
+
+
+def test_changes_of_a_layer_are_noticed(folder):
+    marks = {weights_mark(folder)}
+    weights = folder / 'model.safetensors'
+    for start in range(0, 1_000_000, 100_000):
+        data = bytearray(1_000_000)
+        data[start:start + 20_000] = b'1' * 20_000
+        weights.write_bytes(data)
+        marks.add(weights_mark(folder))
+    weights.write_bytes(bytes(999_999) + b'1')
+    marks.add(weights_mark(folder))
+    weights.write_bytes(bytes(1_000_001))
+    marks.add(weights_mark(folder))
+    (folder / 'config.json').write_text('{"rope_theta": 90000}')
+    marks.add(weights_mark(folder))
+    assert len(marks) == 14
+
+
+def test_a_file_and_no_files(folder, tmp_path):
+    file = tmp_path / 'model-f32.gguf'
+    file.write_bytes(b'GGUF')
+    mark = weights_mark(file)
+    file.write_bytes(b'')
+    assert mark and weights_mark(file) not in ('', mark)
+    assert weights_mark('organisation/name') == ''
