@@ -130,6 +130,24 @@ def read_dump(path: FilePath) -> TokenLossDump:
         return TokenLossDump(info, texts)
 
 
+def read_dump_info(path: FilePath) -> DumpInfo:
+    """How a dump was made, if the file is as it was written.
+
+    Much faster than `read_dump`: the losses are only compared with the digest
+    of the file, which those of format version 1 lack.
+
+    Args:
+        path (FilePath): The file.
+
+    Raises:
+        InputError: The file is missing, damaged, not a dump or of a later
+            format.
+    """
+    where = os.fspath(path)
+    data = read_bytes(where)
+    return _info(where, data, open_table(where, data).metadata.metadata or {})
+
+
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
                texts: TextSet,
                progress: Progress = iter) -> ModelLosses:

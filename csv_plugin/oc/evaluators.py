@@ -16,6 +16,7 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.files import check_fields
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.io.shards import check_texts, merge_dumps
@@ -172,15 +173,22 @@ class LabelLossEvaluator(BaseEvaluator):
             `label_token_loss` per token, `label_byte_loss` per byte.
 
         Raises:
-            InputError: Items are missing.
+            InputError: Items are missing, or one lacks a number.
         """
+        remedy = 'Remove the predictions and run again.'
         if len(label_loss) != len(test_set):
             raise InputError('label losses', f'{len(test_set)} items',
-                             str(len(label_loss)),
-                             'Remove the predictions and run again.')
-        nats = float(np.sum(label_loss))
+                             str(len(label_loss)), remedy)
+        for number, (nats, tokens, size) in enumerate(
+                zip(label_loss, label_tokens, label_bytes)):
+            check_fields(
+                'label losses', f'item {number}',
+                dict(loss=nats, tokens=tokens, bytes=size),
+                dict(loss='a number', tokens='a count', bytes='a count'),
+                remedy)
+        total = float(np.sum(label_loss))
         return {
-            'label_loss': nats / len(label_loss),
-            'label_token_loss': nats / sum(label_tokens),
-            'label_byte_loss': nats / sum(label_bytes)
+            'label_loss': total / len(label_loss),
+            'label_token_loss': total / sum(label_tokens),
+            'label_byte_loss': total / sum(label_bytes)
         }

@@ -1,4 +1,5 @@
 """Tasks of a run that keep benchmarks and texts apart."""
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Optional
 
@@ -7,7 +8,7 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import get_infer_output_path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.runs.run_dumps import read_model_dump
+from csv_plugin.io.runs.run_dumps import check_model_dump
 from csv_plugin.oc.run_checks import check_run, is_texts
 
 
@@ -69,7 +70,10 @@ class TextsApartPartitioner(NaivePartitioner):
         return super().partition(halves, work_dir, out_dir, add_cfg)
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
-        """Remove what calls texts done whose losses are not there."""
+        """Remove what calls texts done whose losses are not there.
+
+        Nothing is removed with OpenCompass's option --dry-run.
+        """
         done, evaluated = (
             Path(get_infer_output_path(model, dataset, folder))
             for folder in (self.out_dir,
@@ -78,8 +82,16 @@ class TextsApartPartitioner(NaivePartitioner):
             return
         dump = get_infer_output_path(model, dataset, self.out_dir, 'parquet')
         try:
-            read_model_dump(Path(dump))
+            check_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
-            evaluated.unlink(missing_ok=True)
-            done.unlink()
+            if not _is_dry_run():
+                evaluated.unlink(missing_ok=True)
+                done.unlink()
+
+
+def _is_dry_run() -> bool:
+    """Whether the command has --dry-run, which partitioners are not told."""
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument('--dry-run', action='store_true')
+    return parser.parse_known_args()[0].dry_run

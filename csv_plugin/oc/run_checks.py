@@ -30,7 +30,8 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
 
     Returns:
         list[str]: What may be a mistake, one line each: predictors that
-        are not there yet or whose texts are not run, and missing groups.
+        are not there yet or whose texts are not run, benchmarks under a name
+        that the run lacks, and missing groups.
 
     Raises:
         InputError: Two models have one name, or the summarizer's predictors
@@ -60,6 +61,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
           'Losses are recorded without it; once it is there, -m viz -r shows '
           'its predictions.' for label, path in absent.items()),
         *_lacking_texts(predictors, present),
+        *_lacking_benchmarks(names, present, groups),
         *_lacking_groups(predictors, names, present, groups)
     ]
 
@@ -71,6 +73,17 @@ def _lacking_texts(predictors: Mapping[str, Predictor],
         if texts not in datasets:
             yield (f'predictor {label!r}: it predicts nothing, for the run '
                    f'lacks its texts, {texts}.')
+
+
+def _lacking_benchmarks(names: Mapping[str, Name], datasets: Sequence[str],
+                        groups: Sequence[Any]) -> Iterator[str]:
+    present = [*datasets, *(group['name'] for group in groups)]
+    for benchmark, name in names.items():
+        abbr = _abbr(name)
+        if abbr not in present:
+            yield (
+                f'no real accuracy on {benchmark}: this run lacks {abbr!r}, '
+                'which benchmarks of PredictedSummarizer name for it.')
 
 
 def _lacking_groups(predictors: Mapping[str, Predictor], names: Iterable[str],
@@ -176,8 +189,8 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
 
     Raises:
         InputError: They are not pairs as `PredictedSummarizer` takes them,
-            a benchmark occurs twice, or the run has no such dataset or
-            group.
+            a benchmark occurs twice, or a name is misspelt: the run has
+            datasets or groups with names that are nearly the same.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     check_unique('benchmarks of PredictedSummarizer',
@@ -191,11 +204,17 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
         if not isinstance(name, str):
             [name] = _pairs('benchmarks', [name],
                             "such as ('my_mmlu', 'accuracy') for a metric")
-        _check_name(
-            name if isinstance(name, str) else name[0], present,
-            'dataset or summary group of this run')
+        # A run may lack a benchmark, as one of the texts alone does.
+        if get_close_matches(_abbr(name), present):
+            _check_name(
+                _abbr(name), present, 'dataset or summary group of this run')
         names[benchmark] = name
     return names
+
+
+def _abbr(name: Name) -> str:
+    """The dataset or group of a name, without the metric."""
+    return name if isinstance(name, str) else name[0]
 
 
 def check_benchmarks(

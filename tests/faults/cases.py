@@ -98,8 +98,8 @@ def try_case(case: Case) -> Outcome:
         return Outcome(SAME, name)
     is_forged = name.startswith('forge_')
     is_part = sample.in_place and name == 'cut_the_end'
-    return Outcome(
-        WRONG if is_part or (binary and not is_forged) else CHANGED, name)
+    must_show = binary and not is_forged and not sample.foreign
+    return Outcome(WRONG if is_part or must_show else CHANGED, name)
 
 
 def _refusal(name: str, error: InputError) -> Outcome:

@@ -56,12 +56,15 @@ class Sample:
         in_place (bool): Whether a killed writer may leave a part of the
             file: then a cut file must not lead to another result.
         needs (str): A module to import before the time is measured.
+        foreign (bool): Whether other programs write the format, without a
+            checksum: then a changed number is as good as the one before.
     """
     write: Callable[[Path], object]
     read: Callable[[Path], Any]
     target: str
     in_place: bool = False
     needs: str = 'tests.faults.samples'
+    foreign: bool = False
 
 
 def summary(value: Any) -> Any:
@@ -375,7 +378,8 @@ SAMPLES = {
         _copy(outputs.LIGHTEVAL / 'c-l-80'),
         _import('lighteval'),
         '*/*.parquet',
-        needs='tests.faults.bombs'),
+        needs='tests.faults.bombs',
+        foreign=True),
     'olmo-eval':
     Sample(_write_olmo_eval, _import('olmo-eval'), '*.jsonl'),
     'completions':
@@ -390,7 +394,8 @@ SAMPLES = {
             for kind in ('csv', 'parquet')
         ],
         '*',
-        needs='tests.faults.bombs'),
+        needs='tests.faults.bombs',
+        foreign=True),
     'scoring-lm':
     Sample(_write_lm, _score, '*.json', needs='tests.lm.models'),
     'zoo-manifest':

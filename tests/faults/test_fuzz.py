@@ -102,17 +102,18 @@ def refusing(error):
     return read
 
 
-@pytest.mark.parametrize('name, damage, in_place, kind', [
-    ('a.parquet', flip, False, cases.WRONG),
-    ('a.safetensors', flip, False, cases.WRONG),
-    ('a.parquet', forge, False, cases.CHANGED),
-    ('a.csv', flip, False, cases.CHANGED),
-    ('a.csv', cut, False, cases.CHANGED),
-    ('a.csv', cut, True, cases.WRONG),
-])
+@pytest.mark.parametrize('name, damage, options, kind', [
+    ('a.parquet', flip, {}, cases.WRONG),
+    ('a.safetensors', flip, {}, cases.WRONG),
+    ('a.parquet', forge, {}, cases.CHANGED),
+    ('a.parquet', flip, dict(foreign=True), cases.CHANGED),
+    ('a.csv', flip, {}, cases.CHANGED),
+    ('a.csv', cut, {}, cases.CHANGED),
+    ('a.csv', cut, dict(in_place=True), cases.WRONG),
+])  # yapf: disable
 def test_another_result_is_wrong_where_damage_must_be_noticed(
-        outcome, name, damage, in_place, kind):
-    assert outcome(content(name), name, damage, in_place=in_place) == kind
+        outcome, name, damage, options, kind):
+    assert outcome(content(name), name, damage, **options) == kind
 
 
 def test_the_same_result_in_spite_of_damage(outcome):

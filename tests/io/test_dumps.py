@@ -18,7 +18,8 @@ from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text
 from csv_plugin.io.digests import PLACEHOLDER, sealed
-from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
+from csv_plugin.io.dumps import (read_dump, read_dump_info, read_dumps,
+                                 write_dump)
 from tests.core.loss_dumps import (INFO, LOSSES, NAN, SPANS, TEXTS,
                                    assert_same, bare, dump, dumps, row, whole)
 
@@ -410,8 +411,9 @@ def assert_flips_are_noticed(path, bits):
         for bit in bits:
             byte, = os.pread(file.fileno(), 1, bit // 8)
             os.pwrite(file.fileno(), bytes([byte ^ 1 << bit % 8]), bit // 8)
-            with pytest.raises(InputError, match=f'^{path}'):
-                read_dump(path)
+            for read in (read_dump, read_dump_info):
+                with pytest.raises(InputError, match=f'^{path}'):
+                    read(path)
             os.pwrite(file.fileno(), bytes([byte]), bit // 8)
     assert_same(read_dump(path), whole())
 
@@ -430,6 +432,16 @@ def test_any_flipped_bit_is_noticed(path):
 def test_every_flipped_bit_is_noticed(path):
     write_dump(path, whole())
     assert_flips_are_noticed(path, range(8 * path.stat().st_size))
+
+
+def test_how_a_dump_was_made_without_its_losses(path):
+    write_dump(path, dump())
+    assert read_dump_info(path) == INFO
+    data = bytearray(path.read_bytes())
+    data[10] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match='the file is damaged'):
+        read_dump_info(path)
 
 
 def test_version_1_is_read_with_a_note(path):

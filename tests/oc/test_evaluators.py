@@ -1,5 +1,6 @@
 """Results that OpenCompass stores of each model."""
 import json
+import math
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.oc.evaluators import LabelLossEvaluator
 from tests.oc import tiny
 
 
@@ -77,15 +79,27 @@ def test_fewer_predictions_than_texts(run, tmp_path):
         tiny.evaluate(tmp_path, model, entry)
 
 
-def test_a_dump_of_another_folder(run, tmp_path):
+def test_names_of_dumps_that_are_none(run, tmp_path):
+    """Such as that of a dump in another folder."""
     model, entry, dump = run
     (tmp_path / 'elsewhere.parquet').write_bytes(dump.read_bytes())
     file = dump.with_suffix('.json')
     rows = json.loads(file.read_text())
-    rows['7']['dump'] = '../../elsewhere.parquet'
-    file.write_text(json.dumps(rows))
-    with pytest.raises(InputError, match='elsewhere.*without slashes'):
-        tiny.evaluate(tmp_path, model, entry)
+    for name in ('../../elsewhere.parquet', None, 7, {}):
+        rows['7']['dump'] = name
+        file.write_text(json.dumps(rows))
+        with pytest.raises(InputError, match='dump .*: .* without slashes'):
+            tiny.evaluate(tmp_path, model, entry)
+
+
+@pytest.mark.parametrize('column', range(3))
+@pytest.mark.parametrize('value', [None, 'a', [], math.nan, True])
+def test_label_losses_that_are_no_numbers(column, value):
+    columns = [[1.5, 2.5], [3, 4], [10, 12]]
+    assert LabelLossEvaluator().score(*columns, [{}, {}])['label_loss'] == 2
+    columns[column][1] = value
+    with pytest.raises(InputError, match="^label losses: .* in item 1, found"):
+        LabelLossEvaluator().score(*columns, [{}, {}])
 
 
 def test_a_dump_of_other_texts(run, tmp_path):

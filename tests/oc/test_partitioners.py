@@ -103,7 +103,8 @@ with read_base():
 
 
 @pytest.mark.parametrize('damage', ['lost', 'torn', 'foreign'])
-def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
+def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage,
+                                     monkeypatch):
     """OpenCompass alone takes texts as done that have a JSON."""
     run = tmp_path / 'run'
     config = config_of(run, [tiny.model_config(model_folder)], [texts])
@@ -121,6 +122,11 @@ def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage):
         write_dump(dump,
                    replace(losses, info=replace(losses.info, folder='other')))
     assert tasks_of(config, 'results')
+    with monkeypatch.context() as patch:
+        patch.setattr('sys.argv', ['opencompass', 'mine.py', '--dry-run'])
+        files = sorted(run.rglob('*'))
+        assert tasks_of(config) == []
+        assert sorted(run.rglob('*')) == files
     task, = tasks_of(config)
     OpenICLInferTask(task).run()
     assert dump.read_bytes() == before
@@ -295,6 +301,20 @@ def test_texts_of_a_predictor_that_are_not_run(texts, predictor, tmp_path,
     assert warnings == [
         "predictor 'predicted': it predicts nothing, for the run lacks its "
         f'texts, {texts["abbr"]}.'
+    ]
+
+
+@pytest.mark.parametrize('name', ['my_benchmark', ('my_benchmark', 'f1')])
+def test_a_run_of_the_texts_alone(texts, predictor, tmp_path, warnings, name):
+    """A summarizer may serve runs with and without the benchmarks."""
+    config = config_of(
+        tmp_path,
+        MODELS, [texts],
+        summarizer=summarizer(predictor, benchmarks=[('exam', name)]))
+    assert len(tasks_of(config)) == 1
+    assert warnings == [
+        "no real accuracy on exam: this run lacks 'my_benchmark', which "
+        'benchmarks of PredictedSummarizer name for it.'
     ]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.dumps import read_dump, read_dump_info
 from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath, read_bytes, write_text
 from csv_plugin.io.shards import merge_dumps
@@ -181,8 +181,30 @@ def read_model_dump(path: Path) -> TokenLossDump:
         InputError: The file cannot be read, or was made for the folder of
             another model.
     """
-    try:
+    with _how_to_renew(path):
         dump = read_dump(path)
+    _check_folder(path, dump.info)
+    return dump
+
+
+def check_model_dump(path: Path) -> None:
+    """Check that a dump is as it was written, and in the folder of its model.
+
+    Args:
+        path (Path): The file; its losses are not read.
+
+    Raises:
+        InputError: As in `read_model_dump`.
+    """
+    with _how_to_renew(path):
+        info = read_dump_info(path)
+    _check_folder(path, info)
+
+
+@contextmanager
+def _how_to_renew(path: Path) -> Iterator[None]:
+    try:
+        yield
     except InputError as error:
         # OpenCompass takes the JSON file for the proof that all is done.
         raise InputError(
@@ -190,14 +212,15 @@ def read_model_dump(path: Path) -> TokenLossDump:
             str(error).removeprefix(f'{path}: '),
             f'To score the texts again, remove it and {path.stem}{_DONE} '
             'beside it, and run again with -r.') from error
-    folder = dump.info.folder
-    if folder not in ('', path.parent.name):
+
+
+def _check_folder(path: Path, info: DumpInfo) -> None:
+    if info.folder not in ('', path.parent.name):
         raise InputError(
             str(path), f'losses of {path.parent.name!r}',
-            f'losses of {folder!r}',
-            f'Move it to the predictions of {folder!r}, remove '
+            f'losses of {info.folder!r}',
+            f'Move it to the predictions of {info.folder!r}, remove '
             f'{path.stem}{_DONE} beside it, and run again with -r.')
-    return dump
 
 
 def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
