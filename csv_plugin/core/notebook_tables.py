@@ -7,8 +7,9 @@ from csv_plugin.core.escaping import visible
 
 #: Rows and columns that are shown of a large table.
 MOST_ROWS, MOST_COLUMNS = 30, 12
-#: Names are no formulas, though they may hold dollar signs.
-_CLASSES = 'tex2jax_ignore mathjax_ignore'
+#: Classes of what Jupyter does not read as formulas, as names may hold dollar
+#: signs.
+NO_FORMULAS = 'tex2jax_ignore mathjax_ignore'
 
 
 def html_table(caption: str,
@@ -33,7 +34,7 @@ def html_table(caption: str,
     '<table><tr><th>m</th><th>x &lt; 1</th></tr></table></div>'
     """
     lines = [
-        f'<div class="{_CLASSES}"><p>{_text(caption)}</p>',
+        f'<div class="{NO_FORMULAS}"><p>{_text(caption)}</p>',
         f'<table><tr>{"".join(_cells("th", header))}</tr>'
     ]
     for name, *cells in islice(rows, MOST_ROWS):

@@ -1,12 +1,16 @@
 """Salience weights laid over the text that they belong to."""
+import html
 import math
 import unicodedata
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import visible
+from csv_plugin.core.notebook_tables import NO_FORMULAS
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet, utf8_bytes
@@ -42,6 +46,20 @@ class HeatMap:
     """
     text: Text
     pieces: list[Piece]
+
+    def __repr__(self) -> str:
+        return f'HeatMap({self.text.text_id!r}, {len(self.pieces)} pieces)'
+
+    @property
+    def full(self) -> float:
+        """`full_weight` of this text."""
+        return full_weight(np.array([piece.weight for piece in self.pieces]))
+
+    def _repr_html_(self) -> str:
+        words = ''.join(_span(piece, self.full) for piece in self.pieces)
+        return (f'<p>{html.escape(visible(self.text.text_id))}</p>'
+                f'<p class="{NO_FORMULAS}" style="white-space: pre-wrap">'
+                f'{words}</p>')
 
 
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
@@ -85,8 +103,10 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     ]
 
 
-def strongest_maps(predictor: Predictor, benchmark: str, texts: TextSet,
-                   limit: int) -> list[HeatMap]:
+def strongest_maps(predictor: Predictor,
+                   benchmark: str,
+                   texts: TextSet,
+                   limit: int = 3) -> list[HeatMap]:
     """Heat maps of the texts whose weights vary most, those first.
 
     Args:
@@ -124,6 +144,17 @@ def full_weight(weights: NDArray) -> float:
     return float(np.quantile(sizes, 0.99)) if sizes.size else 1.0
 
 
+def _span(piece: Piece, full: float) -> str:
+    """A piece as HTML: blue of weights above 0, orange of those below."""
+    words = html.escape(visible(piece.text))
+    if math.isnan(piece.weight):
+        return words
+    colour = '0, 114, 178' if piece.weight > 0 else '213, 94, 0'
+    opacity = 0.7 * min(abs(piece.weight) / full, 1)
+    return (f'<span title="{piece.weight:+.3g}" style="background-color: '
+            f'rgba({colour}, {opacity:.2f})">{words}</span>')
+
+
 def _spread(weights: NDArray) -> float:
     counted = weights[~np.isnan(weights)]
     return float(counted.std()) if counted.size else 0.0
@@ -142,14 +173,20 @@ def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
     return by_byte
 
 
+def characters(text: str) -> list[str]:
+    """The grapheme clusters of a text, in order.
+
+    >>> characters('e\u0301t\u00e9\r\n') == ['e\u0301', 't', '\u00e9', '\r\n']
+    True
+    """
+    starts = [i for i in range(len(text)) if not _continues(text, i)]
+    return [text[i:j] for i, j in zip(starts, [*starts[1:], None])]
+
+
 def _character_edges(text: str) -> list[int]:
     """Bytes at which a grapheme cluster begins, and the end."""
-    edges, position = [], 0
-    for index, char in enumerate(text):
-        if index == 0 or not _continues(text, index):
-            edges.append(position)
-        position += len(char.encode('utf-8'))
-    return [*edges, position]
+    lengths = [len(cluster.encode('utf-8')) for cluster in characters(text)]
+    return [0, *accumulate(lengths)]
 
 
 def _continues(text: str, index: int) -> bool:
@@ -157,6 +194,8 @@ def _continues(text: str, index: int) -> bool:
 
     The main rules for grapheme clusters of Unicode's Annex 29.
     """
+    if index == 0:
+        return False
     char, before = text[index], text[index - 1]
     if _ZERO_WIDTH_JOINER in (char, before) or (before, char) == ('\r', '\n'):
         return True

@@ -1,10 +1,14 @@
 """A triage as a picture: accuracies by tokens, and forecasts of the end."""
 from pathlib import Path
+from typing import Optional
 
 import numpy as np
+from matplotlib.axes import Axes
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
                                                            Trajectory,
+                                                           plot_runs,
                                                            trajectory_picture)
 from csv_plugin.report.pictures.style import save
 from csv_plugin.triage.judging import Triage
@@ -23,6 +27,31 @@ def write_picture(path: Path, triage: Triage) -> None:
         for b, benchmark in enumerate(triage.benchmarks)
     }
     save(trajectory_picture(panels, triage.measure), path)
+
+
+def plot_trajectories(triage: Triage,
+                      benchmark: str,
+                      ax: Optional[Axes] = None) -> Axes:
+    """Runs and their forecasts on one benchmark.
+
+    Args:
+        triage (Triage): What `forecast` returns.
+        benchmark (str): One of its benchmarks.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: There is no such benchmark.
+    """
+    if benchmark not in triage.benchmarks:
+        raise InputError('triage', 'one of the benchmarks '
+                         f'{", ".join(triage.benchmarks)}', repr(benchmark),
+                         'Correct the name.')  # yapf: disable
+    b = triage.benchmarks.index(benchmark)
+    runs = [trajectory_of(triage, run, b) for run in triage.runs]
+    return plot_runs(runs, benchmark, triage.measure, ax)
 
 
 def trajectory_of(triage: Triage, run: RunTrajectory, b: int) -> Trajectory:

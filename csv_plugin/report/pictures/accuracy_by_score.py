@@ -1,6 +1,6 @@
 """Accuracy against capability score, with the fitted scaling law (Eq. 2)."""
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 from csv_plugin.core.capability_points import CapabilityPoints
 from csv_plugin.core.conventions import InputError
 from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.style import (GREY, Look, distinct, looks,
-                                              picture, plain)
+from csv_plugin.report.pictures.style import (GREY, Look, distinct, drawing,
+                                              looks, picture, plain)
 
 #: Styles of the curve where models were fitted on, and elsewhere.
 _FITTED, _BEYOND = 'scaling law', 'beyond the fit'
@@ -43,6 +43,28 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     label_axes(figure, points[0].unit)
     panels.legend_above(figure, legend_handles(points, look))
     return figure
+
+
+def plot_capability(points: CapabilityPoints,
+                    ax: Optional[Axes] = None) -> Axes:
+    """Accuracy against capability score on one benchmark, with the curve.
+
+    Args:
+        points (CapabilityPoints): One of what `capability_points` returns.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+    """
+    look = family_looks([points])
+    with drawing(ax) as axes:
+        draw_points(axes, points, look)
+        axes.set(
+            title=panels.wrapped(points.benchmark, 40),
+            xlabel=score_label(points.unit),
+            ylabel='accuracy')
+        axes.legend(handles=legend_handles([points], look))
+    return axes
 
 
 def family_looks(points: Iterable[CapabilityPoints]) -> dict[str, Look]:
@@ -113,8 +135,13 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
 
 def label_axes(figure: Figure, unit: str) -> None:
     """Name the axes that all panels share."""
-    figure.supxlabel(f'capability score ({unit}, better to the right)')
+    figure.supxlabel(score_label(unit))
     figure.supylabel('accuracy')
+
+
+def score_label(unit: str) -> str:
+    """What the axis of capability scores is called."""
+    return f'capability score ({unit}, better to the right)'
 
 
 def legend_handles(points: Sequence[CapabilityPoints],

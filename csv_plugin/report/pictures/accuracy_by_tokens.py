@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.style import (GREY, Look, distinct, looks,
-                                              picture)
+from csv_plugin.report.pictures.style import (GREY, Look, distinct, drawing,
+                                              looks, picture)
 
 #: A range of tokens wider than this factor gets a logarithmic axis.
 LINEAR_RANGE = 10
@@ -99,27 +99,62 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
                          'Give trajectories.')
     look = looks(dict.fromkeys(run.run for run in runs))
     tokens = np.concatenate([_all_tokens(run) for run in runs])
-    logarithmic = tokens.min() > 0 and (tokens.max()
-                                        > LINEAR_RANGE * tokens.min())
     figure, (row, ) = panels.panels(len(by_benchmark))
     for axes, (benchmark, part) in zip(row, by_benchmark.items()):
-        panels.few_ticks(axes, 'y')
-        for run in part:
-            _draw(axes, run, look[run.run])
-        ahead = [(run, run.forecast) for run in part if run.forecast]
-        for (run, forecast), shift in zip(ahead, _shifts(len(ahead))):
-            _draw_forecast(axes, run, forecast, look[run.run], shift)
-        if not part:
-            panels.say_empty(axes, 'no run')
-        if logarithmic:
-            panels.log_axis(axes.xaxis, tokens.min(), tokens.max())
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: short_count(value)))
+        _draw_panel(axes, part, look, tokens)
         axes.set_title(panels.wrapped(benchmark))
     figure.supxlabel(f'training {measure}')
     figure.supylabel('accuracy')
     panels.legend_above(figure, _handles(look, runs))
     return figure
+
+
+def plot_runs(runs: Sequence[Trajectory],
+              benchmark: str,
+              measure: str = 'tokens',
+              ax: Optional[Axes] = None) -> Axes:
+    """`trajectory_picture` of one benchmark, on axes.
+
+    Args:
+        runs (Sequence[Trajectory]): One or more, on the benchmark.
+        benchmark (str): Its name.
+        measure (str): Unit of the trainings, 'tokens' or 'steps'.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+    """
+    look = looks(run.run for run in runs)
+    tokens = np.concatenate([_all_tokens(run) for run in runs])
+    with drawing(ax) as axes:
+        _draw_panel(axes, runs, look, tokens)
+        axes.set(
+            title=panels.wrapped(benchmark, 40),
+            xlabel=f'training {measure}',
+            ylabel='accuracy')
+        axes.legend(handles=_handles(look, runs))
+    return axes
+
+
+def _draw_panel(axes: Axes, runs: Sequence[Trajectory],
+                look: Mapping[str, Look], tokens: NDArray) -> None:
+    """Draw runs on one benchmark.
+
+    Args:
+        axes (Axes): Where to draw.
+        runs (Sequence[Trajectory]): They may be none.
+        look (Mapping[str, Look]): By run.
+        tokens (NDArray): All tokens that the axis is to hold.
+    """
+    panels.few_ticks(axes, 'y')
+    for run in runs:
+        _draw(axes, run, look[run.run])
+    ahead = [(run, run.forecast) for run in runs if run.forecast]
+    for (run, forecast), shift in zip(ahead, _shifts(len(ahead))):
+        _draw_forecast(axes, run, forecast, look[run.run], shift)
+    if not runs:
+        panels.say_empty(axes, 'no run')
+    if 0 < LINEAR_RANGE * tokens.min() < tokens.max():
+        panels.log_axis(axes.xaxis, tokens.min(), tokens.max())
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: short_count(value)))
 
 
 def short_count(number: float) -> str:

@@ -1,5 +1,8 @@
 """Predicted against real accuracies, one row of panels per method."""
+from typing import Optional
+
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -9,7 +12,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.style import GREY, Look, look, picture
+from csv_plugin.report.pictures.style import GREY, Look, drawing, look, picture
 
 #: What pictures call the methods that have another name in studies.
 METHOD_NAMES = {
@@ -34,29 +37,18 @@ def methods_picture(predictions: Predictions) -> Figure:
         InputError: If no model was held out.
     """
     names, methods = predictions.benchmarks, predictions.methods
-    held_out = np.stack([predictions.held_out(name) for name in methods], 2)
-    if not held_out.any():
+    if not any(predictions.held_out(name).any() for name in methods):
         raise InputError('methods_picture',
                          'a model with an accuracy that was not fitted on',
                          f'none of {len(predictions.models)}',
                          'Predict models of another split.')
     figure, rows = panels.panels(len(names), len(methods), (2.2, 2.3))
     for b, benchmark in enumerate(names):
-        limits = panels.pad(
-            *(np.concatenate([predictions.real[mask, b],
-                              predictions.values[mask, b, p]])
-              for p, mask in enumerate(held_out[:, b].T)))  # yapf: disable
+        limits = _limits(predictions, benchmark)
         for p, method in enumerate(methods):
-            axes, mask = rows[p][b], held_out[:, b, p]
-            real = predictions.real[mask, b]
-            predicted, low, high = (
-                part[mask, b, p]
-                for part in (predictions.values, predictions.low,
-                             predictions.high))
-            _draw(axes, real, predicted, low, high, look(p))
+            axes = rows[p][b]
+            title = _draw_panel(axes, predictions, benchmark, method, look(p))
             axes.set(xlim=limits, ylim=limits)
-            panels.few_ticks(axes, 'xy')
-            title = _error(real, predicted)
             if p == 0:
                 title = f'{panels.wrapped(benchmark)}\n{title}'
             axes.set_title(title)
@@ -65,14 +57,76 @@ def methods_picture(predictions: Predictions) -> Figure:
                 axes.set_ylabel(panels.wrapped(label), fontweight='bold')
     figure.supxlabel('real accuracy')
     figure.supylabel('predicted accuracy')
-    panels.legend_above(figure, [
+    panels.legend_above(figure, _handles(predictions.level))
+    return figure
+
+
+def plot_predicted(predictions: Predictions,
+                   benchmark: str,
+                   method: Optional[str] = None,
+                   ax: Optional[Axes] = None) -> Axes:
+    """Predicted against real accuracy of held-out models, on one benchmark.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+        benchmark (str): One of its benchmarks.
+        method (Optional[str]): One of its methods, by default the first.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: The predictions lack the benchmark or the method.
+    """
+    method = predictions.methods[0] if method is None else method
+    table = predictions.select(benchmarks=[benchmark], methods=[method])
+    with drawing(ax) as axes:
+        title = _draw_panel(axes, table, benchmark, method, look(0))
+        limits = _limits(table, benchmark)
+        axes.set(
+            xlim=limits,
+            ylim=limits,
+            title=f'{panels.wrapped(benchmark, 40)}\n{title}',
+            xlabel='real accuracy',
+            ylabel='predicted accuracy')
+        axes.legend(handles=_handles(table.level))
+    return axes
+
+
+def _limits(predictions: Predictions, benchmark: str) -> tuple[float, float]:
+    """Those of both axes, which hold the points of all methods."""
+    b = predictions.benchmarks.index(benchmark)
+    points = []
+    for p, method in enumerate(predictions.methods):
+        mask = predictions.held_out(method)[:, b]
+        points += [predictions.real[mask, b], predictions.values[mask, b, p]]
+    return panels.pad(*points)
+
+
+def _handles(level: float) -> list[Artist]:
+    interval = 'interval' if np.isnan(level) else f'{level:.0%} interval'
+    return [
         Line2D([], [], color='black', ls='', marker='o',
                label='held-out model'),
-        Line2D([], [], color='black', lw=0.8, alpha=0.5,
-               label=f'{predictions.level:.0%} interval'),
+        Line2D([], [], color='black', lw=0.8, alpha=0.5, label=interval),
         Line2D([], [], color=GREY, lw=0.9, ls='--', label='predicted = real')
-    ])  # yapf: disable
-    return figure
+    ]  # yapf: disable
+
+
+def _draw_panel(axes: Axes, predictions: Predictions, benchmark: str,
+                method: str, own: Look) -> str:
+    """Draw one method on one benchmark, and tell its error."""
+    b = predictions.benchmarks.index(benchmark)
+    p = predictions.methods.index(method)
+    mask = predictions.held_out(method)[:, b]
+    real = predictions.real[mask, b]
+    predicted, low, high = (
+        part[mask, b, p]
+        for part in (predictions.values, predictions.low, predictions.high))
+    _draw(axes, real, predicted, low, high, own)
+    panels.few_ticks(axes, 'xy')
+    return _error(real, predicted)
 
 
 def _error(real: NDArray, predicted: NDArray) -> str:

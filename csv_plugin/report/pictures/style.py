@@ -5,13 +5,14 @@ tell apart; a marker repeats what a colour says, for prints in black and
 white. Text is never read as mathematics.
 """
 import functools
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec
+from typing import Optional, ParamSpec
 
 from matplotlib import font_manager, style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from csv_plugin.core.conventions import InputError
@@ -144,6 +145,26 @@ def picture(
         return figure
 
     return drawn
+
+
+@contextmanager
+def drawing(ax: Optional[Axes],
+            size: Optional[tuple[float, float]] = None) -> Iterator[Axes]:
+    """What a function for notebooks draws on, in this style.
+
+    Args:
+        ax (Optional[Axes]): What the caller was given; None for those of a
+            new figure of pyplot, which notebooks show.
+        size (Optional[tuple[float, float]]): Inches of a new figure.
+    """
+    with _styled():
+        if ax is None:
+            from matplotlib import pyplot
+            _, ax = pyplot.subplots(figsize=size, layout='constrained')
+        yield ax
+        # They take their style from the settings of this moment.
+        ax.get_xticklabels()
+        ax.get_yticklabels()
 
 
 def lay_out(figure: Figure) -> None:
