@@ -17,8 +17,7 @@ from csv_plugin.oc.models import TokenLossModel
 from csv_plugin.oc.summarizers import PredictedSummarizer
 
 with read_base():
-    from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
-                                                              summary_groups)
+    from csv_plugin.configs.datasets.paper_benchmarks import base_benchmarks
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
 
@@ -69,9 +68,7 @@ datasets = [
     if dataset['abbr'].startswith(('gsm8k', 'bbh'))
 ] + [texts]
 summarizer = dict(
-    type=PredictedSummarizer,
-    predictors=[('predicted', predictor)],
-    summary_groups=summary_groups)
+    type=PredictedSummarizer, predictors=[('predicted', predictor)])
 work_dir = 'outputs/engines'
 del base_benchmarks, predictor, salience_texts, served, server
-del summary_groups, texts
+del texts

@@ -12,8 +12,7 @@ from csv_plugin.oc.summarizers import PredictedSummarizer
 
 with read_base():
     from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
-                                                              chat_benchmarks,
-                                                              summary_groups)
+                                                              chat_benchmarks)
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer
     from csv_plugin.configs.models.paper_models import (base_models,
@@ -37,11 +36,9 @@ model_dataset_combinations = [
     dict(models=chat_models, datasets=[*chat_benchmarks, texts]),
 ]
 summarizer = dict(
-    type=PredictedSummarizer,
-    predictors=[('predicted', predictor)],
-    summary_groups=summary_groups)
+    type=PredictedSummarizer, predictors=[('predicted', predictor)])
 infer['runner']['max_num_workers'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper'
 del base_benchmarks, chat_benchmarks, base_models, chat_models
-del own_code, predictor, salience_texts, summary_groups, texts, with_own_code
+del own_code, predictor, salience_texts, texts, with_own_code

@@ -10,8 +10,7 @@ from mmengine.config import read_base
 from csv_plugin.oc.summarizers import PredictedSummarizer
 
 with read_base():
-    from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
-                                                              summary_groups)
+    from csv_plugin.configs.datasets.paper_benchmarks import base_benchmarks
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.paper_models import (base_model,
@@ -34,9 +33,7 @@ datasets = [
     if not dataset['abbr'].startswith(('ceval', 'hellaswag'))
 ] + [texts]
 summarizer = dict(
-    type=PredictedSummarizer,
-    predictors=[('predicted', predictor)],
-    summary_groups=summary_groups)
+    type=PredictedSummarizer, predictors=[('predicted', predictor)])
 work_dir = 'outputs/real'
 del base_benchmarks, base_model, own_code, predictor, salience_texts
-del summary_groups, texts, with_own_code
+del texts, with_own_code

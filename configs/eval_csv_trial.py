@@ -8,8 +8,7 @@ from mmengine.config import read_base
 from csv_plugin.oc.summarizers import PredictedSummarizer
 
 with read_base():
-    from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
-                                                              summary_groups)
+    from csv_plugin.configs.datasets.paper_benchmarks import base_benchmarks
     from csv_plugin.configs.datasets.salience_texts import salience_texts
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import held_out_models
@@ -36,7 +35,6 @@ datasets = [
 summarizer = dict(
     type=PredictedSummarizer,
     predictors=[('predicted', 'outputs/trial/predictor/predictor.safetensors')
-                ],
-    summary_groups=summary_groups)
+                ])
 work_dir = 'outputs/trial/runs'
-del base_benchmarks, first_question, salience_texts, summary_groups, texts
+del base_benchmarks, first_question, salience_texts, texts

@@ -16,6 +16,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.known_benchmarks import group_remedy
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.oc.common_groups import with_common_groups
 
 _SUMMARIZER = 'PredictedSummarizer'
 #: A benchmark's name in a run: of a dataset or group, perhaps with a metric.
@@ -44,7 +45,8 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     groups: Sequence[Any] = ()
     summarizer = config.get('summarizer') or {}
     if _name(summarizer.get('type', '')) == _SUMMARIZER:
-        groups = summarizer.get('summary_groups', ())
+        groups = with_common_groups(
+            summarizer.get('summary_groups', ()), datasets)
         files |= predictor_files(summarizer.get('predictors', ()))
         names = names_in_run(
             summarizer.get('benchmarks', ()), datasets, groups)

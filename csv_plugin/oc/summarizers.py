@@ -19,6 +19,7 @@ from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
 from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
+from csv_plugin.oc.common_groups import with_common_groups
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files)
 from csv_plugin.report.leaderboards import (as_text, compare, standings,
@@ -54,7 +55,8 @@ class PredictedSummarizer(DefaultSummarizer):
             is the dataset's first or the group's average.
         verbose (bool): Whether notes also tell what the training of the
             predictors noted, in terms of solvers and errors.
-        **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass.
+        **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
+            groups of bbh, mmlu, cmmlu and ceval need not be named.
 
     Raises:
         InputError: Two models have one name, or as in
@@ -68,6 +70,8 @@ class PredictedSummarizer(DefaultSummarizer):
                  verbose: bool = False,
                  **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
+        self.summary_groups = with_common_groups(self.summary_groups,
+                                                 self.dataset_cfgs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
         self.verbose = verbose

@@ -20,6 +20,7 @@ from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.oc.common_groups import with_common_groups
 from tests.lm.models import make
 from tests.oc import tiny
 from tests.oc.command import opencompass
@@ -293,7 +294,7 @@ def test_groups_are_complete(name, groups) -> None:
     abbrs = {dataset['abbr'] for dataset in config.datasets}
     subsets = {
         group['name']: set(group['subsets'])
-        for group in config.summarizer.summary_groups
+        for group in with_common_groups((), config.datasets)
     }
     for group in groups:
         assert subsets[group] <= abbrs

@@ -318,19 +318,23 @@ def test_a_run_of_the_texts_alone(texts, predictor, tmp_path, warnings, name):
     ]
 
 
-@pytest.mark.parametrize('groups', [[], [dict(name='bbh', subsets=[])]])
-def test_parts_without_their_group(texts, tmp_path, warnings, groups):
+@pytest.mark.parametrize('part, groups, n_warnings', [
+    ('bbh-mine', [], 1),
+    ('bbh-mine', [dict(name='bbh', subsets=[])], 0),
+    ('bbh-navigate', [], 0),
+])
+def test_parts_without_their_group(texts, tmp_path, warnings, part, groups,
+                                   n_warnings):
+    """Unlike my part, those of OpenCompass have their group."""
     save_predictor(train(['mmlu', 'bbh', 'exam']), tmp_path / 'p')
-    parts = [{
-        **EXAM, 'abbr': name
-    } for name in ('bbh-navigate', 'cmmlu-arts', 'exam')]
+    parts = [{**EXAM, 'abbr': name} for name in (part, 'cmmlu-arts', 'exam')]
     tasks_of(
         config_of(
             tmp_path,
             MODELS, [*parts, texts],
             summarizer=summarizer(('p', str(tmp_path / 'p')),
                                   summary_groups=groups)))
-    assert len(warnings) == (not groups)
+    assert len(warnings) == n_warnings
     assert all(
         line.startswith(
             'no real accuracy on bbh. Run bbh or, if its parts were run, '

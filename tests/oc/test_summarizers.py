@@ -5,6 +5,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from csv_plugin.core.salience import Uniform
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.oc.common_groups import with_common_groups
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from csv_plugin.report.leaderboards import WIDTH
 from tests.hostile_names import FORMULAS, MARKS, UNSEEN
@@ -272,6 +274,46 @@ def test_groups(run, predictors, tmp_path):
         dataset_abbrs=['hard', 'exams', 'none'])
     assert [row[0] for row in table[1:]] == ['hard', 'exams', 'exams', 'none']
     assert table[3][2] == 'predicted'
+
+
+@pytest.fixture
+def parts(run, tmp_path) -> list[str]:
+    """The tasks of bbh, with scores of all models, and a predictor of it."""
+    save_predictor(train(('bbh', )), tmp_path / 'p')
+    names = next(group['subsets'] for group in with_common_groups(
+        (),
+        make_config('', datasets=['bbh-navigate']).datasets))
+    for model, (i, name) in product(MODELS, enumerate(names)):
+        write_result(run, model, name, {'score': 30.0 + i})
+    return names
+
+
+def test_groups_that_come_along(run, parts, tmp_path):
+    """Without a word of the config; those of mmlu have no part here."""
+    config = make_config(run, datasets=parts)
+    table, board = summarize(config, [('p', str(tmp_path / 'p'))])
+    shown = names(table)
+    row = shown.index(('bbh', 'p')) + 1
+    assert table[row - 1][2] == 'naive_average'
+    assert [float(cell) for cell in table[row - 1][4:]] == [43.0] * len(MODELS)
+    assert '43.0' in board.splitlines()[3]
+    assert {name for name, _ in shown} == {'bbh', *parts}
+
+
+def test_a_group_of_the_config_takes_the_place_of_one_that_comes_along(
+        run, parts, tmp_path):
+    table, _ = summarize(
+        make_config(run, datasets=parts), [('p', str(tmp_path / 'p'))],
+        summary_groups=[dict(name='bbh', subsets=parts[:3])])
+    row = names(table).index(('bbh', 'p')) + 1
+    assert float(table[row - 1][4]) == 31.0
+
+
+def test_parts_of_a_group_that_comes_along(run, parts, tmp_path):
+    _, board = summarize(
+        make_config(run, datasets=parts[:3]), [('p', str(tmp_path / 'p'))])
+    reason, = [line for line in notes(board) if line.startswith('real of')]
+    assert reason.startswith('real of all 4 models on bbh: missing metrics: [')
 
 
 def test_weighted_groups(run, tmp_path):

@@ -38,12 +38,6 @@ with read_base():
         mmlu_datasets as mmlu_chat
     from opencompass.configs.datasets.mmlu.mmlu_ppl_ac766d import \
         mmlu_datasets as mmlu_base
-    from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
-    from opencompass.configs.summarizers.groups.ceval import \
-        ceval_summary_groups
-    from opencompass.configs.summarizers.groups.cmmlu import \
-        cmmlu_summary_groups
-    from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
 
 
 def one_by_one(dataset: dict) -> dict:
@@ -62,8 +56,4 @@ chat_benchmarks = [
         dataset for dataset in ceval_chat
         if not dataset['abbr'].startswith('ceval-test-')
     ], *hellaswag_chat
-]
-summary_groups = [
-    *bbh_summary_groups, *mmlu_summary_groups, *cmmlu_summary_groups,
-    *ceval_summary_groups
 ]
