@@ -9,12 +9,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from socket import gethostname
-from typing import Any
+from typing import Any, BinaryIO
 
 from csv_plugin.core.conventions import InputError
 
 #: Whatever Python opens as the path of a file or folder.
 FilePath = str | os.PathLike[str]
+#: Most bytes of a file that is read into memory at once.
+_LARGEST = 2**32
 
 
 def check_target(path: FilePath) -> None:
@@ -190,24 +192,69 @@ def write_text(path: FilePath, text: str) -> None:
         temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
+def open_file(path: FilePath) -> BinaryIO:
+    """Open a file to read it.
+
+    Raises:
+        OSError: The file cannot be read, or is none but a pipe or a device,
+            which may have no end or keep its reader waiting.
+    """
+    return open(path, 'rb', opener=_opened_at_once)
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    # Windows has no such flag, nor pipes among its files.
+    opened = os.open(path, flags | getattr(os, 'O_NONBLOCK', 0))
+    if _is_endless(opened):
+        os.close(opened)
+        raise OSError(errno.EINVAL, 'Not a file')
+    return opened
+
+
 def read_bytes(path: FilePath) -> bytes:
     """The content of a file.
 
     Raises:
-        InputError: The file cannot be read, or is none but a pipe or a
-            device, which may have no end.
+        InputError: The file cannot be read, as in `open_file`, or holds more
+            than 4 GiB.
     """
     try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise OSError(errno.EINVAL, 'Not a file')
-        return Path(path).read_bytes()
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            return file.read()
     except (OSError, ValueError) as error:
         # ValueError: a name that holds the character 0.
         problem = getattr(error, 'strerror', str(error))
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {problem!r}', 'Check the path.') from error
+
+
+def check_plain_files(path: FilePath) -> None:
+    """Refuse what would keep a library waiting that reads a file or folder.
+
+    Args:
+        path (FilePath): What the library is to read; it may not exist.
+
+    Raises:
+        InputError: The file, or one in the folder or in its folders, is a
+            pipe or a device.
+    """
+    root = Path(path)
+    for file in (root, *root.glob('*'), *root.glob('*/*')):
+        if _is_endless(file):
+            raise InputError(
+                str(file), 'a file', 'a pipe or a device', 'Remove it.')
+
+
+def _is_endless(file: FilePath | int) -> bool:
+    """Whether a path, or what was opened, is a pipe, a device or the like."""
+    try:
+        mode = os.stat(file).st_mode
+    except OSError:  # Whoever reads it will say so.
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],

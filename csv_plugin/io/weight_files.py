@@ -2,7 +2,7 @@
 import hashlib
 from pathlib import Path
 
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, open_file
 
 #: Files with weights, and the one that says how they are used.
 _PATTERNS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
@@ -34,7 +34,7 @@ def weights_mark(path: FilePath) -> str:
     for file in files:
         size = file.stat().st_size
         digest.update(f'{file.name} {size}\n'.encode())
-        with file.open('rb') as opened:
+        with open_file(file) as opened:
             for place in range(_PLACES):
                 opened.seek(max(0, size - _LENGTH) * place // (_PLACES - 1))
                 digest.update(opened.read(_LENGTH))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import (atomic_path, check_fields, check_target,
-                                 read_bytes, write_text)
+from csv_plugin.io.files import (atomic_path, check_fields, check_plain_files,
+                                 check_target, read_bytes, write_text)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -240,3 +240,40 @@ def test_only_files_are_read(tmp_path) -> None:
             read_bytes(tmp_path / name)
     with pytest.raises(InputError, match='can be read, .*null'):
         read_bytes('a\0b')
+
+
+def test_a_file_that_becomes_a_pipe_is_not_waited_for(tmp_path, monkeypatch):
+    """What counts is what was opened, not what was there before."""
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'file').write_bytes(b'')
+    status = os.stat(tmp_path / 'file')
+    monkeypatch.setattr(Path, 'stat', lambda *_, **__: status)
+    with pytest.raises(InputError, match="pipe: .*'Not a file'"):
+        read_bytes(tmp_path / 'pipe')
+
+
+def test_files_that_fill_the_memory_are_refused(tmp_path) -> None:
+    with (tmp_path / 'sparse').open('wb') as file:
+        file.truncate(2**40)
+    with pytest.raises(InputError, match="sparse: .*'File too large'"):
+        read_bytes(tmp_path / 'sparse')
+
+
+def test_folders_with_what_has_no_end_are_refused(tmp_path) -> None:
+    """Before a library opens it."""
+    check_plain_files('a name on the hub')
+    (tmp_path / 'parts').mkdir()
+    (tmp_path / 'file').write_bytes(b'')
+    (tmp_path / 'broken').symlink_to('nowhere')
+    (tmp_path / 'ring').symlink_to('ring')
+    check_plain_files(tmp_path)
+    check_plain_files(tmp_path / 'file')
+    for name in ('config.json', 'parts/a.jinja'):
+        os.mkfifo(tmp_path / name)
+        for path in (tmp_path, tmp_path / name):
+            with pytest.raises(InputError, match=f'{name}: .* a pipe or a'):
+                check_plain_files(path)
+        (tmp_path / name).unlink()
+    (tmp_path / 'endless').symlink_to('/dev/zero')
+    with pytest.raises(InputError, match='endless: .* a device'):
+        check_plain_files(tmp_path)

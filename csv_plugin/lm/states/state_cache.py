@@ -20,7 +20,7 @@ from torch import Tensor
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
                                    check_version, digest_of)
-from csv_plugin.io.files import FilePath, atomic_path, check_fields
+from csv_plugin.io.files import FilePath, atomic_path, check_fields, open_file
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.safetensors_files import read_metadata
 from csv_plugin.lm.states.hidden_states import StateChunk
@@ -109,7 +109,7 @@ def open_states(path: FilePath, model: str, fingerprint: str,
     """
     where = os.fspath(path)
     try:
-        with open(where, 'rb') as file:
+        with open_file(where) as file:
             metadata = read_metadata(where, file)
             digest = _check_key(where, metadata, model, fingerprint)
             states = _tensor(where, n_tokens)
