@@ -16,7 +16,7 @@ from csv_plugin.core.conventions import InputError
 #: Whatever Python opens as the path of a file or folder.
 FilePath = str | os.PathLike[str]
 #: Most bytes of a file that is read into memory at once.
-_LARGEST = 2**32
+_LARGEST = 2**30
 
 
 def check_target(path: FilePath) -> None:
@@ -216,7 +216,7 @@ def read_bytes(path: FilePath) -> bytes:
 
     Raises:
         InputError: The file cannot be read, as in `open_file`, or holds more
-            than 4 GiB.
+            than 1 GiB.
     """
     try:
         with open_file(path) as file:
