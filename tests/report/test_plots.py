@@ -184,3 +184,18 @@ def test_the_package_loads_no_matplotlib():
             "cp.heat_maps, cp.coverage_by_level, cp.capability_points\n"
             "assert 'matplotlib' not in sys.modules")
     subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def test_pictures_stay_on_in_a_notebook(monkeypatch):
+    """Its backend turns them on when the first figure is made."""
+    subplots = pyplot.subplots
+
+    def first_figure(**settings):
+        matplotlib.interactive(True)
+        return subplots(**settings)
+
+    monkeypatch.setattr(pyplot, 'subplots', first_figure)
+    with matplotlib.rc_context({'interactive': False}):
+        axes = PLOTS['coverage'](None)
+        assert matplotlib.is_interactive()
+    pyplot.close(axes.figure)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, ParamSpec
 
+import matplotlib
 from matplotlib import font_manager, style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -165,6 +166,9 @@ def drawing(ax: Optional[Axes],
         # They take their style from the settings of this moment.
         ax.get_xticklabels()
         ax.get_yticklabels()
+        interactive = matplotlib.is_interactive()
+    # The first figure in a notebook turns this on for all that follow.
+    matplotlib.interactive(interactive)
 
 
 def lay_out(figure: Figure) -> None:
