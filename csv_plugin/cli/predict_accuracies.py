@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_json, check_folder, print_json
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
@@ -23,6 +23,7 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
 from csv_plugin.report.notes import predictor_notes
+from csv_plugin.report.run_leaderboards import scoring_lms
 from csv_plugin.triage.dump_places import find_dumps
 
 
@@ -60,13 +61,16 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         check_folder(args.out)
     predictor = load_predictor(args.predictor)
-    predictions = (
-        predictor.predict(read_loss_features(args.losses))
-        if args.losses else from_dumps(predictor, args.places))
+    infos: dict[str, DumpInfo] = {}
+    if args.losses:
+        predictions = predictor.predict(read_loss_features(args.losses))
+    else:
+        predictions, infos = from_dumps(predictor, args.places)
     notes = predictor_notes({PREDICTED: predictor},
                             {PREDICTED: args.predictor})
     board = Leaderboard.of(predictions, {m: m
-                                         for m in predictions.models}, notes)
+                                         for m in predictions.models}, notes,
+                           scoring_lms({PREDICTED: predictor}, infos))
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:
@@ -78,20 +82,29 @@ def run(args: argparse.Namespace) -> None:
             print('', *files, sep='\n')
 
 
-def from_dumps(predictor: Predictor, places: list[str]) -> Predictions:
+def from_dumps(predictor: Predictor,
+               places: list[str]) -> tuple[Predictions, dict[str, DumpInfo]]:
     """Predictions of all models whose losses are in some places.
 
     Args:
         predictor (Predictor): Made from token losses.
         places (list[str]): As `find_dumps` takes them.
 
+    Returns:
+        tuple[Predictions, dict]: The predictions, and by model how its
+        losses were made.
+
     Raises:
         InputError: There are no dumps, or none of them can be used.
     """
     dumps = find_dumps(places)
 
+    infos: dict[str, DumpInfo] = {}
+
     def read(model: str, fingerprint: str) -> TokenLossDump:
-        return dumps[model].read(fingerprint)
+        dump = dumps[model].read(fingerprint)
+        infos[model] = dump.info
+        return dump
 
     predictors = {PREDICTED: predictor}
     columns = collect_features(predictors, list(dumps), read,
@@ -106,4 +119,4 @@ def from_dumps(predictor: Predictor, places: list[str]) -> Predictions:
         raise InputError('dumps', 'losses that the predictor can use',
                          f'{model}: {refused[model]}' if refused else 'none',
                          'Give losses on the texts of the predictor.')
-    return predict_models(predictors, columns, predictor.names)
+    return predict_models(predictors, columns, predictor.names), infos

@@ -74,6 +74,20 @@ class DumpInfo:
                              'Record how the texts were scored.')
         object.__setattr__(self, 'versions', dict(self.versions))
 
+    def is_of(self, path: str) -> bool:
+        """Whether they are of the model with a path, as far as names tell.
+
+        Args:
+            path (str): Folder or name of a model. It may be the end of the
+                name of the model, or the other way round, where it has two
+                parts or more: folders lie elsewhere on other machines.
+        """
+        path, model = path.rstrip('/'), self.model.rstrip('/')
+        if path in (model, self.folder):
+            return path != ''
+        shorter, longer = sorted((path, model), key=len)
+        return shorter.count('/') > 0 and longer.endswith(f'/{shorter}')
+
 
 @dataclass(frozen=True, eq=False)
 class TokenLossDump:

@@ -107,6 +107,8 @@ class Predictor:
             mapped onto; None if it was not made from tokens.
         matrix (Optional[csc_array]): What a nat of a token adds to each
             column, `(T, K)`; see `TokenColumns`.
+        scoring_lm (str): Path or name of the scoring LM whose tokens have
+            the weights; empty if there was none, or it is not known.
 
     Raises:
         InputError: There is no benchmark or one twice, or the parts about
@@ -117,6 +119,7 @@ class Predictor:
     versions: Mapping[str, str]
     targets: Optional[TargetTokens] = None
     matrix: Optional[csc_array] = None
+    scoring_lm: str = ''
 
     def __post_init__(self) -> None:
         if not self.benchmarks:

@@ -43,6 +43,7 @@ _HEADER_FIELDS = {
     'units': 'a list of texts',
     'texts': 'pairs of texts',
     'versions': 'texts by name',
+    'scoring_lm': 'a text',
     'benchmarks': 'a list',
 }
 _BENCHMARK_FIELDS = {
@@ -121,6 +122,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         'versions': dict(predictor.versions),
         'benchmarks': [_scalars(part) for part in predictor.benchmarks],
     }
+    if predictor.scoring_lm:
+        header['scoring_lm'] = predictor.scoring_lm
     # safetensors writes arrays with strides wrongly, and raises no error.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     text = json.dumps(header, allow_nan=False, ensure_ascii=False)
@@ -143,8 +146,9 @@ def load_predictor(path: FilePath) -> Predictor:
     where = os.fspath(path)
     header, arrays = _read(where)
     _check_texts(where, [
-        header['fingerprint'], *header['units'], *header['versions'],
-        *header['versions'].values(), *map(str, header['texts'])
+        header['fingerprint'], header['scoring_lm'], *header['units'],
+        *header['versions'], *header['versions'].values(),
+        *map(str, header['texts'])
     ])
     lengths = {'K': len(header['units']), '2': 2, '3': 3}
     uniform = _array(where, arrays, 'uniform', ('f', 'K'), lengths)
@@ -158,7 +162,8 @@ def load_predictor(path: FilePath) -> Predictor:
     with _errors_name(where, 'parts of a single predictor'):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
-        return Predictor(columns, benchmarks, header['versions'], *tokens)
+        return Predictor(columns, benchmarks, header['versions'], *tokens,
+                         header['scoring_lm'])
 
 
 def _tokens(
@@ -397,5 +402,7 @@ def _header(where: str, data: bytes) -> dict[str, Any]:
                             'cp.save(cp.load(path), path) renews it.')
     if version >= WITH_DIGEST:
         check_seal(where, data, header.get('digest'), _REMEDY)
+    # Files of earlier versions lack it, and those without a scoring LM.
+    header.setdefault('scoring_lm', '')
     check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
     return header

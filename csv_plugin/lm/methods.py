@@ -3,7 +3,7 @@
 torch is loaded only where a scoring LM takes part.
 """
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -195,7 +195,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                         seed)
     trained = train(training, states, validation, progress=progress)
     infos = {model: dump.info for model, dump in fitted.items()}
-    return noted(trained.predictor, mixed_engines(infos))
+    predictor = noted(trained.predictor, mixed_engines(infos))
+    if scoring_lm is None:
+        return predictor
+    return replace(predictor, scoring_lm=str(scoring_lm[0].name_or_path))
 
 
 def _check_families(models: Sequence[str], families: Mapping[str,

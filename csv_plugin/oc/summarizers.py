@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.percentages import without_fractions
-from csv_plugin.core.predicting import (attempt, collect_features,
-                                        predict_models, predictable_benchmarks)
+from csv_plugin.core.predicting import attempt, predictable_benchmarks
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
@@ -22,9 +21,9 @@ from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.common_groups import with_common_groups
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files)
-from csv_plugin.report.leaderboards import (as_text, compare, standings,
+from csv_plugin.report.leaderboards import (as_text, standings,
                                             write_leaderboard)
-from csv_plugin.report.notes import engine_notes, predictor_notes
+from csv_plugin.report.run_leaderboards import predict_run
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
@@ -69,9 +68,9 @@ class PredictedSummarizer(DefaultSummarizer):
                  benchmarks: Sequence[tuple[str, Any]] = (),
                  verbose: bool = False,
                  **kwargs: Any) -> None:
+        kwargs['summary_groups'] = with_common_groups(
+            kwargs.get('summary_groups', ()), config['datasets'])
         super().__init__(config, **kwargs)
-        self.summary_groups = with_common_groups(self.summary_groups,
-                                                 self.dataset_cfgs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
         self.verbose = verbose
@@ -93,10 +92,6 @@ class PredictedSummarizer(DefaultSummarizer):
             for label, path in self.predictors.items()
         }
         check_benchmarks(self.names, predictors)
-        dumps = RunDumps(self.work_dir)
-        columns = collect_features(predictors, list(folders.values()),
-                                   dumps.read,
-                                   partial(tqdm, desc='predictions', delay=2))
         self.places = {
             benchmark: self._place(benchmark, metrics)
             for benchmark in predictable_benchmarks(predictors)
@@ -106,15 +101,10 @@ class PredictedSummarizer(DefaultSummarizer):
             for model, (benchmark,
                         place) in product(folders, self.places.items())
         }
-        self.leaderboard = compare(
-            predict_models(predictors, columns, tuple(self.places)), folders,
-            without_fractions(real, predictors), [
-                *engine_notes({
-                    model: dumps.infos[folder]
-                    for model, folder in folders.items()
-                    if folder in dumps.infos
-                }), *predictor_notes(predictors, self.predictors, self.verbose)
-            ])
+        self.leaderboard, _ = predict_run(
+            RunDumps(self.work_dir), folders, predictors, self.predictors,
+            without_fractions(real, predictors), self.verbose,
+            partial(tqdm, desc='predictions', delay=2))
         return raw, parsed, metrics, modes
 
     def _place(self, benchmark: str,

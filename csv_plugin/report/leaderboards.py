@@ -2,9 +2,10 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product, repeat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -21,13 +22,15 @@ from csv_plugin.core.predictions import (REAL, Missing, Predictions,
 from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import findings, legend, reasons
+from csv_plugin.report.notes import (SCORING_LM, findings, legend, reasons,
+                                     scoring_lm_notes)
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
-          'high', 'difference', 'extrapolated', 'in_sample', 'missing')
+          'high', 'difference', 'extrapolated', 'in_sample', 'missing',
+          'scoring_lm')
 
 _REMEDY = 'Write the summary again, with -m viz -r.'
 
@@ -43,10 +46,14 @@ class Leaderboard:
             run.
         notes (tuple[str, ...]): The meaning of marks, the reasons for
             missing values, and remarks. One line each.
+        scoring_lms (Mapping[str, str]): By predictor, the model that is its
+            scoring LM, where it is one of the models.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
+    scoring_lms: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:
         return f'Leaderboard({self.predictions}, {len(self.notes)} notes)'
@@ -56,18 +63,30 @@ class Leaderboard:
         return html_table(repr(self), header, rows, len(rows), self.notes)
 
     @classmethod
-    def of(cls, predictions: Predictions, folders: Mapping[str, str],
-           remarks: Sequence[str]) -> 'Leaderboard':
+    def of(
+        cls,
+        predictions: Predictions,
+        folders: Mapping[str, str],
+        remarks: Sequence[str],
+        scoring_lms: Mapping[str, str] = MappingProxyType({})
+    ) -> 'Leaderboard':
         """A leaderboard that explains its marks and its missing values.
 
         Args:
             predictions (Predictions): As in the class.
             folders (Mapping[str, str]): As in the class.
             remarks (Sequence[str]): Notes to add at the end.
+            scoring_lms (Mapping[str, str]): As in the class.
         """
-        return cls(predictions, folders,
-                   (*legend(predictions), *reasons(predictions),
-                    *findings(predictions), *remarks))
+        notes = (*legend(predictions), *reasons(predictions),
+                 *findings(predictions), *scoring_lm_notes(scoring_lms),
+                 *remarks)
+        return cls(predictions, folders, notes, scoring_lms)
+
+    def shown_name(self, model: str) -> str:
+        """The name of a model, marked if it is a scoring LM."""
+        marked = model in self.scoring_lms.values()
+        return f'{model} ({SCORING_LM})' if marked else model
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row for every model, benchmark and predictor, in this order.
@@ -78,22 +97,25 @@ class Leaderboard:
         """
         for record in self.predictions.records():
             row = {**record, 'predictor': record['method'], 'difference': None}
-            for field in ('real', 'predicted', 'low', 'high'):
-                if row[field] is not None:
-                    row[field] = percent(row[field])
+            for name in ('real', 'predicted', 'low', 'high'):
+                if row[name] is not None:
+                    row[name] = percent(row[name])
             if None not in (row['real'], row['predicted']):
                 row['difference'] = row['predicted'] - row['real']
-            for field in ('extrapolated', 'in_sample'):
-                if row[field] is not None:
-                    row[field] = int(row[field])
-            yield {field: row[field] for field in FIELDS}
+            for name in ('extrapolated', 'in_sample'):
+                if row[name] is not None:
+                    row[name] = int(row[name])
+            row['scoring_lm'] = int(
+                self.scoring_lms.get(row['method']) == row['model'])
+            yield {name: row[name] for name in FIELDS}
 
 
 def compare(
     predictions: Predictions,
     folders: Mapping[str, str],
     real: Mapping[tuple[str, str], Union[float, Missing]],
-    remarks: Sequence[str] = ()
+    remarks: Sequence[str] = (),
+    scoring_lms: Mapping[str, str] = MappingProxyType({})
 ) -> Leaderboard:
     """The leaderboard of a run.
 
@@ -104,6 +126,7 @@ def compare(
         real (Mapping): By model, under the name to show, and benchmark: the
             real accuracy, a fraction, or why there is none.
         remarks (Sequence[str]): As in `Leaderboard.of`.
+        scoring_lms (Mapping[str, str]): As in `Leaderboard`.
     """
     rows = [predictions.models.index(folder) for folder in folders.values()]
     cubes: dict[str, Any] = {
@@ -130,7 +153,7 @@ def compare(
         real=accuracies,
         missing=missing,
         **cubes)
-    return Leaderboard.of(renamed, folders, remarks)
+    return Leaderboard.of(renamed, folders, remarks, scoring_lms)
 
 
 @dataclass(frozen=True)
@@ -241,7 +264,8 @@ def _side_by_side(board: Leaderboard) -> list[Sequence[str]]:
 
 def _names(board: Leaderboard) -> list[str]:
     foot = ['mean abs. diff'] if board.predictions.has_real() else []
-    return ['', 'model', *board.predictions.models, *foot]
+    names = map(board.shown_name, board.predictions.models)
+    return ['', 'model', *names, *foot]
 
 
 def _one_line(cells: Sequence[str]) -> list[str]:
@@ -347,7 +371,8 @@ _NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
 _ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
 #: The largest number in each field of a row: percent, or 1 for yes.
 _MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
-_MOST |= {'extrapolated': 1, 'in_sample': 1}
+_ROW |= {'scoring_lm': 'a count'}
+_MOST |= {'extrapolated': 1, 'in_sample': 1, 'scoring_lm': 1}
 _LISTS = ('models', 'benchmarks', 'predictors', 'notes')
 #: Rows by predictor, model and benchmark.
 _Rows = dict[tuple[str, str, str], dict[str, Any]]
@@ -368,33 +393,8 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
     where = os.fspath(path)
     content = _read_content(where)
     models, benchmarks, labels, notes = (tuple(content[key]) for key in _LISTS)
-    if not labels or not models:
-        raise InputError(where, 'a model and a predictor or more', 'none',
-                         _REMEDY)
-    check_unique(f'{where}, models', models)
-    check_unique(f'{where}, benchmarks', benchmarks)
-    check_labels(f'{where}, predictors', labels)
-    places = [_read_row(where, row) for row in content['rows']]
-    check_unique(f'{where}, rows', [', '.join(place) for place, _ in places])
-    rows = dict(places)
-    for place in product(labels, models, benchmarks):
-        if place not in rows:
-            raise InputError(where, f'a row of {", ".join(place)}', 'none',
-                             _REMEDY)
-    shape = len(models), len(benchmarks), len(labels)
-    cubes = {
-        field: np.array([
-            rows[label, model, benchmark][field]
-            for model, benchmark, label in product(models, benchmarks, labels)
-        ], np.float64).reshape(shape)
-        for field in ('real', *_NUMBERS)
-    }  # yapf: disable
-    real = cubes['real'][:, :, :1]
-    if not np.array_equal(
-            cubes['real'], np.broadcast_to(real, shape), equal_nan=True):
-        raise InputError(
-            where, 'the same real score in all rows of a model '
-            'and a benchmark', 'others', _REMEDY)
+    rows = _read_rows(where, content['rows'], labels, models, benchmarks)
+    cubes = _read_cubes(where, rows, labels, models, benchmarks)
     predictions = Predictions(
         models,
         benchmarks,
@@ -404,7 +404,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         high=cubes['high'] / 100,
         extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
         in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
-        real=real[:, :, 0] / 100,
+        real=cubes['real'][:, :, 0] / 100,
         level=np.nan,
         missing={
             cell: Missing(reason)
@@ -417,9 +417,52 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
             for name, level in content['chance'].items()
         })
     folders = content['folders']
-    return Leaderboard(predictions,
-                       {model: folders.get(model, model)
-                        for model in models}, notes)
+    return Leaderboard(
+        predictions, {model: folders.get(model, model)
+                      for model in models}, notes,
+        {
+            label: model
+            for (label, model, _), row in rows.items() if row['scoring_lm']
+        })
+
+
+def _read_rows(where: str, rows: Sequence[Any], labels: Sequence[str],
+               models: Sequence[str], benchmarks: Sequence[str]) -> _Rows:
+    """All rows by their places, each of which has one."""
+    if not labels or not models:
+        raise InputError(where, 'a model and a predictor or more', 'none',
+                         _REMEDY)
+    check_unique(f'{where}, models', models)
+    check_unique(f'{where}, benchmarks', benchmarks)
+    check_labels(f'{where}, predictors', labels)
+    places = [_read_row(where, row) for row in rows]
+    check_unique(f'{where}, rows', [', '.join(place) for place, _ in places])
+    by_place = dict(places)
+    for place in product(labels, models, benchmarks):
+        if place not in by_place:
+            raise InputError(where, f'a row of {", ".join(place)}', 'none',
+                             _REMEDY)
+    return by_place
+
+
+def _read_cubes(where: str, rows: _Rows, labels: Sequence[str],
+                models: Sequence[str],
+                benchmarks: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """The numbers of the rows by field, each of shape `(M, B, P)`."""
+    shape = len(models), len(benchmarks), len(labels)
+    cubes = {
+        name: np.array([
+            rows[label, model, benchmark][name]
+            for model, benchmark, label in product(models, benchmarks, labels)
+        ], np.float64).reshape(shape)
+        for name in ('real', *_NUMBERS)
+    }  # yapf: disable
+    real = np.broadcast_to(cubes['real'][:, :, :1], shape)
+    if not np.array_equal(cubes['real'], real, equal_nan=True):
+        raise InputError(
+            where, 'the same real score in all rows of a model '
+            'and a benchmark', 'others', _REMEDY)
+    return cubes
 
 
 def _read_content(where: str) -> dict[str, Any]:
@@ -443,6 +486,9 @@ def _read_content(where: str) -> dict[str, Any]:
 
 def _read_row(where: str,
               row: Any) -> tuple[tuple[str, str, str], dict[str, Any]]:
+    if isinstance(row, dict):
+        # Files of earlier versions lack it.
+        row.setdefault('scoring_lm', 0)
     check_fields(where, 'a row', row, _ROW, _REMEDY)
     place = row['predictor'], row['model'], row['benchmark']
     for name, most in _MOST.items():

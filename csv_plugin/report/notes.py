@@ -16,6 +16,8 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import Constant
 from csv_plugin.core.shortages import least_models
 
+#: What marks the model whose tokens have the weights of a predictor.
+SCORING_LM = 'scoring LM'
 #: How many models or benchmarks a line names.
 _NAMED = 8
 #: How many real accuracies outside of their intervals a line names.
@@ -131,6 +133,22 @@ def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
     no_real = np.isnan(overall.real)
     if not no_real.all() and np.isfinite(overall.values[no_real]).any():
         yield 'Predicted ranks count only models that have a real mean.'
+
+
+def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:
+    """What it means that a model is the scoring LM of a predictor.
+
+    Args:
+        scoring_lms (Mapping[str, str]): The model by predictor.
+    """
+    alike: dict[str, list[str]] = {}
+    for label, model in scoring_lms.items():
+        alike.setdefault(model, []).append(label)
+    return [
+        f'{model} is the {SCORING_LM} of {", ".join(labels)}: the weights are '
+        'on its tokens, and its hidden states helped to find them.'
+        for model, labels in alike.items()
+    ]
 
 
 def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],

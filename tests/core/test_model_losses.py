@@ -56,6 +56,22 @@ def losses(*models):
     return ModelLosses(TEXTS, {model: whole(model=model) for model in models})
 
 
+@pytest.mark.parametrize('model, folder, path, same', [
+    ('org/m', 'abbr', 'org/m', True),
+    ('org/m', 'abbr', 'abbr', True),
+    ('/disk/org/m', '', 'org/m/', True),
+    ('org/m', '', '/disk/org/m', True),
+    ('/disk/org/m', '', '/other/org/m', False),
+    ('zoo/a/100', '', 'zoo/b/100', False),
+    ('/disk/100', '', '100', False),
+    ('my-org/m', '', 'org/m', False),
+    ('m', '', '', False),
+])
+def test_whose_losses_they_are(model, folder, path, same):
+    info = dataclasses.replace(INFO, model=model, folder=folder)
+    assert info.is_of(path) is same
+
+
 def test_model_losses_are_a_mapping_in_their_order():
     both = losses('b', 'a')
     assert list(both) == ['b', 'a'] and len(both) == 2 and 'a' in both

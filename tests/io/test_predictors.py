@@ -109,6 +109,14 @@ def test_everything_is_kept(predictor, path):
                            name) == getattr(before.intervals, name)
 
 
+def test_the_scoring_lm_is_kept_where_it_is_known(predictor, path, tmp_path):
+    assert load_predictor(path).scoring_lm == ''
+    save_predictor(replace(predictor, scoring_lm='a/b'), tmp_path / 'b')
+    assert load_predictor(tmp_path / 'b').scoring_lm == 'a/b'
+    save_predictor(replace(predictor, scoring_lm=''), tmp_path / 'b')
+    assert (tmp_path / 'b').read_bytes() == path.read_bytes()
+
+
 def test_not_finite_numbers_are_kept(predictor, path):
     """No model has an accuracy on 'none'; 'chance' is predicted by a mean."""
     kept = {
@@ -262,7 +270,7 @@ def test_header_without_a_field(path, name):
     ('fingerprint', 3), ('fingerprint', None), ('units', 'abcd'),
     ('units', [1, 2, 3, 4]), ('units', 4), ('versions', []),
     ('versions', {'numpy': 1}), ('benchmarks', 'easy'), ('benchmarks', {}),
-    ('benchmarks', 1)
+    ('benchmarks', 1), ('scoring_lm', 1), ('scoring_lm', None)
 ])  # yapf: disable
 def test_header_field_of_another_type(path, name, value):
     rewrite(path, lambda header: header.update({name: value}))

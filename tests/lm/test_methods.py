@@ -269,6 +269,15 @@ def test_fit_with_a_scoring_lm(states):
     training = make_training(TARGETS, (dumps, accuracies))
     expected = train_auto(training, states).predictor
     assert_same_predictions(predictor, expected, dumps)
+    assert not expected.scoring_lm
+
+
+@pytest.mark.slow
+def test_the_scoring_lm_is_recorded():
+    model = make('llama')
+    model.name_or_path = 'org/llama'
+    predictor = fit(DUMPS, TO_FIT, FAMILIES, scoring_lm=(model, tokenizer()))
+    assert predictor.scoring_lm == 'org/llama'
 
 
 @pytest.mark.slow

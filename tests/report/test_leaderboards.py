@@ -309,10 +309,10 @@ def test_files(tmp_path):
             ] == list(product(MODELS, board.predictions.benchmarks, labels))
     assert rows[1] == dict(
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
-                     pytest.approx(30), -25, 1, 0, '')))
+                     pytest.approx(30), -25, 1, 0, '', 0)))
     assert rows[7] == dict(
         zip(FIELDS, ('m1', 'bench-1', 'all-token', None, None, None, None,
-                     None, None, None, 'no dump; unknown')))
+                     None, None, None, 'no dump; unknown', 0)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.
@@ -410,6 +410,10 @@ def test_file_without_folders_and_chance(tmp_path):
      'm0, bench-0 in 0..100, found -1'),
     (lambda c: c['rows'][0].update(high=1e300), "'high' of .* 1e.300"),
     (lambda c: c['rows'][0].update(in_sample=7), "'in_sample' of .* in 0..1,"),
+    (lambda c: c['rows'][0].update(scoring_lm=2),
+     "'scoring_lm' of .* in 0..1"),
+    (lambda c: c['rows'][0].update(scoring_lm='m0'),
+     "a count as 'scoring_lm'"),
     (lambda c: c['rows'][0].update(real=1), 'the same real score in all'),
     (lambda c: c['rows'].append(c['rows'][0]),
      "'predicted, m0, bench-0' twice"),
@@ -445,3 +449,34 @@ def test_damaged_leaderboards_are_read_or_refused(tmp_path):
         for part in ('values', 'low', 'high', 'real'):
             numbers = getattr(board.predictions, part)
             assert np.nanmin(numbers) >= 0 and np.nanmax(numbers) <= 1
+
+
+def scoring_lm_board() -> Leaderboard:
+    """m1 is the scoring LM of the second predictor."""
+    board = some_cells().board()
+    return Leaderboard.of(board.predictions, board.folders, [],
+                          {'all-token': 'm1'})
+
+
+def test_the_scoring_lm_is_marked(tmp_path):
+    board = scoring_lm_board()
+    files = write_leaderboard(tmp_path / 'x', board)
+    text, page, table, data = (file.read_text('utf-8') for file in files)
+    for shown in (text, page, board._repr_html_()):
+        assert 'm1 (scoring LM)' in shown
+        assert 'm0 (' not in shown and 'm2 (' not in shown
+        assert 'm1 is the scoring LM of all-token: ' in shown
+    for rows in (csv.DictReader(table.splitlines()), json.loads(data)['rows']):
+        assert {(r['model'], r['predictor'])
+                for r in rows if int(r['scoring_lm'])} == {('m1', 'all-token')}
+    again = read_leaderboard(files[-1])
+    assert again.scoring_lms == board.scoring_lms
+
+
+def test_leaderboards_of_earlier_versions_mark_none(tmp_path):
+    *_, path = write_leaderboard(tmp_path / 'x', scoring_lm_board())
+    content = json.loads(path.read_text('utf-8'))
+    for row in content['rows']:
+        del row['scoring_lm']
+    path.write_text(json.dumps(content), 'utf-8')
+    assert not read_leaderboard(path).scoring_lms

@@ -60,6 +60,15 @@ def test_means_and_ranks_stand_first():
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
 
 
+def test_the_scoring_lm_is_marked():
+    board = replace(awkward_board(), scoring_lms={'predicted': 'm1'})
+    rows = rows_of(render(make_page(board)))
+    marked = [row for row in rows if row.startswith('m1')]
+    # In the table of means, and in one of each predictor.
+    assert len(marked) == 3
+    assert all(row.startswith('m1 (scoring LM) ') for row in marked)
+
+
 def test_means_without_real_scores():
     """No column of what is not known, as in the text."""
     cells = page_cells()
