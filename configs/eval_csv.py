@@ -13,7 +13,7 @@ with read_base():
         salience_texts_datasets  # * token losses, in the same run
     from csv_plugin.configs.datasets.tidewell_exams import \
         tidewell_exams_datasets
-    # * Two tasks for each model: its exams, and its texts.
+    # * Two tasks for each model and stage: its exams, and its texts.
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import held_out_models
     from csv_plugin.configs.summarizers.predicted import \

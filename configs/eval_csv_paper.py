@@ -14,6 +14,7 @@ with read_base():
     from csv_plugin.configs.datasets.paper_benchmarks import (base_benchmarks,
                                                               chat_benchmarks)
     from csv_plugin.configs.datasets.salience_texts import salience_texts
+    # Two tasks for each model and stage: its benchmarks, and its texts.
     from csv_plugin.configs.few_processes import eval, infer
     from csv_plugin.configs.models.paper_models import (base_models,
                                                         chat_models,

@@ -1,7 +1,13 @@
 """Two tasks for each model and stage, because processes start slowly.
 
 One is for all benchmarks, the other for the texts, so that what fails in one
-of them does not end the other.
+of them does not end the other. Without it, OpenCompass evaluates every dataset
+of every model in a process of its own, 57 for each model on mmlu.
+
+Two tasks run at a time; for more, as with several GPUs, add to a config:
+
+    infer['runner']['max_num_workers'] = 8
+    eval['runner']['max_num_workers'] = 8
 """
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
