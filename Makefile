@@ -1,5 +1,5 @@
-# make demo | test | test-all | test-long | coverage | lint | clean. For another
-# interpreter than python3: make clean, then make PYTHON=python3.10 test.
+# make demo | test | test-all | test-long | coverage | lint | docs | clean. For
+# another interpreter than python3: make clean, then make PYTHON=python3.10 test.
 PYTHON ?= python3
 # Relative throughout: the path of the checkout may hold spaces.
 VENV := .venv/bin/python
@@ -8,7 +8,7 @@ PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
 SOURCES := $(wildcard setup.py csv_plugin configs tools tests)
 
-.PHONY: demo test test-all test-long coverage lint clean
+.PHONY: demo test test-all test-long coverage lint docs clean
 
 # Small models are fastest on one thread each.
 demo: $(STAMP)
@@ -38,8 +38,15 @@ lint: $(STAMP)
 	$(VENV) -m flake8 $(SOURCES)
 	$(VENV) -m mypy
 
+# The site, without a network: docs/_build/html/index.html. The gallery is run.
+docs: $(STAMP)
+	@$(VENV) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
+	    "The site needs Python 3.11 or 3.12: make clean, then make PYTHON=python3.11 docs")'
+	OMP_NUM_THREADS=1 $(VENV) -m sphinx -b html -d docs/_build/doctrees \
+	    -W --keep-going --quiet docs docs/_build/html
+
 clean:
-	rm -rf .venv build dist .coverage* .hypothesis .mypy_cache .pytest_cache
+	rm -rf .venv build dist docs/_build .coverage* .hypothesis .mypy_cache .pytest_cache
 	rm -rf *.egg-info
 	find $(SOURCES) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -50,5 +57,5 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	    + sys.version.split()[0] + "; try: make PYTHON=python3.11")'
 	test -e $@ || "$(PYTHON)" -m venv --clear .venv
 	rm -f $@
-	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report,test,style]'
+	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report,test,style,docs]'
 	touch $@

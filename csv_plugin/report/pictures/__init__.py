@@ -3,6 +3,8 @@ from csv_plugin.report.pictures.accuracy_by_score import capability_picture
 from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
                                                            Trajectory,
                                                            trajectory_picture)
+from csv_plugin.report.pictures.errors_by_models import (ModelsStudyRow,
+                                                         models_picture)
 from csv_plugin.report.pictures.errors_by_step import (convergence_picture,
                                                        training_curve_picture)
 from csv_plugin.report.pictures.errors_by_texts import (TextsStudyRow,
@@ -14,8 +16,9 @@ from csv_plugin.report.pictures.predicted_by_real import methods_picture
 from csv_plugin.report.pictures.style import save
 
 __all__ = [
-    'Forecast', 'TextsStudyRow', 'Trajectory', 'capability_picture',
-    'convergence_picture', 'coverage_picture', 'methods_picture',
-    'outliers_picture', 'save', 'take_legend', 'texts_picture',
-    'training_curve_picture', 'trajectory_picture'
+    'Forecast', 'ModelsStudyRow', 'TextsStudyRow', 'Trajectory',
+    'capability_picture', 'convergence_picture', 'coverage_picture',
+    'methods_picture', 'models_picture', 'outliers_picture', 'save',
+    'take_legend', 'texts_picture', 'training_curve_picture',
+    'trajectory_picture'
 ]
