@@ -211,6 +211,7 @@ def what_counts(model: str, options: EngineOptions) -> dict[str, Any]:
         dict[str, Any]: Values of JSON by name.
 
     Raises:
+        InputError: A pipe or a device is among the files of the model.
         OSError: The weights cannot be read.
     """
     counts = {'model': model, **options._asdict()}

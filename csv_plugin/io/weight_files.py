@@ -2,7 +2,7 @@
 import hashlib
 from pathlib import Path
 
-from csv_plugin.io.files import FilePath, open_file
+from csv_plugin.io.files import FilePath, check_plain_files
 
 #: Files with weights, and the one that says how they are used.
 _PATTERNS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
@@ -25,16 +25,19 @@ def weights_mark(path: FilePath) -> str:
         for a name on the hub.
 
     Raises:
+        InputError: As in `check_plain_files`.
         OSError: A file cannot be read.
     """
     path = Path(path)
+    check_plain_files(path)
     files = [path] if path.is_file() else sorted(
-        file for pattern in _PATTERNS for file in path.glob(pattern))
+        file for pattern in _PATTERNS for file in path.glob(pattern)
+        if file.is_file())
     digest = hashlib.sha256()
     for file in files:
         size = file.stat().st_size
         digest.update(f'{file.name} {size}\n'.encode())
-        with open_file(file) as opened:
+        with file.open('rb') as opened:
             for place in range(_PLACES):
                 opened.seek(max(0, size - _LENGTH) * place // (_PLACES - 1))
                 digest.update(opened.read(_LENGTH))

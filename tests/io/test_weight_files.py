@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.io.weight_files import weights_mark
 
 
@@ -40,6 +41,15 @@ def test_changes_of_a_layer_are_noticed(folder):
     (folder / 'config.json').write_text('{"rope_theta": 90000}')
     marks.add(weights_mark(folder))
     assert len(marks) == 14
+
+
+def test_a_pipe_is_not_waited_for_and_folders_do_not_count(folder):
+    mark = weights_mark(folder)
+    (folder / 'x.safetensors').mkdir()
+    assert weights_mark(folder) == mark
+    os.mkfifo(folder / 'y.safetensors')
+    with pytest.raises(InputError, match='y.safetensors: .* a pipe or a dev'):
+        weights_mark(folder)
 
 
 def test_a_file_and_no_files(folder, tmp_path):

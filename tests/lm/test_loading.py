@@ -8,8 +8,8 @@ import torch
 pytest.importorskip('transformers')
 
 from csv_plugin.core.conventions import InputError  # noqa: E402
-from csv_plugin.lm.loading import (load_causal_lm,  # noqa: E402
-                                   load_tokenizer, loading)
+from csv_plugin.lm.loading import load_causal_lm  # noqa: E402
+from csv_plugin.lm.loading import load_tokenizer, loading  # noqa: E402
 from csv_plugin.lm.own_code import config_without_code  # noqa: E402
 from tests.lm import code_folders  # noqa: E402
 from tests.lm.models import make, tokenizer  # noqa: E402

@@ -22,16 +22,18 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
         dict[str, list[str]]: Abbreviations of datasets by that of the model.
 
     Raises:
-        InputError: The run keeps no config, or one without models, datasets
-            or abbreviations that can be parts of paths.
+        InputError: The run keeps no config, or one that cannot be read or is
+            without models, datasets or abbreviations that can be parts of
+            paths.
     """
     path = max(Path(work_dir, 'configs').glob('*.py'), default=None)
     if path is None:
         raise InputError(
             str(work_dir), 'a run with configs/*.py', 'none',
             'Give the time-stamped folder of a run.')
+    source = read_bytes(path)
     try:
-        config = _assignments(read_bytes(path).decode('utf-8'))
+        config = _assignments(source.decode('utf-8'))
         parts = config.get('model_dataset_combinations') or [config]
         plan: dict[str, list[str]] = {}
         for part in parts:
