@@ -1,5 +1,5 @@
 """Means over benchmarks, and the ranks of models that follow from them."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,20 +56,36 @@ class Overall:
             _means(predictions.real[:, chosen]), values,
             fitted & ~np.isnan(values))
 
+    def of_methods_with_means(self) -> 'Overall':
+        """The same without the methods that have no mean at all."""
+        kept = ~np.isnan(self.values).all(axis=0)
+        return replace(
+            self,
+            methods=tuple(np.array(self.methods, object)[kept]),
+            values=self.values[:, kept],
+            in_sample=self.in_sample[:, kept])
+
+    @property
+    def ranked(self) -> NDArray[np.bool_]:
+        """Models that ranks are among, `(M,)`.
+
+        Those with a real mean and one by the first method that has means, as
+        ranks among other models would not compare; all, if there are no real
+        means.
+        """
+        has_real = ~np.isnan(self.real)
+        has_mean = ~np.isnan(self.of_methods_with_means().values)
+        if not has_real.any():
+            return ~has_real
+        return has_real & has_mean[:, :1].all(axis=1)
+
     def real_ranks(self) -> NDArray[np.float64]:
-        """Ranks of the models by the real means. `(M,)`."""
-        return ranks(self.real)
+        """Ranks of `ranked` models by the real means. `(M,)`."""
+        return ranks(np.where(self.ranked, self.real, np.nan))
 
     def predicted_ranks(self) -> NDArray[np.float64]:
-        """Ranks by the predicted means, NaN of models that do not count.
-
-        If there are real means, only models with one count, as ranks among
-        more models would not compare to the real ones. `(M, P)`.
-        """
-        counts = ~np.isnan(self.real)
-        if not counts.any():
-            counts = ~counts
-        return ranks(np.where(counts[:, None], self.values, np.nan))
+        """Ranks of `ranked` models by the predicted means. `(M, P)`."""
+        return ranks(np.where(self.ranked[:, None], self.values, np.nan))
 
     def differences(self) -> NDArray[np.float64]:
         """Predicted minus real mean, NaN without either. `(M, P)`."""

@@ -186,7 +186,7 @@ def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
     """
     if len(predictions.benchmarks) < 2:
         return '', []
-    overall = Overall.of(predictions)
+    overall = Overall.of(predictions).of_methods_with_means()
     is_known = predictions.has_real()
     found = [_standing(REAL, overall.real, overall.real_ranks())
              ] if is_known else []
@@ -194,12 +194,11 @@ def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
                     overall.predicted_ranks().T, overall.in_sample.T,
                     overall.differences().T, overall.mean_differences())
     for label, means, ranks, fitted, differences, mean in by_method:
-        if not np.isnan(means).all():
-            cells = [
-                *(number(percent(d), '+.1f') for d in differences),
-                number(percent(mean))
-            ] if is_known else []
-            found.append(_standing(label, means, ranks, fitted, cells))
+        cells = [
+            *(number(percent(d), '+.1f') for d in differences),
+            number(percent(mean))
+        ] if is_known else []
+        found.append(_standing(label, means, ranks, fitted, cells))
     return f'mean of {len(overall.benchmarks)}', found
 
 

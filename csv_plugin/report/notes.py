@@ -130,9 +130,9 @@ def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
         ]
         yield ('No mean where a number on one of the benchmarks is missing: '
                f'{"; ".join(places)}.')
-    no_real = np.isnan(overall.real)
-    if not no_real.all() and np.isfinite(overall.values[no_real]).any():
-        yield 'Predicted ranks count only models that have a real mean.'
+    has_mean = np.isfinite(np.column_stack([overall.real, overall.values]))
+    if (has_mean.any(axis=1) & ~overall.ranked).any():
+        yield 'Ranks count only models that have a real and a predicted mean.'
 
 
 def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:

@@ -106,10 +106,11 @@ def error_table(study: Study, main: Sequence[str]) -> str:
         *(1e3 * by_method[method][benchmark].mse for method in methods),
         1e3 * solver[benchmark].noise, *_measures([solver[benchmark]])
     ] for benchmark in study.predictions.benchmarks]
+    judged = judged_benchmarks(study, main)
     means = [
-        f'mean of {len(main)}', '',
+        f'mean of {len(judged)}', '',
         *(1e3 * _mean_mse(by_method[method], solver, main)
-          for method in methods), '', *_measures([solver[b] for b in main])
+          for method in methods), '', *_measures([solver[b] for b in judged])
     ]
     header = [
         'benchmark', 'models',
@@ -123,6 +124,12 @@ def error_table(study: Study, main: Sequence[str]) -> str:
              for row in [*rows, means]]
     return tabulate(cells, header, tablefmt='pipe', floatfmt=digits,
                     missingval='-')  # yapf: disable
+
+
+def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:
+    """Those of the main benchmarks on which the solver has an error."""
+    errors = study.errors(study.predictions.methods[0])
+    return [b for b in main if not math.isnan(errors[b].mse)]
 
 
 def _mean_mse(errors: Mapping[str, BenchmarkErrors],
@@ -186,7 +193,8 @@ def write_report(path: FilePath,
         remarks (Sequence[str]): Notes about all benchmarks.
         verbose (bool): As in `learning_notes`.
     """
-    legend = _LEGEND.format(level=study.predictions.level, n_main=len(main))
+    n_main = len(judged_benchmarks(study, main))
+    legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
     notes = [
         f'* {markdown(note)}.'
         for note in (*remarks, *learning_notes(study.predictor, verbose))

@@ -123,6 +123,27 @@ def test_predicted_ranks_count_models_with_a_real_mean():
                                   [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
 
 
+def test_ranks_count_models_with_a_mean_of_the_first_method_that_has_some():
+    real = np.arange(6)[:, None] / np.full(3, 10)
+    values = np.stack([real * NAN, real, real], axis=2)
+    values[5, 0, 1] = NAN
+    overall = Overall.of(
+        replace(
+            table(),
+            methods=('none', 'p', 'q'),
+            real=real,
+            values=values,
+            low=values,
+            high=values,
+            extrapolated=np.zeros(values.shape, bool),
+            in_sample=np.zeros(values.shape, bool)))
+    expected = [5, 4, 3, 2, 1, NAN]
+    np.testing.assert_array_equal(overall.real_ranks(), expected)
+    np.testing.assert_array_equal(overall.predicted_ranks().T,
+                                  [[NAN] * 6, expected, expected])
+    assert overall.of_methods_with_means().methods == ('p', 'q')
+
+
 def test_no_mark_without_a_mean():
     predictions = table()
     values, fitted = predictions.values.copy(), predictions.in_sample.copy()

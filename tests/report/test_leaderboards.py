@@ -187,7 +187,7 @@ def test_all_reasons_are_given():
         'Rank 1 is the largest mean.',
         'No mean where a number on one of the benchmarks is missing: real of '
         'm1; predicted of m0, m2; all-token of all 3 models.',
-        'Predicted ranks count only models that have a real mean.',
+        'Ranks count only models that have a real and a predicted mean.',
     ]
     assert remark == 'a remark'
     assert far.startswith('predicted: 1 of 1 real scores lie outside')
@@ -449,6 +449,15 @@ def test_damaged_leaderboards_are_read_or_refused(tmp_path):
         for part in ('values', 'low', 'high', 'real'):
             numbers = getattr(board.predictions, part)
             assert np.nanmin(numbers) >= 0 and np.nanmax(numbers) <= 1
+
+
+def test_no_columns_of_a_predictor_without_means():
+    cells = some_cells()
+    for model in MODELS:
+        cells.predicted['predicted', model, 'bench-0'] = NO_DUMP
+        cells.predicted['predicted', model, 'bench-1'] = NO_DUMP
+    _, found = standings(cells.board().predictions)
+    assert [standing.label for standing in found] == ['real', 'all-token']
 
 
 def scoring_lm_board() -> Leaderboard:

@@ -133,7 +133,7 @@ def test_models_without_a_mean():
     gap = 'No mean where a number on one of the benchmarks is missing:'
     assert of_means(cells) == [
         f'{gap} real of m1; p of m2; q of all 6 models.',
-        'Predicted ranks count only models that have a real mean.'
+        'Ranks count only models that have a real and a predicted mean.'
     ]
     # Nobody without a real mean has a predicted one.
     cells.predicted['p', 'm1', 'b0'] = NO_DUMP
@@ -149,10 +149,10 @@ def test_models_without_a_mean():
 
 
 def of_means(cells) -> list[str]:
-    """What is said of means and predicted ranks that do not exist."""
+    """What is said of means and ranks that do not exist."""
     return [
         line for line in findings(cells.board().predictions)
-        if line.startswith(('No mean', 'Predicted ranks'))
+        if line.startswith(('No mean', 'Ranks count'))
     ]
 
 

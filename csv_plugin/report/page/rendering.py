@@ -90,7 +90,8 @@ def render(page: Page) -> str:
             for row in page.board.rows()
         },
         outside=_outside(predictions),
-        overall=Overall.of(predictions) if several else None,
+        overall=(Overall.of(predictions).of_methods_with_means()
+                 if several else None),
         comparisons=[
             comparison(predictions, label) for label in predictions.methods
         ],

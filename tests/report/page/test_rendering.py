@@ -50,14 +50,25 @@ def rows_of(html: str) -> list[str]:
 def test_means_and_ranks_stand_first():
     html = render(make_page(awkward_board()))
     assert html.index('id="means"') < html.index('id="scores"')
-    # m0 was not run on b0, and m1 was not predicted there by the first.
+    # m0 was not run on b0, and m1 was not predicted there by the first: ranks
+    # are among the rest.
     assert rows_of(html)[:3] == [
         'm0 – – 40.0 – – 40.0 – –',
-        'm1 51.0 2 – – – 40.0 1 −11.0',
+        'm1 51.0 – – – – 40.0 – −11.0',
         'm2 52.0 1 57.5* 1 +5.5 40.0 1 −12.0',
     ]
     assert 'Spearman' not in html  # of so few models
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
+
+
+def test_no_columns_of_a_predictor_without_means():
+    cells = page_cells()
+    for model, benchmark in zip(cells.models, ('b0', 'b1', 'b0')):
+        cells.predicted['predicted', model, benchmark] = NO_DUMP
+    html = render(make_page(cells.board()))
+    header, = re.findall('aria-label="Means and ranks">\n<thead>.*?</tr>',
+                         html, re.DOTALL)
+    assert 'all-token' in header and 'predicted' not in header
 
 
 def test_the_scoring_lm_is_marked():
