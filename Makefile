@@ -43,7 +43,7 @@ docs: $(STAMP)
 	@$(VENV) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
 	    "The site needs Python 3.11 or 3.12: make clean, then make PYTHON=python3.11 docs")'
 	OMP_NUM_THREADS=1 $(VENV) -m sphinx -b html -d docs/_build/doctrees \
-	    -W --keep-going --quiet docs docs/_build/html
+	    -E -W --keep-going --quiet docs docs/_build/html
 
 clean:
 	rm -rf .venv build dist docs/_build .coverage* .hypothesis .mypy_cache .pytest_cache

@@ -3,6 +3,8 @@ import os
 import re
 from pathlib import Path
 
+from jupyter_client import KernelManager
+
 import csv_plugin
 
 project = 'csv_plugin'
@@ -22,12 +24,14 @@ html_show_sphinx = False
 myst_heading_anchors = 4
 
 # The gallery is run anew by every build: its outputs are those of this code.
-# They work in folders of their own, with helpers of the tests at hand.
+# They work in folders of their own, with helpers of the tests at hand, and
+# nobody on this machine can listen to them.
 nb_execution_mode = 'force'
 nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+KernelManager.transport_encryption.default_value = 'auto'
 os.environ['PYTHONPATH'] = str(Path(__file__).resolve().parents[1])
 
 # Types of other packages and of inner modules have no page here.
