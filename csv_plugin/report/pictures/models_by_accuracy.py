@@ -63,6 +63,7 @@ def plot_leaderboard(predictions: Predictions,
                       zorder=2)  # yapf: disable
         if predictions.has_real():
             axes.plot(real[order], rows, label=REAL, **_REAL)
+        panels.few_ticks(axes, 'x')
         _name_rows(axes, [predictions.models[m] for m in order])
         axes.set(title=title, xlabel='accuracy')
         axes.legend()

@@ -1,0 +1,155 @@
+"""No table, page or picture shows a number outside of 0 to 100 percent.
+
+Nor an interval in any other form than from low to high: half of a width says
+nothing where an end is at 0 or 100.
+"""
+import csv
+import json
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+import csv_plugin as cp
+from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.report.leaderboards import (Leaderboard, as_markdown, as_text,
+                                            write_leaderboard)
+from csv_plugin.report.page.rendering import render
+from tests.report.page.pages import make_page
+
+NAN = float('nan')
+MODELS, BENCHMARKS, METHODS = ('ma', 'mb', 'mc'), ('x', 'y'), ('p', 'q')
+SHAPE = len(MODELS), len(BENCHMARKS), len(METHODS)
+#: The ends, what is rounded to them, what is not, and what a sum misses.
+FRACTIONS = st.one_of(
+    st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9, 0.29, 0.999, 0.1 + 0.2]),
+    st.floats(0, 1))
+CELL = st.none() | st.tuples(FRACTIONS, FRACTIONS, FRACTIONS, st.booleans(),
+                             st.booleans())
+NUMBER = r'(?:100\.0|\d?\d\.\d)'
+PERCENT = re.compile(rf'-|{NUMBER}\*?|[1-3]|{NUMBER} '
+                     r'\((?:any|\d+-\d+)\)\*?>?')
+DIFFERENCE = re.compile(rf'-?|[+-]{NUMBER}|{NUMBER}')
+
+
+@st.composite
+def tables(draw) -> Predictions:
+    cells = draw(st.lists(CELL, min_size=12, max_size=12))
+    real = draw(
+        st.lists(st.none() | FRACTIONS, min_size=6, max_size=6)
+        | st.just([None] * 6))
+    cubes = np.full((5, 12), NAN)
+    cubes[3:] = 0
+    missing = {}
+    for i, (place, cell) in enumerate(
+            zip(product(MODELS, BENCHMARKS, METHODS), cells)):
+        if cell is None:
+            missing[place] = Missing('no dump')
+        else:
+            low, value, high = sorted(cell[:3])
+            cubes[:, i] = value, low, high, *cell[3:]
+    for place, accuracy in zip(product(MODELS, BENCHMARKS), real):
+        if accuracy is None:
+            missing[(*place, REAL)] = Missing('not run')
+    values, low, high = (cube.reshape(SHAPE) for cube in cubes[:3])
+    extrapolated, in_sample = (
+        cube.reshape(SHAPE).astype(bool) for cube in cubes[3:])
+    return Predictions(
+        MODELS, BENCHMARKS, METHODS, values, low, high, extrapolated,
+        in_sample,
+        np.array(real, float).reshape(SHAPE[:2]), 0.9, missing,
+        dict(zip(BENCHMARKS, draw(st.tuples(FRACTIONS, st.just(0.0))))))
+
+
+def check_cells(header, rows):
+    assert rows
+    for name, *cells in zip(header, *rows):
+        # Only differences may have a sign.
+        shape = DIFFERENCE if name.endswith('diff') else PERCENT
+        for cell in cells:
+            assert shape.fullmatch(cell) or cell == '', (name, cell)
+            for ends in re.findall(r'(\d+)-(\d+)', cell):
+                assert 0 <= int(ends[0]) <= int(ends[1]) <= 100
+
+
+@settings(max_examples=20, deadline=None)
+@given(tables())
+def test_tables(table):
+    board = Leaderboard.of(table, {m: m for m in MODELS}, ())
+    lines = as_markdown(board).splitlines()
+    header, _, *rows = ([cell.strip() for cell in line.split('|')[2:-1]]
+                        for line in lines)
+    check_cells(header, rows)
+    document = table._repr_html_()
+    header, *rows = (
+        re.findall('<t[hd][^>]*>([^<]*)', row)[1:]
+        for row in document.split('<tr>')[1:])
+    check_cells(header, [[cell.replace('&gt;', '>') for cell in row]
+                         for row in rows])  # yapf: disable
+    for text in (as_text(board), document):
+        assert not re.search(r'\+-|\+/-|±|nan', text)
+
+
+@settings(max_examples=6, deadline=None)
+@given(tables())
+def test_files(tmp_path_factory, table):
+    board = Leaderboard.of(table, {m: m for m in MODELS}, ())
+    files = write_leaderboard(tmp_path_factory.mktemp('x') / 'x', board)
+    with open(files[2], encoding='utf-8') as file:
+        rows = [
+            *csv.DictReader(file), *json.loads(files[3].read_text())['rows']
+        ]
+    for row in rows:
+        for name in ('real', 'predicted', 'low', 'high'):
+            assert row[name] in ('', None) or 0 <= float(row[name]) <= 100
+
+
+@settings(max_examples=6, deadline=None)
+@given(tables())
+def test_page(table):
+    board = Leaderboard.of(table, {m: m for m in MODELS}, ())
+    html = render(make_page(board, outliers=cp.outliers(table)))
+    body = html[html.index('<main>'):]
+    assert not re.search(r'\+-|\+/-|±|\bnan', body)
+    for number in re.findall(rf'>({NUMBER})[ <]', body):
+        assert 0 <= float(number) <= 100
+    for first, last in re.findall(r'\((\d+)–(\d+)\)', body):
+        assert 0 <= int(first) <= int(last) <= 100
+    strips = re.findall(r'd="M([-\d.]+) 4H([-\d.]+)"/><path class="stroke" '
+                        r'd="M([-\d.]+) ', body)  # yapf: disable
+    assert len(strips) == body.count('<svg class="strip"')
+    for low, high, value in (map(float, strip) for strip in strips):
+        assert 0 <= low <= value <= high <= 100
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None)
+@given(tables())
+def test_pictures(table):
+    axes = Figure().subplots(1, 3)
+    cp.plot_leaderboard(table, 'x', axes[0])
+    cp.plot_predicted(table, 'y', ax=axes[1])
+    far = cp.outliers(table)
+    if far:
+        cp.plot_outliers(far, axes[2])
+    axes[0].figure.draw_without_rendering()
+    for one, axis in ((axes[0], 'x'), (axes[1], 'x'), (axes[1], 'y'), (axes[2],
+                                                                       'x')):
+        low, high = getattr(one, f'get_{axis}lim')()
+        for place, label in zip(
+                getattr(one, f'get_{axis}ticks')(),
+                getattr(one, f'get_{axis}ticklabels')()):
+            if low <= place <= high and label.get_text():
+                assert -1e-9 <= place <= 1 + 1e-9
+
+
+@pytest.mark.parametrize('low, high', [(-0.1, 0.5), (0.5, 1.1)])
+def test_what_is_outside_is_no_prediction(low, high):
+    cell = np.full((1, 1, 1), 0.5)
+    with pytest.raises(cp.InputError, match='fractions in 0..1'):
+        Predictions(('m', ), ('b', ), ('p', ), cell, cell + low - 0.5,
+                    cell + high - 0.5, cell > 1, cell > 1, cell[0], 0.9)
