@@ -153,12 +153,17 @@ def from_world(path: Path) -> Loaded:
     return Loaded(Rwkv6(entries))
 
 
-def from_sentencepiece(path: Path) -> Loaded:
-    """A model of SentencePiece, by the Llama class written in python."""
+def from_sentencepiece(path: Path, legacy: bool = False) -> Loaded:
+    """A model of SentencePiece, by the Llama class written in python.
+
+    What is not `legacy` there puts a space in front of every text.
+    """
     from sentencepiece import SentencePieceProcessor
-    tokenizer = transformers.LlamaTokenizer(str(path), legacy=False)
+    tokenizer = transformers.LlamaTokenizer(str(path), legacy=legacy)
     if tokenizer.is_fast:
         raise ImportError('transformers 4')
+    # It takes a second for a large one, and is asked for with every text.
+    tokenizer.get_vocab = functools.cache(tokenizer.get_vocab)
     return Loaded(tokenizer,
                   SentencePieceProcessor(model_file=str(path)).encode)
 
@@ -303,7 +308,8 @@ PACKAGES = [
             '*.model.v*': from_sentencepiece,
             'tekken_*.json': from_tekken,
         }),
-    Package('ai21-tokenizer==1.1.0', {'*.model': from_sentencepiece}),
+    Package('ai21-tokenizer==1.1.0',
+            {'*.model': functools.partial(from_sentencepiece, legacy=True)}),
     Package(
         'llama-models==0.3.0', {
             'llama_models/llama3/tokenizer.model': _tiktoken(LLAMA3),
@@ -440,9 +446,8 @@ def _tokenize(result: Result, texts: Sequence[Text]) -> None:
         tokenized = tokenize_all(result.tokenizer, texts)
     except cp.InputError as error:
         if len(texts) > 1:
-            middle = len(texts) // 2
-            _tokenize(result, texts[:middle])
-            _tokenize(result, texts[middle:])
+            for text in texts:
+                _tokenize(result, [text])
             return
         reason = re.search('expected (.*), found', str(error))[1]
         result.refused[re.sub(r", ['\[].*", '', reason)] += 1
