@@ -29,8 +29,7 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.percentages import without_fractions
-from csv_plugin.core.predicting import (collect_features, predict_models,
-                                        predictable_benchmarks)
+from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.io.files import FilePath, check_target
 from csv_plugin.io.predictors import load_predictor
@@ -39,12 +38,11 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
                                            newest_summary, read_run_accuracies)
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.leaderboards import (Leaderboard, compare,
-                                            read_leaderboard)
-from csv_plugin.report.notes import engine_notes, predictor_notes
+from csv_plugin.report.leaderboards import Leaderboard, read_leaderboard
 from csv_plugin.report.page.drawings import Picture, run_pictures
 from csv_plugin.report.page.rendering import Page, write_page
 from csv_plugin.report.page.sections import PredictorFile, heat_sections
+from csv_plugin.report.run_leaderboards import predict_run
 
 #: Accuracies by model and benchmark, fractions; unknown values are absent.
 _Accuracies = dict[str, dict[str, float]]
@@ -228,21 +226,21 @@ def _predicted_leaderboard(work_dir: FilePath,
         model for predictor in predictors.values()
         for part in predictor.benchmarks for model in part.fit_models
     ])
-    dumps = RunDumps(work_dir)
-    columns = collect_features(predictors, list(folders.values()), dumps.read,
-                               progress)
     missing = Missing(f'no score in {file}')
     scores = {
         (model, benchmark): real.get(model, {}).get(benchmark, missing)
         for model in folders
         for benchmark in benchmarks
     }
-    board = compare(
-        predict_models(predictors, columns, benchmarks), folders,
-        scores if accuracies else without_fractions(scores, predictors), [
-            *engine_notes(dumps.of_models(folders)),
-            *predictor_notes(predictors, paths)
-        ])
+    if not accuracies:
+        scores = without_fractions(scores, predictors)
+    board, columns = predict_run(
+        RunDumps(work_dir),
+        folders,
+        predictors,
+        paths,
+        scores,
+        progress=progress)
     return board, columns[sources[0].label]
 
 

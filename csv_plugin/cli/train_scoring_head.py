@@ -206,7 +206,8 @@ def run(args: argparse.Namespace) -> None:
         losses.select(method.models), collection.texts, collection.accuracies,
         collection.families, targets, args.seed)
     trained = method.train(training, states)
-    predictor = noted(trained.predictor, mixed)
+    predictor = replace(
+        noted(trained.predictor, mixed), scoring_lm=args.scoring_lm)
     outcome = TrainingOutcome.of({method.name: predictor}
                                  | training.baselines(), losses, collection,
                                  trained.curve, others)

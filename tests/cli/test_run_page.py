@@ -319,7 +319,7 @@ def test_files_are_read_once(run, monkeypatch):
 
 
 def test_texts_are_checked_before_the_dumps(run, monkeypatch):
-    monkeypatch.setattr(render_report, 'collect_features', None)
+    monkeypatch.setattr(render_report, 'predict_run', None)
     write_texts(run / 'other.jsonl', OTHER_TEXTS)
     with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
         run_page(run, predictors(run), texts=run / 'other.jsonl')
