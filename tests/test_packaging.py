@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
@@ -14,8 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from csv_plugin.io.predictors import save_predictor
-from tests.runs import train, write_run, write_summary
+from tests.docs.world import make_world
 from tests.tables import small_tables, write_tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -169,38 +169,52 @@ def test_wheel_holds_every_file_of_the_package(source, wheel):
     assert [name for name in packed if name.endswith('/LICENSE')]
 
 
-@pytest.mark.slow
-def test_wheel_alone_is_enough(wheel, tmp_path):
-    """From an empty folder: configs, a predictor, predictions, a page."""
-    for package in ('jinja2', 'matplotlib'):
-        pytest.importorskip(package)
-    site, here = tmp_path / 'site', tmp_path / 'here'
+@pytest.fixture(scope='module')
+def site(wheel, tmp_path_factory):
+    """A folder with the wheel alone; all else comes from this environment."""
+    site = tmp_path_factory.mktemp('site')
     pip('install', '--target', site, wheel)
+    return site
+
+
+@pytest.fixture
+def here(tmp_path):
+    """An empty folder, elsewhere."""
+    here = tmp_path / 'here'
     here.mkdir()
-    tables = small_tables().only('easy', 'hard')
-    splits = dict.fromkeys(tables.models, 'train') | {tables.models[0]: 'test'}
-    write_tables(here, tables, splits)
-    write_run(here / 'run', {'a': 0.3, 'b': 1.8})
-    write_summary(here / 'run', [
-        ['dataset', 'version', 'metric', 'mode', 'a', 'b'],
-        ['easy', '1f', 'accuracy', 'ppl', '20.00', '80.00'],
-    ])
-    save_predictor(train(), here / 'p.safetensors')
+    return here
+
+
+@pytest.fixture
+def salience(site, here):
+    """Runs the command that the wheel installs in that folder."""
 
     def salience(*words):
-        process = subprocess.run([site / 'bin/salience', *words],
-                                 env={
-                                     **os.environ, 'PYTHONPATH': str(site)
-                                 },
+        process = subprocess.run([site / 'bin/salience', *map(str, words)],
+                                 env=environment(site),
                                  cwd=here,
                                  capture_output=True,
                                  text=True)
         assert process.returncode == 0, process.stderr
         return process.stdout
 
+    return salience
+
+
+def environment(site):
+    return {**os.environ, 'PYTHONPATH': str(site), 'OMP_NUM_THREADS': '1'}
+
+
+@pytest.mark.slow
+def test_wheel_alone_fits_tables(site, here, salience):
+    """From an empty folder: configs, a predictor, predictions."""
+    tables = small_tables().only('easy', 'hard')
+    splits = dict.fromkeys(tables.models, 'train') | {tables.models[0]: 'test'}
+    write_tables(here, tables, splits)
     assert 'VERB' in salience('--help')
     assert salience('configs',
                     '--where').strip() == str(site / 'csv_plugin/configs')
+    assert salience('demo', '--where').strip() == str(site / 'csv_plugin/demo')
     salience('configs')
     assert (here / 'eval_csv.py').is_file()
     salience('fit', *(f'--{name}={name}.csv'
@@ -210,5 +224,71 @@ def test_wheel_alone_is_enough(wheel, tmp_path):
     predictor = 'study/predictor.safetensors'
     assert tables.models[0] in salience('predict', '--losses', 'losses.csv',
                                         '--predictor', predictor)
-    salience('report', 'run', '--predictor', 'predicted=p.safetensors')
-    assert (here / 'run/report.html').is_file()
+
+
+@pytest.mark.slow
+def test_wheel_alone_trains_and_judges(here, salience):
+    """Token losses of a few models: a predictor, a page, a triage."""
+    for package in ('jinja2', 'matplotlib', 'transformers'):
+        pytest.importorskip(package)
+    make_world(here)
+    run, = (here / 'outputs/mine').glob('2*')
+    predictor = 'outputs/new/predictor.safetensors'
+    salience('train', '--runs', run, '--texts', 'texts.jsonl', '--models',
+             'models.csv', '--benchmarks', 'mmlu', 'gsm8k', '--scoring-lm',
+             'my-model', '--out', 'outputs/new')
+    salience('report', run, '--predictor', f'predicted={predictor}')
+    assert (run / 'report.html').is_file()
+    assert 'd-m' in salience('triage', '--predictor', predictor, '--dumps',
+                             'new', '--history', 'earlier', '--out', 'triage')
+
+
+#: At the end of a copy of eval_csv.py: one model, a few questions.
+FEW = '''
+models = models[3:4]
+datasets = [datasets[2], datasets[-1]]
+datasets[0]['reader_cfg']['test_range'] = '[:8]'
+'''
+
+
+@pytest.mark.host
+@pytest.mark.slow
+def test_wheel_alone_runs_a_config_of_ones_own(site, here, salience):
+    pytest.importorskip('opencompass')
+    salience('configs', 'eval_csv')
+    with open(here / 'eval_csv.py', 'a', encoding='utf-8') as file:
+        file.write(FEW)
+    process = subprocess.run([
+        sys.executable, '-m', 'opencompass.cli.main', 'eval_csv.py', '--debug'
+    ],
+                             env=environment(site),
+                             cwd=here,
+                             capture_output=True,
+                             text=True)
+    assert process.returncode == 0, process.stderr
+    assert 'd-s@100' in process.stdout.partition('mean of')[2]
+    run, = (here / 'outputs/csv').glob('2*')
+    assert 'Nothing is lacking.' in salience('status', run)
+    predictor = site / 'csv_plugin/demo/predictor.safetensors'
+    assert 'd-s@100' in salience('predict', run, '--predictor', predictor)
+
+
+@pytest.mark.host
+@pytest.mark.slow
+def test_wheel_alone_starts_the_demonstration(site, here):
+    """Until the first of its tasks begins; `make demo` goes to the end."""
+    pytest.importorskip('opencompass')
+    process = subprocess.Popen([site / 'bin/salience', 'demo'],
+                               env=environment(site),
+                               cwd=here,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT,
+                               text=True,
+                               start_new_session=True)
+    try:
+        started = any('OpenICLInfer' in line for line in process.stdout)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    assert started

@@ -4,12 +4,16 @@ import json
 import math
 import shlex
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
+
+#: Most characters of a line that explains an option.
+_HELP_WIDTH = 55
 
 
 def run_tool(name: str, description: Optional[str],
@@ -75,6 +79,39 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     if given:
         raise InputError(where, f'none of {", ".join(options.values())} '
                          'beside it', ', '.join(given), 'Leave them out.')
+
+
+def add_out(parser: argparse.ArgumentParser, content: str) -> None:
+    """Add the option `--out`, a folder that has to be named.
+
+    Args:
+        parser (argparse.ArgumentParser): Of the command.
+        content (str): What the folder is for.
+    """
+    parser.add_argument(
+        '--out',
+        required=True,
+        metavar='DIR',
+        type=Path,
+        help=textwrap.fill(f'folder for {content} (required)', _HELP_WIDTH))
+
+
+def add_texts(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--texts`, a validation set that has to be named."""
+    parser.add_argument(
+        '--texts',
+        required=True,
+        metavar='JSONL',
+        help='the validation set, such as texts.jsonl (required)')
+
+
+def add_work_dir(parser: argparse.ArgumentParser) -> None:
+    """Add the argument `WORK_DIR`, a run of OpenCompass."""
+    parser.add_argument(
+        'work_dir',
+        metavar='WORK_DIR',
+        type=Path,
+        help='time-stamped folder of the run (required)')
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

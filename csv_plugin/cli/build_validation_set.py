@@ -15,22 +15,16 @@ in $COMPASS_DATA_CACHE and in ~/.cache/opencompass; nothing is downloaded.
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Optional
 
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, run_tool
+from csv_plugin.cli.arguments import add_out, check_folder, run_tool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for texts.jsonl and manifest.json (required)')
+    add_out(parser, 'texts.jsonl and manifest.json')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
         '--recipe',

@@ -9,12 +9,11 @@ import argparse
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_json, print_json
+from csv_plugin.cli.arguments import add_json, add_work_dir, print_json
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.runs.run_gaps import Gap, is_texts, run_gaps
@@ -24,11 +23,7 @@ _WIDTH = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'work_dir',
-        metavar='WORK_DIR',
-        type=Path,
-        help='time-stamped folder of the run (required)')
+    add_work_dir(parser)
     add_json(parser)
 
 

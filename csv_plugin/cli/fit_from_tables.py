@@ -10,13 +10,13 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_verbose, check_folder,
-                                      print_json, run_tool, whole_number)
+from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
+                                      check_folder, print_json, run_tool,
+                                      whole_number)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.salience import SOLVERS
@@ -69,12 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar='N',
         help='seed of the cross-validation folds (default 0)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for the predictor and the tables (required)')
+    add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
     add_json(parser)
 

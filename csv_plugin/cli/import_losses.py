@@ -10,11 +10,14 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
 """
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Optional
 
-from csv_plugin.cli.arguments import (check_folder, named_number, refuse,
-                                      run_tool)
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import (add_out, check_folder, named_number,
+                                      refuse, run_tool)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.importers.importing import SOURCES, import_losses
@@ -64,12 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='NAME=LEVEL',
         help='accuracy of random guessing on a benchmark, a fraction\n'
         '(default: what is known of common benchmarks)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for the tables (required)')
+    add_out(parser, 'the tables')
 
 
 def run(args: argparse.Namespace) -> None:
@@ -82,7 +80,8 @@ def run(args: argparse.Namespace) -> None:
         refuse(args, 'no --benchmarks', 'metric', 'chance')
     paths = _named_paths(args.paths)
     texts = read_texts(args.texts) if args.texts else None
-    features = import_losses(args.source, paths, texts)
+    features = import_losses(args.source, paths, texts,
+                             partial(tqdm, desc='models', delay=2))
     accuracies = None
     if args.benchmarks:
         accuracies = read_lm_eval_accuracies(paths, args.benchmarks,

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_verbose, check_folder, run_tool
+from csv_plugin.cli.arguments import (add_verbose, add_work_dir, check_folder,
+                                      run_tool)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError, Progress, shortened
@@ -67,11 +68,7 @@ def labelled(text: str) -> tuple[str, str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'work_dir',
-        metavar='WORK_DIR',
-        type=Path,
-        help='time-stamped folder of the run (required)')
+    add_work_dir(parser)
     parser.add_argument(
         '--predictor',
         action='append',

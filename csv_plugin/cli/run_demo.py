@@ -3,7 +3,12 @@
     salience demo
 
 All that it needs comes with the package, and nothing is downloaded. It runs
-OpenCompass, as `opencompass eval_csv.py` does with a copy of the config.
+OpenCompass, as `opencompass eval_csv.py` does with a copy of the config. Its
+texts, models, token losses and predictors serve other verbs too:
+
+    D=$(salience demo --where)
+    salience predict "$D"/collection/d-*@100.parquet \\
+        --predictor "$D/predictor.safetensors"
 """
 import argparse
 import os
@@ -15,6 +20,7 @@ from pathlib import Path
 from csv_plugin.cli.arguments import check_folder
 from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.core.conventions import InputError
+from csv_plugin.demo import shipped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path('outputs/csv'),
         help='folder of the runs, each in a folder named after its\n'
         'time (default outputs/csv)')
+    parser.add_argument(
+        '--where',
+        action='store_true',
+        help='print the folder of its texts, models, losses and\n'
+        'predictors, and run nothing (default: run)')
 
 
 def run(args: argparse.Namespace) -> None:
+    if args.where:
+        print(shipped.FOLDER)
+        return
     if find_spec('opencompass') is None:
         raise ModuleNotFoundError(name='opencompass')
     check_folder(args.work_dir)
@@ -44,3 +58,6 @@ def run(args: argparse.Namespace) -> None:
     process = subprocess.run(command, env=environment)
     if process.returncode:
         raise SystemExit(process.returncode)
+    runs = sorted(args.work_dir.glob('2*'))
+    for run in runs[-1:]:
+        print(f'\nA page of this run: salience report {run}')

@@ -23,7 +23,8 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, whole_number
+from csv_plugin.cli.arguments import (add_out, add_texts, check_folder,
+                                      whole_number)
 from csv_plugin.cli.dump_parts import REST, DumpParts
 from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
                                             check_engine, open_engine, setting,
@@ -73,17 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='PATTERN',
         help="folders of checkpoints, such as 'runs/*/checkpoint-*',\n"
         'which are called run@step (default: none)')
-    parser.add_argument(
-        '--texts',
-        required=True,
-        metavar='JSONL',
-        help='the validation set, such as texts.jsonl (required)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for the dumps NAME.parquet (required)')
+    add_texts(parser)
+    add_out(parser, 'the dumps NAME.parquet')
     parser.add_argument(
         '--engine',
         choices=ENGINES,

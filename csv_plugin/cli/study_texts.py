@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import partial
-from pathlib import Path
 from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
+from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
+                                      whole_number)
 from csv_plugin.demo import shipped
 from csv_plugin.demo.studies.texts_study import draws, table, texts_study
 from csv_plugin.demo.studies.zoo_study import ZooStudy
@@ -47,13 +47,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         default=10,
         metavar='N',
         help='draws of each number of texts (default 10)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for texts.csv, texts.svg and texts.png\n'
-        '(required)')
+    add_out(parser, 'texts.csv, texts.svg and texts.png')
     return parser.parse_args(argv)
 
 

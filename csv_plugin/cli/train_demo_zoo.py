@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
+from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
+                                      whole_number)
 from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
 from csv_plugin.demo.zoo_files import Manifest, model_folder
 from csv_plugin.demo.zoo_training import (make_tokenizer, train_model,
@@ -64,12 +65,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         default='cpu',
         metavar='NAME',
         help='cpu or cuda (default cpu)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder of the zoo (required)')
+    add_out(parser, 'the zoo')
     return parser.parse_args(argv)
 
 

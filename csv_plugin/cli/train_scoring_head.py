@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_verbose, check_folder, named_number,
-                                      refuse, run_tool)
+from csv_plugin.cli.arguments import (add_out, add_verbose, check_folder,
+                                      named_number, refuse, run_tool)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_sources(parser)
     _add_training(parser)
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for the predictor, the report and the pictures\n'
-        '(required)')
+    add_out(parser, 'the predictor, the report and the pictures')
     add_verbose(parser)
 
 

@@ -2,10 +2,11 @@
 
 Example, two data mixtures of the demonstration after a third of the training:
 
-    C=csv_plugin/demo/collection
+    D=$(salience demo --where)
     salience triage --out outputs/triage \\
-        --predictor csv_plugin/demo/predictor.safetensors \\
-        --dumps "$C/[ad]-l@[123]?.parquet" --history "$C/[bc]-*.parquet"
+        --predictor "$D/predictor.safetensors" \\
+        --dumps "$D/collection/[ad]-l@[123]?.parquet" \\
+        --history "$D/collection/[bc]-*.parquet"
 
 A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them. Checkpoints have names such as run@step, or are
@@ -19,8 +20,8 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, check_folder, print_json,
-                                      run_tool)
+from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
+                                      print_json, run_tool)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_files import PICTURE, write_triage
@@ -91,12 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help='log predictions and forecasts in this folder\n'
         '(default: no log)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for the tables and the picture (required)')
+    add_out(parser, 'the tables and the picture')
     add_json(parser)
 
 

@@ -7,27 +7,16 @@ Run it with any backend of the harness, --include_path and --log_samples;
 """
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Optional
 
-from csv_plugin.cli.arguments import check_folder, run_tool
+from csv_plugin.cli.arguments import add_out, add_texts, check_folder, run_tool
 from csv_plugin.io.importers.lm_eval import write_lm_eval_task
 from csv_plugin.io.text_sets import read_texts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--texts',
-        required=True,
-        metavar='JSONL',
-        help='the validation set, such as texts.jsonl (required)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for the task, for --include_path of the harness\n'
-        '(required)')
+    add_texts(parser)
+    add_out(parser, 'the task, for --include_path of the harness')
 
 
 def run(args: argparse.Namespace) -> None:

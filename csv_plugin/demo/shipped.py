@@ -1,17 +1,18 @@
 """Where the files of the demonstration lie in the package."""
 from pathlib import Path
 
-_DEMO = Path(__file__).resolve().parent
+#: Folder of all of them.
+FOLDER = Path(__file__).resolve().parent
 #: Held-out models and the tokenizers of all series; see `zoo_files`.
-ZOO = _DEMO / 'zoo'
+ZOO = FOLDER / 'zoo'
 #: Dumps and accuracies of the whole zoo; see `io.collection`.
-COLLECTION = _DEMO / 'collection'
+COLLECTION = FOLDER / 'collection'
 #: The validation set.
-TEXTS = _DEMO / 'texts.jsonl'
+TEXTS = FOLDER / 'texts.jsonl'
 #: The scoring LM, one of the largest models.
 SCORING_LM = ZOO / 'a' / 'l' / '100'
 SCORING_TOKENIZER = ZOO / 'a' / 'tokenizer'
 #: The predictors that the summarizer shows: the default method and the
 #: all-token baseline.
-PREDICTOR = _DEMO / 'predictor.safetensors'
-BASELINE = _DEMO / 'predictor_uniform.safetensors'
+PREDICTOR = FOLDER / 'predictor.safetensors'
+BASELINE = FOLDER / 'predictor_uniform.safetensors'

@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -161,8 +162,12 @@ def demo(tmp_path, monkeypatch):
     return calls
 
 
-def test_demo(demo):
+def test_demo(demo, capsys):
+    for time in ('20260101_120000', '20260102_120000'):
+        Path('there', time).mkdir(parents=True)
     assert main(['demo', '--work-dir', 'there']) == 0
+    assert capsys.readouterr().out == (
+        '\nA page of this run: salience report there/20260102_120000\n')
     [(command, threads)] = demo
     assert command[1:3] == ['-m', 'opencompass.cli.main'] and threads == '1'
     assert command[3].endswith('configs/runs/eval_csv.py')
@@ -170,6 +175,14 @@ def test_demo(demo):
     with pytest.raises(SystemExit) as end:
         main(['demo'])
     assert end.value.code == 1
+
+
+def test_files_of_the_demo_lie_where_it_says(demo, monkeypatch, capsys):
+    monkeypatch.setattr(
+        import_module(VERBS['demo'].module), 'find_spec', lambda name: None)
+    assert main(['demo', '--where']) == 0
+    assert Path(capsys.readouterr().out.strip(), 'texts.jsonl').is_file()
+    assert not demo
 
 
 def test_demo_refuses_paths_that_opencompass_cannot_use(demo, capsys):

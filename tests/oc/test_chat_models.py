@@ -9,7 +9,7 @@ from csv_plugin.io.predictors import save_predictor
 from tests.oc import tiny
 from tests.oc.command import opencompass
 from tests.runs import TEXTS, train
-from tests.test_docs import ROOT, blocks
+from tests.docs.blocks import ROOT, blocks
 
 MODELS = '''
 from opencompass.models import (HuggingFaceBaseModel,
@@ -29,8 +29,8 @@ chat_models = [
 @pytest.fixture
 def config():
     """The snippet, with a few tokens of an answer of other models."""
-    text, = (block for _, block in blocks(ROOT / 'docs/quickstart.md')
-             if 'chat_benchmarks' in block)  # yapf: disable
+    text, = (block.text for block in blocks(ROOT / 'docs/quickstart.md')
+             if 'chat_benchmarks' in block.text)  # yapf: disable
     start = text.index('    from opencompass.configs.models')
     end = text.index('    from csv_plugin')
     return (text[:start] + '    from .tiny_models import base_models, '

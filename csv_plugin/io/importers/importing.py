@@ -2,7 +2,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
@@ -32,7 +32,8 @@ SOURCES = tuple(sorted((*_OF_TEXTS, *_OF_ITEMS)))
 
 def import_losses(source: str,
                   paths: Mapping[str, FilePath] | Iterable[FilePath],
-                  texts: Optional[TextSet] = None) -> FeatureTable:
+                  texts: Optional[TextSet] = None,
+                  progress: Progress = iter) -> FeatureTable:
     """Losses of models on texts or items, as other programs wrote them.
 
     What `fit` learns from and `Predictor.predict` predicts from; both refuse
@@ -51,6 +52,7 @@ def import_losses(source: str,
             needed by all but 'lighteval' and 'olmo-eval', whose losses are
             on the right answers of benchmark items; there the items of the
             first model count if it is not given.
+        progress (Progress): Wraps the models.
 
     Returns:
         FeatureTable: Models in the order of the paths, a column per text or
@@ -64,7 +66,10 @@ def import_losses(source: str,
     folders = paths_by_model(paths)
     if source in _OF_ITEMS:
         read = _OF_ITEMS[source]
-        losses = {model: read(path) for model, path in folders.items()}
+        losses = {
+            model: read(folders[model])
+            for model in progress([*folders])
+        }
     elif source not in _OF_TEXTS:
         raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
                          repr(source), 'Choose one of these.')
@@ -74,7 +79,7 @@ def import_losses(source: str,
                          "Give them by read_texts('texts.jsonl').")
     else:
         losses = {
-            model: _OF_TEXTS[source](path, texts)
-            for model, path in folders.items()
+            model: _OF_TEXTS[source](folders[model], texts)
+            for model in progress([*folders])
         }
     return feature_table(losses, texts)

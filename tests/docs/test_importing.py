@@ -1,10 +1,5 @@
 """docs/importing.md: its commands and its Python, on output as it names."""
-import doctest
-import glob
-import shlex
 import shutil
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +7,10 @@ import pytest
 import csv_plugin as cp
 from csv_plugin.demo import shipped
 from csv_plugin.io.tables import write_csv
+from tests.docs.blocks import ROOT
+from tests.docs.running import run_page
 from tests.io.importers.outputs import (LIGHTEVAL, write_lm_eval_output,
                                         write_rows)
-from tests.test_docs import ROOT, blocks
 
 PAGE = ROOT / 'docs/importing.md'
 MODELS = [
@@ -76,38 +72,14 @@ def answer(text, scored):
     return {'custom_id': text.text_id, 'response': {'body': body}}
 
 
-def commands():
-    """Arguments of each command of the package, after its name."""
-    for _, block in blocks(PAGE):
-        if not block.startswith('python tools/'):
-            continue
-        for line in block.replace('\\\n', ' ').splitlines():
-            words = shlex.split(line)
-            arguments = [
-                path for word in words[2:] for path in (
-                    sorted(glob.glob(word)) if '*' in word else [word])
-            ]
-            yield Path(words[1]).stem, arguments
-
-
-def test_commands(outputs, monkeypatch, capsys):
+def test_page(outputs, monkeypatch, capsys):
     monkeypatch.chdir(outputs)
-    ran = []
-    for name, arguments in commands():
-        assert not import_module(f'csv_plugin.cli.{name}').main(arguments)
-        ran.append(name)
-    assert ran == ['write_lm_eval_task', 'import_losses', 'fit_from_tables']
+    run_page(PAGE, {})
     printed = capsys.readouterr().out
     assert '--tasks salience_texts-ce4e749ad947' in printed
     assert '--tasks salience_texts-ce4e749ad947' in PAGE.read_text('utf-8')
     assert '19 models, 250 units' in printed
     assert '1 models predicted from 18' in printed
-
-
-def test_examples(outputs, monkeypatch):
-    monkeypatch.chdir(outputs)
-    result = doctest.testfile(str(PAGE), module_relative=False)
-    assert result.attempted > 15 and not result.failed
 
 
 def test_three_ways_to_the_same_losses(outputs):

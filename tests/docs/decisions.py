@@ -1,0 +1,130 @@
+"""What of README and docs `test_pages.py` does not run, and why.
+
+All else is run there, in the order of the page. An entry holds for all
+commands of a page, or its blocks of Python, that begin with its words.
+"""
+BY_CI = '.ci/run does it'
+BY_BENCH = 'takes minutes; tests/bench/test_bench.py runs it on less'
+DATA = ('needs the data of the benchmarks; tests/cli/'
+        'test_build_validation_set.py runs it on invented data')
+PUBLIC = 'tests/test_real_models.py, where the tables are at hand'
+PAPER = ('needs models of the hub and the data of the benchmarks; '
+         'tests/oc/test_paper_configs.py runs the config on small models')
+PAPER_MODELS = (
+    'needs models of the hub; tests/cli/test_train_scoring_head.py '
+    'trains with such splits and scores')
+TRAINED = 'takes long; docs/training.md has the command, and it is run there'
+DEMO = 'takes minutes; tests/test_packaging.py starts it'
+ZOO = 'takes an hour; tests/demo and tests/cli do it with less'
+STUDY = 'takes minutes; tests/demo/studies runs it on less'
+VLLM = 'needs vLLM and a GPU; tests/lm/engines has stand-ins'
+HARNESS = 'needs lm-evaluation-harness'
+HOST = 'needs a clone of OpenCompass'
+
+#: Reasons, by page and first words.
+NOT_RUN = {
+    'README.md': {
+        'make': BY_CI,
+        'pip install': 'downloads OpenCompass; .ci/run installs by make',
+        'salience fit --losses ../shared/real': PUBLIC,
+        'salience texts': DATA,
+        'salience train': TRAINED,
+    },
+    'CONTRIBUTING.md': {
+        'make':
+        BY_CI,
+        'python -m tests.bench.same_results':
+        'takes minutes; tests/bench/test_same_results.py runs it on less',
+    },
+    'docs/command.md': {
+        'salience demo': DEMO,
+        'salience texts': DATA,
+        'salience losses my-model --engine vllm': VLLM,
+        'salience train': TRAINED,
+    },
+    'docs/engines.md': {
+        'llm = vllm.LLM': VLLM,
+        'engine = cp.CompletionsEngine':
+        'needs a server; tests/lm/engines/test_completions_engine.py has one',
+        'engine = cp.CTranslate2Engine':
+        'tests/lm/engines/test_ctranslate2_engine.py runs a model',
+        'engine = cp.LlamaCppEngine':
+        'needs llama-cpp-python; tests/lm/engines has stand-ins',
+        'sh tests/bench/vllm_environment.sh': 'installs vLLM',
+        'COMPASS_DATA_CACHE=../shared salience texts': DATA,
+        'OMP_NUM_THREADS=1 FOLDER/bin/python': VLLM,
+        'FOLDER/bin/python': VLLM,
+    },
+    'docs/how_many_models.md': {
+        'python tools/study_models.py':
+        'takes minutes; tests/cli/test_study_models.py runs it on less',
+    },
+    'docs/importing.md': {
+        'lm_eval': HARNESS,
+        'python -m tests.bench.compare_lm_eval': HARNESS,
+    },
+    'docs/opencompass.md': {
+        'opencompass --models tidewell_zoo':
+        'takes minutes; tests/oc/test_chosen_predictors.py runs it on less',
+        'git checkout': HOST,
+        'python -m pytest': HOST,
+    },
+    'docs/paper_setting.md': {
+        'salience texts': DATA,
+        'opencompass': PAPER,
+        'salience train': PAPER_MODELS,
+    },
+    'docs/performance.md': {
+        'OMP_NUM_THREADS=1 python': BY_BENCH,
+        'python -m tests.bench.bench_gpu': f'needs a GPU; {BY_BENCH}',
+    },
+    'docs/quickstart.md': {
+        'make demo': BY_CI,
+        'opencompass --hf-path':
+        'tests/oc/test_chosen_predictors.py runs a command without a config',
+        'python tools/train_demo_zoo.py': ZOO,
+        'opencompass configs/eval_csv_collect.py': ZOO,
+        'python tools/build_demo.py': ZOO,
+        'python tools/study_demo_zoo.py': STUDY,
+    },
+    'docs/real_data.md': {
+        'COMPASS_DATA_CACHE=':
+        'takes minutes, and needs the data of the benchmarks',
+        '.venv/bin/python -m pip install': 'downloads a model',
+    },
+    'docs/reliability.md': {
+        'OMP_NUM_THREADS=1 python -m tests.faults.fuzz':
+        'takes minutes; tests/faults/test_fuzz.py runs it on less',
+        'python -m tests.faults.kills':
+        'takes minutes; tests/faults/test_kills.py runs it on less',
+        'sudo python -m tests.faults.full_disks': 'mounts file systems',
+    },
+    'docs/results.md': {
+        'python tools/study_demo_zoo.py': STUDY,
+        'python tools/study_texts.py':
+        'takes minutes; tests/cli/test_study_texts.py runs it on less',
+        'python tools/study_triage.py': STUDY,
+        'salience fit --losses ../shared/real': PUBLIC,
+    },
+    'docs/training.md': {
+        'salience train --collection': TRAINED,
+        'salience train --method': TRAINED,
+        'salience train --runs outputs/paper': PAPER_MODELS,
+    },
+    'docs/validation_sets.md': {
+        'salience texts': DATA,
+        'time salience texts': DATA,
+    },
+}
+
+#: First words of blocks that are no code, by page.
+TEXT = {
+    'README.md': ['losses (models x tokens)'],
+    'docs/quickstart.md': ['                      mean of 5'],
+    'docs/real_data.md':
+    ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
+    'docs/tokenizers.md': ["text 'english'"],
+    'docs/triage.md': ['run      from'],
+    'docs/validation_sets.md':
+    ['Which of these floats', '--out outputs/texts', '- name: mmlu'],
+}

@@ -1,0 +1,96 @@
+"""Runs the blocks of a page, but for those that `decisions.py` is about."""
+import contextlib
+import doctest
+import os
+import shlex
+import subprocess
+
+from csv_plugin.cli.salience import main
+from csv_plugin.demo import shipped
+from tests.docs.blocks import PAGES, blocks, is_setting
+from tests.docs.decisions import NOT_RUN
+
+
+def decision(page, words):
+    """Why a command, or a block that begins so, is not run here."""
+    found = [
+        reason for start, reason in NOT_RUN.get(page, {}).items()
+        if words.startswith(start)
+    ]
+    return found[0] if found else None
+
+
+def runs(block):
+    """Whether something of a block is run."""
+    if block.kind == 'commands':
+        return any(not is_setting(line) and not decision(block.page, line)
+                   for line in block.commands)
+    return (block.kind in ('python', 'examples')
+            and not decision(block.page, block.text))
+
+
+def pages_with_code():
+    """Pages of which something is run."""
+    return [page for page in PAGES if any(map(runs, blocks(page)))]
+
+
+def run_page(page, names):
+    """Run a page from its first block to its last, in the present folder.
+
+    Args:
+        page (Path): The page.
+        names (dict[str, Any]): What its Python takes for granted.
+    """
+    for block in filter(runs, blocks(page)):
+        where = f'{block.page}:{block.line}'
+        if block.kind == 'commands':
+            run_commands(block)
+        elif block.kind == 'python':
+            exec(compile(block.text, where, 'exec'), names)
+        else:
+            run_examples(block, where, names)
+
+
+def run_examples(block, where, names):
+    test = doctest.DocTestParser().get_doctest(block.text, names, where, None,
+                                               block.line)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert not runner.run(test, clear_globs=False).failed, where
+    names.update(test.globs)
+
+
+def run_commands(block):
+    """Run the commands of a block that no decision is about."""
+    settings = ''
+    for command in block.commands:
+        if is_setting(command):
+            settings += command + '\n'
+        elif not decision(block.page, command):
+            line, _, target = command.partition(' > ')
+            with contextlib.ExitStack() as stack:
+                if target:
+                    file = stack.enter_context(
+                        open(os.path.expanduser(target), 'w'))
+                    stack.enter_context(contextlib.redirect_stdout(file))
+                assert run(words_of(line, settings)) == 0, command
+
+
+def words_of(command, settings):
+    """The words of a command after those that its shell replaces."""
+    demo = shlex.quote(str(shipped.FOLDER))
+    script = (f'salience() {{ [ "$*" = "demo --where" ] && echo {demo}; }}\n'
+              f'{settings}\nprintf "%s\\0" {command}')
+    process = subprocess.run(['bash', '-c', script],
+                             check=True,
+                             capture_output=True,
+                             text=True)
+    return process.stdout.split('\0')[:-1]
+
+
+def run(words):
+    """Run `salience` in this process; its exit code."""
+    assert words[0] == 'salience', words
+    try:
+        return main(words[1:])
+    except SystemExit as end:
+        return end.code

@@ -1,0 +1,68 @@
+"""Parts of configs of OpenCompass in README and docs are such."""
+import shutil
+from pathlib import Path
+
+import pytest
+
+from csv_plugin.cli.copy_configs import RUNS
+from csv_plugin.demo import shipped
+from tests.docs.blocks import all_blocks
+
+#: What a part leaves to the config around it.
+START = '''
+from mmengine.config import read_base
+from opencompass.models import OpenAISDK
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.oc.models import TokenLossModel
+from csv_plugin.oc.partitioners import TextsApartPartitioner
+
+datasets = []
+mmlu_datasets = []
+'''
+#: Configs that a page changes, by the first words of the change, and what
+#: comes after it there.
+WHOLE = {
+    'datasets = datasets[-1:]': ('eval_csv_paper', ''),
+    'models = [base_model(': ('eval_csv_real', 'datasets = ['),
+}
+
+pytestmark = [pytest.mark.host, pytest.mark.slow]
+
+
+def around(block):
+    """The source of a config with a part from a page."""
+    for start, (name, after) in WHOLE.items():
+        if block.text.startswith(start):
+            whole = (RUNS / f'{name}.py').read_text('utf-8')
+            # As readers are told to do who trust the code of the models.
+            whole = whole.replace('own_code = False', 'own_code = True')
+            place = whole.index(after) if after else len(whole)
+            return f'{whole[:place]}\n{block.text}\n{whole[place:]}'
+    if block.text.startswith('dict('):
+        return f'{START}\nmodels = [{block.text}]\n'
+    if 'salience_texts(' in block.text and 'read_base' not in block.text:
+        return (
+            f'{START}\nwith read_base():\n'
+            '    from csv_plugin.configs.datasets.salience_texts import \\\n'
+            f'        salience_texts\n{block.text}\ndel salience_texts\n')
+    return f'{START}\n{block.text}\n'
+
+
+@pytest.mark.parametrize('block', [
+    pytest.param(block, id=f'{block.page}:{block.line}')
+    for block in all_blocks() if block.kind == 'config'
+])
+def test_a_part_of_a_config(block, tmp_path, monkeypatch):
+    pytest.importorskip('opencompass')
+    from mmengine.config import Config
+    monkeypatch.chdir(tmp_path)
+    for path in ('my_texts.jsonl', 'outputs/texts/texts.jsonl'):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(shipped.TEXTS, path)
+    Path('runs/mix1/checkpoint-1000').mkdir(parents=True)
+    Path('config.py').write_text(around(block), 'utf-8')
+    config = Config.fromfile('config.py')
+    assert {'datasets', 'models', 'infer'} & config.keys()

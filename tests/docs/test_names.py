@@ -1,0 +1,71 @@
+"""The modules, files and public names that README and docs name."""
+import re
+from importlib import import_module
+
+import pytest
+
+import csv_plugin
+from tests.docs.blocks import PAGES, ROOT
+
+API = ROOT / 'docs/api.md'
+
+
+def test_the_api_page_lists_every_public_name_and_no_other():
+    listed = re.findall(r'`cp\.(\w+)`', API.read_text('utf-8'))
+    assert sorted(set(listed)) == sorted(csv_plugin.__all__)
+
+
+@pytest.mark.parametrize('name', csv_plugin.__all__)
+def test_every_public_name_is_there_and_described(name):
+    if name == 'score' or name.endswith('Engine'):
+        pytest.importorskip('transformers')
+    if name.startswith('plot_'):
+        pytest.importorskip('matplotlib')
+    value = getattr(csv_plugin, name)
+    assert name in dir(csv_plugin)
+    if name not in ('__version__', 'SOLVERS'):
+        assert value.__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'fitt'"):
+        csv_plugin.fitt
+
+
+PATHS = re.compile(
+    r'`((?:core|io|lm|triage|report|oc|demo|cli|tests|tools|configs)/[\w/]+'
+    r'(?:\.py|/))')
+MODULES = re.compile(r'\bcsv_plugin(?:\.[a-z_0-9]+)+\b')
+
+
+def test_files_and_modules_that_pages_name_exist():
+    missing = []
+    for page in PAGES:
+        text = page.read_text('utf-8')
+        for path in PATHS.findall(text):
+            inside = ROOT / 'csv_plugin' / path
+            if not (inside.exists() or (ROOT / path).exists()):
+                missing.append(f'{page.name}: {path}')
+        for name in MODULES.findall(text):
+            if not exists(name):
+                missing.append(f'{page.name}: {name}')
+    assert not missing
+
+
+#: Names in file formats that look like modules.
+FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states')
+
+
+def exists(name):
+    """Whether a dotted name is a module, or in one."""
+    if name in FORMATS:
+        return True
+    parts = name.split('.')
+    path = ROOT.joinpath(*parts)
+    if path.with_suffix('.py').exists() or path.is_dir():
+        return True
+    parent = ROOT.joinpath(*parts[:-1])
+    if not (parent.with_suffix('.py').exists() or
+            (parent / '__init__.py').exists()):
+        return False
+    return hasattr(import_module('.'.join(parts[:-1])), parts[-1])

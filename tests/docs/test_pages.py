@@ -1,0 +1,152 @@
+"""README and docs: every command, snippet and example of theirs is run.
+
+A page is run from its first block to its last, in a folder with the files that
+it names. `decisions.py` lists what is not run here, and why.
+"""
+import re
+import shlex
+import shutil
+
+import pytest
+
+import csv_plugin as cp
+from csv_plugin.cli.salience import VERBS, make_parser
+from csv_plugin.demo import shipped
+from tests.docs.blocks import ROOT, all_blocks, inline_commands
+from tests.docs.decisions import HOST, NOT_RUN, TEXT
+from tests.docs.running import decision, pages_with_code, run_page
+from tests.docs.world import make_world
+
+
+def test_every_verb_has_an_example():
+    verbs = {
+        command.split()[1]
+        for block in all_blocks() if block.page == 'docs/command.md'
+        for command in block.commands if command.startswith('salience ')
+    }
+    assert verbs >= {*VERBS}
+
+
+def test_every_block_without_code_is_known():
+    """A block that is neither Python nor a known program is looked at."""
+    unknown = [
+        f'{block.page}:{block.line}: {block.text[:40]!r}'
+        for block in all_blocks() if block.kind == 'text'
+        and not block.text.startswith(tuple(TEXT.get(block.page, ())))
+    ]
+    assert not unknown, 'Name its program in blocks.py, or list it in TEXT.'
+
+
+def test_decisions_are_about_something():
+    listed = {(page, start)
+              for table in (NOT_RUN, TEXT)
+              for page, starts in table.items()
+              for start in starts}
+    lines = {(block.page, line)
+             for block in all_blocks()
+             for line in (
+                 block.commands if block.kind == 'commands' else [block.text])}
+    unused = [(page, start) for page, start in listed
+              if not any(page == other and line.startswith(start)
+                         for other, line in lines)]
+    assert not unused
+
+
+def commands_not_run():
+    """All that are not run here: in blocks and in sentences."""
+    for block in all_blocks():
+        for command in block.commands if block.kind == 'commands' else ():
+            reason = decision(block.page, command)
+            if reason not in (None, HOST):
+                yield command
+    yield from inline_commands()
+
+
+def test_commands_that_are_not_run_name_what_is_there():
+    """Verbs and their options, files, modules, and targets of make."""
+    wrong = {
+        command: problem
+        for command in commands_not_run()
+        for problem in problems(command)
+    }
+    assert not wrong
+
+
+def problems(command):
+    """What a command of this project names that is not there."""
+    words = [
+        word for word in shlex.split(command)
+        if not re.match('[A-Z_]+=', word)
+    ]
+    if words[0] == 'make' and not re.search(
+            f'^{words[1]}:', (ROOT / 'Makefile').read_text(), re.M):
+        yield words[1]
+    for word in words:
+        if re.match(r'(tools|tests|configs)/\S+\.(py|sh)$', word):
+            if not (ROOT / word).is_file():
+                yield word
+        elif re.match(r'tests(\.\w+)+$', word):
+            if not (ROOT /
+                    word.replace('.', '/')).with_suffix('.py').is_file():
+                yield word
+    if 'salience' in words:
+        yield from unknown_options(*words[words.index('salience') + 1:])
+
+
+def unknown_options(verb, *words):
+    """The verb or the options of `salience` that there are not."""
+    if verb.startswith('-'):
+        return
+    if verb not in VERBS:
+        yield verb
+        return
+    try:
+        parser = make_parser([verb])
+    except cp.InputError:  # a package is not installed
+        return
+    known = parser._subparsers._group_actions[0].choices[verb]
+    yield from (
+        word for word in words
+        if word.startswith('--') and word not in known._option_string_actions)
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp('world')
+    make_world(root)
+    return root
+
+
+@pytest.fixture
+def folder(world, tmp_path, monkeypatch):
+    """A copy of the files for one page."""
+    here = tmp_path / 'here'
+    shutil.copytree(world, here, symlinks=True)
+    for link in ('WORK_DIR', 'outputs/mine/TIME', 'outputs/csv/TIME'):
+        (here / link).unlink()
+        (here / link).symlink_to(here / 'outputs/mine/20260101_120000')
+    monkeypatch.chdir(here)
+    monkeypatch.setenv('HOME', str(tmp_path))
+    monkeypatch.setattr(shipped, 'FOLDER', here / 'demo')
+    return here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('page', [
+    pytest.param(page, id=page.stem)
+    for page in pages_with_code() if page.stem != 'importing'
+])
+def test_page(page, folder):
+    for package in ('transformers', 'pandas', 'jinja2', 'matplotlib', 'shtab'):
+        pytest.importorskip(package)
+    if not shutil.which('bash'):
+        pytest.skip('bash is not installed')
+    import transformers
+
+    from csv_plugin.lm.scoring_lm import load_scoring_lm
+    model, tokenizer = load_scoring_lm('my-model')
+    run_page(
+        page,
+        dict(
+            cp=cp, model=model, tokenizer=tokenizer,
+            transformers=transformers))
