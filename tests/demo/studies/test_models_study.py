@@ -8,6 +8,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.studies import models_study as study
 from csv_plugin.report.pictures import ModelsStudyRow, models_picture
 from tests.demo.studies.small_study import FAMILIES, shrink, small_draws
+from tests.report.layout import assert_readable
 from tests.tables import small_tables
 
 
@@ -83,7 +84,9 @@ def test_table():
 
 
 def test_picture():
-    left, right = models_picture(ROWS).axes
+    figure = models_picture(ROWS)
+    assert_readable(figure)
+    left, right = figure.axes
     assert left.get_xlabel() == 'models of all families'
     assert right.get_xlabel() == 'families of 12 models'
     np.testing.assert_allclose(left.lines[0].get_ydata(), [4, 4])
