@@ -35,8 +35,6 @@ NOT_RUN = {
         'takes long; run after a change of a solver or of the zoo',
         'make coverage':
         'runs the tests that .ci/run runs',
-        'make docs':
-        'takes minutes; run before a release',
         'make':
         BY_CI,
         'python -m tests.bench.same_results':
