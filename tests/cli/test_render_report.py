@@ -139,7 +139,7 @@ def test_as_a_script(folder, tmp_path):
 
 def test_misspelt_models_are_told_before_losses_are_read(
         folder, monkeypatch, capsys):
-    monkeypatch.setattr(render_report, 'collect_features', None)
+    monkeypatch.setattr(render_report, 'predict_run', None)
     assert main([
         str(folder / 'run'), '--predictor', f'p={folder / "p"}', '--models',
         str(folder / 'x.csv')
