@@ -5,12 +5,14 @@ import math
 import shlex
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
 
 #: Most characters of a line that explains an option.
 _HELP_WIDTH = 55
@@ -44,7 +46,7 @@ def run_tool(name: str, description: Optional[str],
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:
-    """Run a command; bad input becomes one line on the screen.
+    """Run a command; bad input and warnings become lines on the screen.
 
     Args:
         run (Callable): Does what the command is for.
@@ -53,12 +55,25 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
     Returns:
         int: Exit code: 0, or 2 after an `InputError` or an `OSError`.
     """
+    usual = warnings.formatwarning
+    warnings.formatwarning = _warning_line
     try:
         run(*arguments)
     except (InputError, OSError) as error:
         print(f'error: {error}', file=sys.stderr)
         return 2
+    finally:
+        warnings.formatwarning = usual
     return 0
+
+
+def _warning_line(message: Warning | str,
+                  category: type[Warning],
+                  filename: str,
+                  lineno: int,
+                  line: Optional[str] = None) -> str:
+    """A warning without the line of code that gave it."""
+    return f'warning: {one_line(str(message))}\n'
 
 
 def refuse(args: argparse.Namespace, where: str, *names: str) -> None:

@@ -1,6 +1,7 @@
 """What the commands share: exit codes, output folders, named numbers."""
 import argparse
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,18 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, error):
 
     assert exit_code(run, 1, 2) == 2
     assert capsys.readouterr().err == f'error: {error}\n'
+
+
+def test_warnings_are_one_line():
+    lines = []
+    warning = UserWarning('an old\nfile \x1b[2J'), UserWarning, 'code.py', 7
+
+    def run():
+        lines.append(warnings.formatwarning(*warning))
+
+    assert exit_code(run) == 0
+    assert lines == ['warning: an old\\nfile \\x1b[2J\n']
+    assert 'code.py:7' in warnings.formatwarning(*warning)
 
 
 def test_other_errors_are_bugs():
