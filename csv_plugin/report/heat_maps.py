@@ -57,9 +57,9 @@ class HeatMap:
 
     def _repr_html_(self) -> str:
         words = ''.join(_span(piece, self.full) for piece in self.pieces)
-        return (f'<p>{html.escape(visible(self.text.text_id))}</p>'
-                f'<p class="{NO_FORMULAS}" style="white-space: pre-wrap">'
-                f'{words}</p>')
+        return (f'<div class="{NO_FORMULAS}">'
+                f'<p>{html.escape(visible(self.text.text_id))}</p>'
+                f'<p style="white-space: pre-wrap">{words}</p></div>')
 
 
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:

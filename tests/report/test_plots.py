@@ -163,12 +163,21 @@ def test_heat_map_wraps_long_lines():
     assert max(x for x, _ in ends) <= axes.get_xlim()[1] + 1e-9
 
 
+@pytest.mark.parametrize('text, n_lines', [('x' * 76 + '\ny', 2),
+                                           ('x' * 77, 2), ('\n\r\n', 1)])
+def test_lines_of_heat_maps(text, n_lines):
+    """A line break behind a full line leaves no empty one."""
+    axes = cp.plot_heat_map(heat_map((text, 1.0)), ax=Figure().subplots())
+    assert axes.get_ylim()[0] == -0.5 - 1.5 * (n_lines - 1)
+
+
 def test_heat_map_in_a_notebook():
     shown = heat_map(('<b>$', 2.0), ('c\u202e', NAN))
     document = shown._repr_html_()
     assert '&lt;b&gt;$</span>c⟨U+202E⟩</p>' in document
     assert 'rgba(0, 114, 178, 0.70)' in document
-    assert 'tex2jax_ignore' in document and len(repr(shown)) < 40
+    assert document.startswith('<div class="tex2jax_ignore') and len(
+        repr(shown)) < 40
 
 
 def test_characters():

@@ -42,7 +42,8 @@ def plot_heat_map(shown: HeatMap,
     if full is None:
         full = shown.full
     cells = list(_cells(shown))
-    n_lines = 1 + max(line for _, _, line, _ in cells)
+    # A text may be nothing but line breaks.
+    n_lines = 1 + max((line for _, _, line, _ in cells), default=0)
     with drawing(ax, (7.2, _LINE * n_lines + 0.7)) as axes:
         width, height = _CELL
         boxes, colours, glyphs = [], [], []
@@ -80,11 +81,11 @@ def _cells(shown: HeatMap) -> Iterator[tuple[str, int, int, float]]:
     column = line = 0
     for piece in shown.pieces:
         for character in characters(piece.text):
-            if column + _width(character) > _COLUMNS:
-                column, line = 0, line + 1
             if character in ('\n', '\r\n'):
                 column, line = 0, line + 1
                 continue
+            if column + _width(character) > _COLUMNS:
+                column, line = 0, line + 1
             yield character, column, line, piece.weight
             column += _width(character)
 
