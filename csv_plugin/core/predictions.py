@@ -138,7 +138,7 @@ class Predictions:
         outside = numbers[(numbers < 0) | (numbers > 1)]
         if outside.size:
             raise InputError(f'Predictions.{part}', 'fractions in 0..1 or NaN',
-                             f'{outside[0]:g}', 'Divide percentages by 100.')
+                             str(outside[0]), 'Divide percentages by 100.')
 
     def __repr__(self) -> str:
         methods = shortened(', '.join(self.methods), 100)

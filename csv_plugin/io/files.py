@@ -252,7 +252,8 @@ def _is_endless(file: FilePath | int) -> bool:
     """Whether a path, or what was opened, is a pipe, a device or the like."""
     try:
         mode = os.stat(file).st_mode
-    except OSError:  # Whoever reads it will say so.
+    # Whoever reads it will say so. ValueError: a name with the character 0.
+    except (OSError, ValueError):
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 

@@ -368,9 +368,9 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
 _ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
 _NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
 _ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
+_ROW |= {'scoring_lm': 'a count'}
 #: The largest number in each field of a row: percent, or 1 for yes.
 _MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
-_ROW |= {'scoring_lm': 'a count'}
 _MOST |= {'extrapolated': 1, 'in_sample': 1, 'scoring_lm': 1}
 _LISTS = ('models', 'benchmarks', 'predictors', 'notes')
 #: Rows by predictor, model and benchmark.

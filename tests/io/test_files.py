@@ -262,6 +262,7 @@ def test_files_that_fill_the_memory_are_refused(tmp_path) -> None:
 def test_folders_with_what_has_no_end_are_refused(tmp_path) -> None:
     """Before a library opens it."""
     check_plain_files('a name on the hub')
+    check_plain_files('a\0b')
     (tmp_path / 'parts').mkdir()
     (tmp_path / 'file').write_bytes(b'')
     (tmp_path / 'broken').symlink_to('nowhere')
