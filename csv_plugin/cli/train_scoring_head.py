@@ -2,7 +2,8 @@
 
     salience train --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \\
-        --scoring-lm internlm/internlm2_5-1_8b --out outputs/predictor
+        --scoring-lm internlm/internlm2_5-1_8b --trust-remote-code \\
+        --out outputs/predictor
 
 Losses and accuracies come from OpenCompass --runs; or from --dumps with a
 table of --scores; or from a --collection. docs/training.md says more.
