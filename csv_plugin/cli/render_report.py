@@ -10,7 +10,7 @@ loads nothing from elsewhere and can be sent as it is.
 """
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,13 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.coverage import coverage_by_level
-from csv_plugin.core.escaping import visible
+from csv_plugin.core.escaping import one_line, visible
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import predictable_benchmarks
-from csv_plugin.core.predictions import Missing, check_labels
+from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Missing,
+                                         Predictions, check_labels)
 from csv_plugin.io.files import FilePath, check_target
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import RunDumps, run_models
@@ -40,6 +41,7 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, SUMMARY,
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import Leaderboard, read_leaderboard
+from csv_plugin.report.notes import reasons
 from csv_plugin.report.page.drawings import Picture, run_pictures
 from csv_plugin.report.page.rendering import Page, write_page
 from csv_plugin.report.page.sections import PredictorFile, heat_sections
@@ -129,8 +131,20 @@ def run(args: argparse.Namespace) -> None:
             if not page.families.keys() & {model, folder}:
                 print(f'warning: {visible(model)} has no family in '
                       f'{visible(args.models)} and is one of its own')
+    for line in _without_predictions(page.board.predictions):
+        print(f'warning: {one_line(line)}')
     write_page(out, page)
     print(f'Written to {visible(str(out))}')
+
+
+def _without_predictions(predictions: Predictions) -> Iterable[str]:
+    """Why models have no prediction on benchmarks that predictors know."""
+    missing = {
+        cell: reason
+        for cell, reason in predictions.missing.items()
+        if cell[2] != REAL and reason != UNKNOWN_BENCHMARK
+    }
+    return reasons(replace(predictions, missing=missing))
 
 
 def run_page(work_dir: FilePath,

@@ -53,6 +53,20 @@ def test_leaderboard_alone(folder, capsys):
     (run / 'report.html').unlink()
 
 
+def test_losses_that_cannot_be_read_are_told(folder, tmp_path, capsys):
+    """The other models have a page."""
+    write_run(tmp_path / 'run', {'new': 1.1, 'torn': 1.2})
+    dump, = (tmp_path / 'run/predictions/torn').iterdir()
+    dump.write_bytes(dump.read_bytes()[:-9])
+    options = ['--predictor', f'p={folder / "p"}', '--scores',
+               str(folder / 's.csv')]  # yapf: disable
+    assert main([str(tmp_path / 'run'), *options]) == 0
+    warning, written = capsys.readouterr().out.splitlines()
+    assert warning.startswith('warning: p of torn on all 2 benchmarks: ')
+    assert '..' not in warning
+    assert str(dump) in warning and written.startswith('Written to')
+
+
 def test_title(folder, tmp_path):
     out = tmp_path / 'page.html'
     assert main([str(folder / 'run'), '--title', 'Mine <3', '--out',

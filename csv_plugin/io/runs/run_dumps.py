@@ -209,7 +209,7 @@ def _how_to_renew(path: Path) -> Iterator[None]:
         # OpenCompass takes the JSON file for the proof that all is done.
         raise InputError(
             str(path), 'a dump that can be read',
-            str(error).removeprefix(f'{path}: '),
+            str(error).removeprefix(f'{path}: ').rstrip('.'),
             f'To score the texts again, remove it and {path.stem}{_DONE} '
             'beside it, and run again with -r.') from error
 
