@@ -40,7 +40,10 @@ def plot_leaderboard(predictions: Predictions,
     """
     if benchmark is None:
         overall = Overall.of(predictions)
-        title = f'mean of {len(overall.benchmarks)} benchmarks'
+        names = overall.benchmarks
+        title = (
+            panels.wrapped(names[0], _LABEL)
+            if len(names) == 1 else f'mean of {len(names)} benchmarks')
         real, values = overall.real, overall.values
     else:
         table = predictions.select(benchmarks=[benchmark])
