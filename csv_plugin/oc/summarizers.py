@@ -1,4 +1,6 @@
 """OpenCompass's summary with predictions beside the real accuracies."""
+import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -8,13 +10,15 @@ from typing import Any, NamedTuple, Optional, Union
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
-from opencompass.utils import model_abbr_from_cfg
+from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 from tqdm import tqdm
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import attempt, predictable_benchmarks
 from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.io.files import check_plain_files, read_bytes
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
 from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
@@ -76,6 +80,18 @@ class PredictedSummarizer(DefaultSummarizer):
         self.verbose = verbose
         self.names = names_in_run(benchmarks, self.dataset_cfgs,
                                   self.summary_groups)
+
+    def _pick_up_results(self) -> Any:
+        """OpenCompass's results, or which of them cannot be read."""
+        folder = os.path.join(self.work_dir, 'results')
+        check_plain_files(folder)
+        try:
+            return super()._pick_up_results()
+        # What is read of a damaged file may end in any error.
+        except Exception:
+            for model, dataset in product(self.model_cfgs, self.dataset_cfgs):
+                _check_result(get_infer_output_path(model, dataset, folder))
+            raise
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
         """OpenCompass's results, which the leaderboard needs as well."""
@@ -154,6 +170,20 @@ class PredictedSummarizer(DefaultSummarizer):
         files = write_leaderboard(
             summary.with_name(f'leaderboard_{summary.stem}').absolute(), board)
         print(as_text(board), *files, sep='\n', end='\n\n')
+
+
+def _check_result(path: str) -> None:
+    """Refuse a file that is no result, such as one that was cut off."""
+    if not os.path.exists(path):
+        return
+    try:
+        is_result = isinstance(json.loads(read_bytes(path)), dict)
+    except (ValueError, RecursionError):
+        is_result = False
+    if not is_result:
+        raise InputError(path, 'a result of OpenCompass', 'no object in JSON',
+                         'Remove it and run again '
+                         'with -r.')
 
 
 def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
