@@ -6,10 +6,10 @@ import pytest
 
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.predictors import save_predictor
+from tests.docs.blocks import ROOT, blocks
 from tests.oc import tiny
 from tests.oc.command import opencompass
 from tests.runs import TEXTS, train
-from tests.docs.blocks import ROOT, blocks
 
 MODELS = '''
 from opencompass.models import (HuggingFaceBaseModel,
