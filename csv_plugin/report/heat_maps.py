@@ -174,7 +174,7 @@ def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
 
 
 def characters(text: str) -> list[str]:
-    """The grapheme clusters of a text, in order.
+    r"""The grapheme clusters of a text, in order.
 
     >>> characters('e\u0301t\u00e9\r\n') == ['e\u0301', 't', '\u00e9', '\r\n']
     True
