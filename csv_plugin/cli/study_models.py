@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from functools import partial
-from pathlib import Path
 from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import check_folder, exit_code, whole_number
+from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
+                                      whole_number)
 from csv_plugin.demo.studies.models_study import draws, models_study, table
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import write_csv
@@ -33,7 +33,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
             f'--{name}',
             required=True,
             metavar='CSV',
-            help='as of fit_from_tables (required)')
+            help=f'table of {name}, as `salience fit` takes it (required)')
     parser.add_argument(
         '--draws',
         type=partial(whole_number, least=1),
@@ -41,13 +41,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='N',
         help='draws of the models, each with families of its own to\n'
         'predict (default 10)')
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help='folder for models.csv, models.svg and models.png\n'
-        '(required)')
+    add_out(parser, 'models.csv, models.svg and models.png')
     return parser.parse_args(argv)
 
 
