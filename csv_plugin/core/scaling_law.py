@@ -272,7 +272,7 @@ class Regressions:
         # `accuracy_at` with the terms in another order, on which the last bits
         # of solutions depend, and more than these in heads trained by many.
         residual = self.accuracy - floors - (1 - floors) * expit(exponent)
-        hessian = _weighted_squares(weight * slope, self.design)
+        hessian = weighted_squares(weight * slope, self.design)
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += ridge
         # The last term keeps a saturated problem solvable.
@@ -281,7 +281,7 @@ class Regressions:
         return np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
 
 
-def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
+def weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
     """`design.T @ diag(w) @ design` for every row `w` of the weights.
 
     One product of large matrices instead of many of small ones.

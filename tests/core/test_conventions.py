@@ -18,8 +18,10 @@ from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.salience import Auto, NonNegative, Ridge, Task, fold_masks
-from csv_plugin.core.salience.linear import Basis
+from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.ridge_regressions import Problems
+from csv_plugin.core.salience.wide_ridge import WideRidge
 from csv_plugin.core.scaling_law import Regressions
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.study import Study
@@ -96,6 +98,9 @@ def records():
     fit = Ridge().fit(task, masks)
     columns = text_columns(table)
     block = Block('texts', columns, (Ridge(), NonNegative()))
+    wide = WideRidge.of(task.values, task.uniform)
+    problems = Problems(task.accuracy, np.ones((9, len(task.accuracy))),
+                        np.zeros(9))
     on_columns = OnColumns('texts ridge', Ridge(), np.arange(40),
                            columns.columns.uniform)
     halves = TokenSpans([0, 3], [3, 6], 6)
@@ -114,7 +119,9 @@ def records():
         Training(table, TEXTS, observed, families, predictor.targets),
         path_curve({name: (task, fit) for name in BENCHMARKS}), loss_map,
         loss_map(np.ones((3, 6))), on_columns, Auto((on_columns, ) * 20),
-        Ridge(), NonNegative(), Basis.of(task.values, task.uniform),
+        Ridge(), NonNegative(), wide, wide.features,
+        wide.products, wide.path(problems, (1.0,))[1], problems,
+        NarrowRidge.of(task.values, task.uniform),
         Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),
                     np.zeros(9), 2)
     ]  # yapf: disable

@@ -5,7 +5,7 @@ coefficients `c`, with `u` the uniform ones: the mean loss keeps its own
 unpenalised coefficient, so without evidence the answer is the all-token
 baseline. Penalty and floor come from family-grouped cross-validation.
 """
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,48 +14,16 @@ from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            floor_candidates, held_out_mse)
-from csv_plugin.core.scaling_law import Regressions
+from csv_plugin.core.salience.narrow_ridge import NarrowRidge
+from csv_plugin.core.salience.ridge_regressions import (Problems,
+                                                        RidgeRegressions)
+from csv_plugin.core.salience.wide_ridge import WideRidge
+from csv_plugin.core.scaling_law import accuracy_at
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
-
-
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """The n-dimensional subspace in which ridge solutions lie.
-
-    Args:
-        design (NDArray): Ones, standardised mean loss, scaled principal
-            coordinates of the features; shape `(n, 2 + r)`.
-        directions (NDArray): The same columns as linear functions of the
-            features, without the ones, shape `(1 + r, K)`.
-        centre (NDArray): Feature means, shape `(K,)`.
-    """
-    design: NDArray
-    directions: NDArray
-    centre: NDArray
-
-    __repr__ = short_repr
-
-    @classmethod
-    def of(cls, values: NDArray, uniform: NDArray) -> 'Basis':
-        """The basis of features `(n, K)` around their means."""
-        centre = values.mean(axis=0)
-        centred = values - centre
-        mean = uniform / (centred @ uniform).std()
-        _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-        kept = sizes > 1e-9 * sizes[0]
-        scale = np.sqrt(len(values)) / sizes[0]
-        directions = np.vstack([mean, axes[kept] * scale])
-        design = np.hstack([np.ones((len(values), 1)), centred @ directions.T])
-        return cls(design, directions, centre)
-
-    def models(self, theta: NDArray, floors: NDArray,
-               uniform: NDArray) -> SalienceModel:
-        """Coefficients `(..., p)` of the design, as salience models."""
-        gradient = theta[..., 1:] @ self.directions[:theta.shape[-1] - 1]
-        offset = theta[..., 0] - gradient @ self.centre
-        return SalienceModel.from_linear(gradient, offset, floors, uniform)
+#: With no more columns, or models, regressions are solved on the columns.
+MAX_NARROW = 48
 
 
 @dataclass(frozen=True)
@@ -101,39 +69,41 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     floors = floor_candidates(task.chance)[:None if learn_floor else 1]
     if not len(masks):
         penalties, floors = (), floors[:1]
-    basis = Basis.of(task.values, task.uniform)
     # The last mask is the fit on all models.
     rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
-    problems = Regressions(
-        basis.design,
-        task.accuracy,
-        np.tile(rows, (len(floors), 1)).astype(float),
-        np.repeat(floors, len(rows)),
-        n_free=2)
-    path = _regularisation_path(problems, penalties)
-    shape = (len(path), len(floors), len(rows), -1)
-    predicted = np.array([problems.predict(t) for t in path]).reshape(shape)
+    problems = Problems(task.accuracy,
+                        np.tile(rows, (len(floors), 1)).astype(float),
+                        np.repeat(floors, len(rows)))
+    ridge = _regressions_on(task)
+    path = ridge.path(problems, penalties)
+    exponents = np.array([solutions.exponents for solutions in path])
+    predicted = accuracy_at(
+        exponents.reshape(len(path), len(floors), len(rows), -1),
+        floors[:, None, None])
     errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
-    best, floor = np.unravel_index(np.argmin(errors), errors.shape)
-    # By penalty and mask.
-    models = basis.models(
-        np.array(path).reshape(shape)[:, floor], floors[floor], task.uniform)
-    chosen = models[int(best)]
-    gained = bool(best > 0) or name == Uniform.name
+    best, floor = (
+        int(i) for i in np.unravel_index(np.argmin(errors), errors.shape))
     tried = np.array([np.inf, *penalties])
+    of_floor = slice(floor * len(rows), (floor + 1) * len(rows))
+    path = [solutions[of_floor] for solutions in path]
+    if best:
+        path[best] = ridge.refined(problems[of_floor], path[best],
+                                   penalties[best - 1])
+    models = ridge.models(path[best], floors[floor])
+    on_all = [
+        ridge.models(solutions[-1:], floors[floor])[0] for solutions in path
+    ]
+    on_all[best] = models[-1]
+    gained = bool(best > 0) or name == Uniform.name
     return SalienceFit(
-        name, chosen[-1], chosen[:-1], masks, float(tried[best]),
-        float(errors[best, floor]), fit_notes(chosen[-1], masks, gained),
-        RegularisationPath(tried, models[:, -1], errors[:, floor]))
+        name, models[-1], models[:-1], masks, float(tried[best]),
+        float(errors[best, floor]), fit_notes(models[-1], masks, gained),
+        RegularisationPath(tried, SalienceModel.stack(on_all), errors[:,
+                                                                      floor]))
 
 
-def _regularisation_path(problems: Regressions,
-                         penalties: tuple[float, ...]) -> list[NDArray]:
-    """Solutions from uniform weights on, each started at the one before."""
-    mean_only = replace(problems, design=problems.design[:, :2])
-    theta = np.zeros((len(problems.masks), problems.design.shape[1]))
-    theta[:, :2] = mean_only.solve(0.0, mean_only.start())
-    path = [theta]
-    for penalty in penalties:
-        path.append(problems.solve(penalty, path[-1]))
-    return path
+def _regressions_on(task: Task) -> RidgeRegressions:
+    n_models, n_columns = task.values.shape
+    narrow = min(n_models, n_columns) <= MAX_NARROW
+    ridge = NarrowRidge if narrow else WideRidge
+    return ridge.of(task.values, task.uniform)

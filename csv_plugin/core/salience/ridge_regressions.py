@@ -1,0 +1,76 @@
+"""What ridge regressions on the curve are asked and what they answer."""
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.salience.base import SalienceModel
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Q regressions on the same n models, as cross-validation needs them.
+
+    Each minimises `mean_i mask_i (a_i - A(e_i))^2 + penalty |g|^2` over `b`
+    and `g`, where `A` is Eq. 2 and `e = b_0 + b_1 mean loss + features g` the
+    exponents. Penalties are relative to the largest variance of any direction
+    of the features.
+
+    Args:
+        accuracy (NDArray): Shape `(n,)`, fractions.
+        masks (NDArray): Models that count, 0 or 1, shape `(Q, n)`.
+        floors (NDArray): Shape `(Q,)`, fractions in [0, 1).
+    """
+    accuracy: NDArray
+    masks: NDArray
+    floors: NDArray
+
+    __repr__ = short_repr
+
+    def __getitem__(self, rows: Any) -> 'Problems':
+        return Problems(self.accuracy, self.masks[rows], self.floors[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Solutions of Q regressions on n models.
+
+    Args:
+        free (NDArray): `b`, the coefficients that no penalty is on, `(Q, 2)`.
+        penalised (NDArray): What `g` is made of, `(Q, ...)`.
+        exponents (NDArray): Of all models, `(Q, n)`.
+    """
+    free: NDArray
+    penalised: NDArray
+    exponents: NDArray
+
+    __repr__ = short_repr
+
+    def __getitem__(self, rows: Any) -> 'Solutions':
+        return Solutions(self.free[rows], self.penalised[rows],
+                         self.exponents[rows])
+
+
+class RidgeRegressions(Protocol):
+    """Solves ridge regressions on the features of n models."""
+
+    def path(self, problems: Problems,
+             penalties: tuple[float, ...]) -> list[Solutions]:
+        """Follow regressions from uniform weights to ever freer ones.
+
+        Args:
+            problems (Problems): The regressions.
+            penalties (tuple[float, ...]): In falling order.
+
+        Returns:
+            list[Solutions]: At an infinite penalty, where `g` is 0, then one
+            per penalty.
+        """
+
+    def refined(self, problems: Problems, solutions: Solutions,
+                penalty: float) -> Solutions:
+        """Solutions to the last digits, from those of a path."""
+
+    def models(self, solutions: Solutions, floor: float) -> SalienceModel:
+        """Solutions with one floor, as salience models `(Q,)`."""
