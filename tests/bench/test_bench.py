@@ -36,6 +36,13 @@ def test_token_losses_are_measured_beside_others():
         assert f'\n| {contender}' in printed
 
 
+def test_growth_has_a_row_for_every_size():
+    printed = run('bench_growth', '--models', '24', '60', '--units', '8', '60',
+                  '--benchmarks', '1')
+    sizes = [line.split(' | ')[:2] for line in printed.splitlines()[2:]]
+    assert sizes == [['| 24', '8'], ['| 60', '8'], ['| 60', '60']]
+
+
 def test_engines_are_measured_beside_transformers(tmp_path, monkeypatch,
                                                   capsys):
     # In this process: others take long to load their packages.

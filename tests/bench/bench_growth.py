@@ -1,0 +1,78 @@
+"""How the CPU time of a fit grows with models and units.
+
+    OMP_NUM_THREADS=1 python -m tests.bench.bench_growth
+
+Losses and accuracies are made up: families of twelve models, a common skill
+and five special ones, noise in every loss and every accuracy. All benchmarks
+are fitted with `ridge`, with cross-validation, back-test and intervals. With
+one BLAS thread, CPU times of different machines can be compared.
+"""
+import argparse
+import time
+
+import numpy as np
+from scipy.special import expit
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import Ridge
+
+FAMILY_SIZE, N_SPECIAL = 12, 5
+
+
+def made_up(n_models, n_units, n_benchmarks, seed=0):
+    """Features, accuracies and families."""
+    rng = np.random.default_rng(seed)
+    family = np.arange(n_models) // FAMILY_SIZE
+    skill = 0.6 * rng.normal(size=n_models)
+    special = 0.15 * (
+        rng.normal(size=(n_models, N_SPECIAL)) +
+        rng.normal(size=(family[-1] + 1, N_SPECIAL))[family])
+    losses = (
+        rng.uniform(1, 3, n_units) * np.exp(-0.25 * skill[:, None]) +
+        special @ np.abs(rng.normal(size=(N_SPECIAL, n_units))) +
+        0.05 * rng.normal(size=(n_models, n_units)))
+    exponents = (-1 + 1.8 * skill[:, None] -
+                 special @ rng.normal(size=(N_SPECIAL, n_benchmarks)) * 2)
+    accuracy = 0.25 + 0.75 * expit(exponents)
+    accuracy += 0.01 * rng.normal(size=accuracy.shape)
+    models = tuple(f'model {i}' for i in range(n_models))
+    benchmarks = tuple(f'benchmark {b}' for b in range(n_benchmarks))
+    units = tuple(f'unit {k}' for k in range(n_units))
+    columns = Columns(units, np.full(n_units, 1 / n_units), 'made up', None)
+    return (FeatureTable(models, columns, losses),
+            AccuracyTable(models, benchmarks, np.clip(accuracy, 0, 1),
+                          np.full(n_benchmarks, 0.25),
+                          np.full(n_benchmarks,
+                                  1000)), [f'family {f}' for f in family])
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--models', type=int, nargs='+',
+                        default=[60, 120, 250, 500, 1000],
+                        help='numbers of models, each with the first number '
+                        'of units')  # yapf: disable
+    parser.add_argument('--units', type=int, nargs='+', default=[2000, 34412],
+                        help='numbers of units, each with the last number of '
+                        'models')  # yapf: disable
+    parser.add_argument('--benchmarks', type=int, default=9)
+    args = parser.parse_args()
+    sizes = [(n, args.units[0]) for n in args.models]
+    sizes += [(args.models[-1], k) for k in args.units[1:]]
+    print('| models | units | benchmarks | CPU s |\n|---:|---:|---:|---:|')
+    for n_models, n_units in sizes:
+        world = made_up(n_models, n_units, args.benchmarks)
+        start = time.process_time()
+        fit_predictor(*world, Ridge())
+        seconds = time.process_time() - start
+        print(
+            f'| {n_models} | {n_units} | {args.benchmarks} | '
+            f'{seconds:.1f} |',
+            flush=True)
+
+
+if __name__ == '__main__':
+    main()
