@@ -47,10 +47,12 @@ class ModelInfo:
         family (str): Cross-validation never separates models of one family.
         split (str): 'train', 'validation' or 'test'; empty if unknown.
         params_b (float): Parameters in billions, NaN where unknown.
+        tokens (float): Tokens that it was trained on, NaN where unknown.
     """
     family: str
     split: str
     params_b: float
+    tokens: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,12 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
 
 
 def read_models(path: FilePath) -> dict[str, ModelInfo]:
-    """Read the columns `model` and `family`, and `split` and `params_b`.
+    """Read `model` and `family`, and perhaps `split`, `params_b`, `tokens`.
 
     Args:
         path (FilePath): The file, for example `models.csv`. The columns
-            `split` and `params_b` may be missing or have empty cells. The
-            split `val` means `validation`.
+            `split`, `params_b` and `tokens` may be missing or have empty
+            cells. The split `val` means `validation`.
 
     Returns:
         dict[str, ModelInfo]: By model, in the file's order.
@@ -123,7 +125,10 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
     rows = read_rows(path, ('model', 'family'))
     return {
         row.cells['model']:
-        ModelInfo(row.text('family'), _split(row), _params(row))
+        ModelInfo(
+            row.text('family'), _split(row),
+            _positive(row, 'params_b', 'billions of parameters'),
+            _positive(row, 'tokens', 'a number of tokens'))
         for row in rows
     }
 
@@ -302,14 +307,15 @@ def _split(row: CsvRow) -> str:
     return split
 
 
-def _params(row: CsvRow) -> float:
-    if not row.cells.get('params_b'):
+def _positive(row: CsvRow, column: str, meaning: str) -> float:
+    """A number, or NaN for an empty or absent cell."""
+    if not row.cells.get(column):
         return math.nan
-    params_b = row.number('params_b')
-    if params_b <= 0:
-        raise row.error('params_b', 'billions of parameters, more than 0',
-                        'Leave the cell empty where the size is unknown.')
-    return params_b
+    number = row.number(column)
+    if number <= 0:
+        raise row.error(column, f'{meaning}, more than 0',
+                        'Leave the cell empty where it is unknown.')
+    return number
 
 
 def _chance(row: CsvRow) -> float:

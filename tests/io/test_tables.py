@@ -50,12 +50,12 @@ def test_an_empty_accuracy_was_not_run(write) -> None:
 
 def test_models_in_any_order_of_columns(write) -> None:
     models = read_models(
-        write('split,model,params_b,family,note\n'
-              'val,b,0.5,Yi,x\ntest,a,,Yi,\n'))
+        write('split,model,params_b,family,note,tokens\n'
+              'val,b,0.5,Yi,x,3e9\ntest,a,,Yi,,\n'))
     assert list(models) == ['b', 'a']
-    assert models['b'] == ModelInfo('Yi', 'validation', 0.5)
+    assert models['b'] == ModelInfo('Yi', 'validation', 0.5, 3e9)
     assert models['a'].split == 'test'
-    assert isnan(models['a'].params_b)
+    assert isnan(models['a'].params_b) and isnan(models['a'].tokens)
 
 
 def test_models_without_sizes(write) -> None:
@@ -166,6 +166,8 @@ def test_files_of_spreadsheets_and_editors_are_read(write, content) -> None:
      "line 2, column 'params_b': .* found '0'"),
     ('models', 'model,family,split,params_b\na,Yi,test,7B\n',
      "line 2, column 'params_b': .* found '7B'"),
+    ('models', 'model,family,tokens\na,Yi,-1\n',
+     "line 2, column 'tokens': .* more than 0, found '-1'"),
     ('benchmarks', 'benchmark,n_items\nx,1\n', "expected a column 'chance'"),
     ('benchmarks', 'benchmark,chance\nx,0\n', "expected a column 'n_items'"),
     ('benchmarks', 'benchmark,chance,n_items\nx,1,1\n',
