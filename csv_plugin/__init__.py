@@ -23,6 +23,7 @@ _PUBLIC = {
     'CompletionsEngine':
     ('lm.engines.completions_engine', 'CompletionsEngine'),
     'Coverage': ('core.coverage', 'Coverage'),
+    'DEFAULT_SOLVER': ('core.salience', 'DEFAULT_SOLVER'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
     'FeatureTable': ('core.features', 'FeatureTable'),
     'HeatMap': ('report.heat_maps', 'HeatMap'),
@@ -71,6 +72,8 @@ _PUBLIC = {
     'read_dumps': ('io.dumps', 'read_dumps'),
     'read_lm_eval_accuracies': ('io.importers.lm_eval_accuracies',
                                 'read_lm_eval_accuracies'),
+    'read_loss_features': ('io.model_tables', 'read_loss_features'),
+    'read_model_tables': ('io.model_tables', 'read_model_tables'),
     'read_texts': ('io.text_sets', 'read_texts'),
     'save': ('io.predictors', 'save_predictor'),
     'score': ('lm.dumping', 'score'),

@@ -36,9 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'required)')
     parser.add_argument(
         '--losses',
-        metavar='CSV',
+        metavar='FILE',
         help='table of losses, for a predictor that was fitted to\n'
-        'one, in place of token losses')
+        'one, in place of token losses: .csv or .parquet; or\n'
+        '.safetensors beside units.txt and models.csv')
     parser.add_argument(
         '--predictor',
         required=True,

@@ -32,7 +32,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         parser.add_argument(
             f'--{name}',
             required=True,
-            metavar='CSV',
+            metavar='FILE',
             help=f'table of {name}, as `salience fit` takes it (required)')
     parser.add_argument(
         '--draws',

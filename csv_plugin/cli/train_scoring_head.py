@@ -27,7 +27,7 @@ from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collecting import collect, named_benchmarks
 from csv_plugin.io.collection import MODELS, Collection, read_collection
-from csv_plugin.io.tables import ModelInfo, read_models
+from csv_plugin.io.tables import ModelInfo, read_models, split_name
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
@@ -107,10 +107,10 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         '(default table)')
     add('--fit',
         nargs='+',
+        type=split_name,
         default=(),
         metavar='SPLIT',
-        help='of train, validation and test, those to fit to\n'
-        '(default: all but test)')
+        help='splits to fit to (default: all but test)')
     add('--scoring-lm',
         required=True,
         metavar='PATH',

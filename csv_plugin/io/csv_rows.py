@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import from_csv_cell
-from csv_plugin.io.files import FilePath, read_bytes
+from csv_plugin.io.files import FilePath, read_text
 
 #: A number in ASCII digits; `float` would also take 1_000, nan and ３.
 _NUMBER = re.compile(r'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
+#: All characters of numbers.
+_ONLY_NUMBERS = re.compile(r'[-+.0-9eE]*')
 
 
 def decimal(text: str) -> float:
@@ -22,6 +24,21 @@ def decimal(text: str) -> float:
     (-25.0, nan, nan)
     """
     return float(text) if _NUMBER.fullmatch(text) else math.nan
+
+
+def decimals(texts: Sequence[str]) -> list[float]:
+    """The numbers that texts are in full, NaN for those that are none.
+
+    >>> decimals(['1', '.5', '1_000'])
+    [1.0, 0.5, nan]
+    """
+    try:
+        # With these characters, `float` takes what `decimal` takes.
+        if _ONLY_NUMBERS.fullmatch(''.join(texts)):
+            return list(map(float, texts))
+    except ValueError:
+        pass
+    return list(map(decimal, texts))
 
 
 @dataclass(frozen=True)
@@ -91,6 +108,11 @@ class CsvRow:
 
 
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
+    """All rows of a CSV file; arguments and errors as in `each_row`."""
+    return list(each_row(path, columns))
+
+
+def each_row(path: FilePath, columns: Sequence[str]) -> Iterator[CsvRow]:
     """Read a CSV file with a header, at least one row, and a key column.
 
     The file is UTF-8, with or without a byte order mark. Blank lines are
@@ -102,8 +124,8 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
             order; it may have more. The first of them is the key, which
             must be filled in and differ from row to row.
 
-    Returns:
-        list[CsvRow]: All rows below the header, in the file's order.
+    Yields:
+        CsvRow: Each row below the header.
 
     Raises:
         InputError: The file cannot be read or decoded, has no rows or lacks
@@ -118,17 +140,19 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
         raise InputError(f'{file}, line 1', 'the header', 'an empty line',
                          f'Name the columns there: {", ".join(columns)}.')
     _check_header(file, header, columns)
-    rows = [_row(file, line, header, cells) for line, cells in records]
-    if not rows:
+    first_line: dict[str, int] = {}
+    for line, cells in records:
+        row = _row(file, line, header, cells)
+        _check_key(row, columns[0], first_line)
+        yield row
+    if not first_line:
         raise InputError(f'{file}, line 2', 'a row', 'the end of the file',
                          f'Add one row per {columns[0]} below the header.')
-    _check_key(rows, columns[0])
-    return rows
 
 
 def _records(file: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and stripped cells of every record that is not blank."""
-    reader = csv.reader(io.StringIO(_text(file), newline=''), strict=True)
+    reader = csv.reader(io.StringIO(read_text(file), newline=''), strict=True)
     line = 1
     try:
         for cells in reader:
@@ -140,22 +164,6 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
             f'{file}, line {line}', 'comma-separated cells', str(error),
             'Close every quotation mark; double those inside a cell.'
         ) from error
-
-
-def _text(file: str) -> str:
-    data = read_bytes(file)
-    try:
-        text = data.decode('utf-8-sig')  # Excel writes a byte order mark
-    except UnicodeDecodeError as error:
-        line = error.object.count(b'\n', 0, error.start) + 1
-        raise InputError(f'{file}, line {line}', 'UTF-8 text',
-                         f'the byte 0x{error.object[error.start]:02x}',
-                         'Save the file as "CSV UTF-8".') from error
-    if '\0' in text:
-        line = text.count('\n', 0, text.index('\0')) + 1
-        raise InputError(f'{file}, line {line}', 'text', 'a NUL character',
-                         'Fetch an intact copy of the file.')
-    return text
 
 
 def _check_header(file: str, header: list[str],
@@ -188,11 +196,9 @@ def _row(file: str, line: int, header: list[str], cells: list[str]) -> CsvRow:
     return CsvRow(file, line, dict(zip(header, cells)))
 
 
-def _check_key(rows: list[CsvRow], key: str) -> None:
-    first_line: dict[str, int] = {}
-    for row in rows:
-        line = first_line.setdefault(row.text(key), row.line)
-        if line != row.line:
-            raise row.error(
-                key, f'a {key} that no earlier line has',
-                f'Line {line} has it too: remove one of the two rows.')
+def _check_key(row: CsvRow, key: str, first_line: dict[str, int]) -> None:
+    line = first_line.setdefault(row.text(key), row.line)
+    if line != row.line:
+        raise row.error(
+            key, f'a {key} that no earlier line has',
+            f'Line {line} has it too: remove one of the two rows.')

@@ -231,6 +231,29 @@ def read_bytes(path: FilePath) -> bytes:
             f'the error {problem!r}', 'Check the path.') from error
 
 
+def read_text(path: FilePath) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark.
+
+    Raises:
+        InputError: The file cannot be read or decoded, or holds a NUL.
+    """
+    file = os.fspath(path)
+    data = read_bytes(file)
+    try:
+        text = data.decode('utf-8-sig')  # Excel writes a byte order mark
+    except UnicodeDecodeError as error:
+        line = error.object.count(b'\n', 0, error.start) + 1
+        raise InputError(
+            f'{file}, line {line}', 'UTF-8 text',
+            f'the byte 0x{error.object[error.start]:02x}',
+            'Save it as UTF-8; Excel calls that "CSV UTF-8".') from error
+    if '\0' in text:
+        line = text.count('\n', 0, text.index('\0')) + 1
+        raise InputError(f'{file}, line {line}', 'text', 'a NUL character',
+                         'Fetch an intact copy of the file.')
+    return text
+
+
 def check_plain_files(path: FilePath) -> None:
     """Refuse what would keep a library waiting that reads a file or folder.
 

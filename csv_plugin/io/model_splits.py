@@ -63,12 +63,12 @@ def models_in(splits: Sequence[str], models: Sequence[str],
     Raises:
         InputError: A split has no model.
     """
-    present = {info[model].split for model in models}
+    present = {info[model].split for model in models} - {''}
     for split in splits:
         if split not in present:
             raise InputError(
                 'models', f'models in split {split!r}',
-                f'only {sorted(present)}' if any(present) else 'no split',
+                f'only {sorted(present)}' if present else 'no split',
                 'Name a split that has models, or split them.')
     return tuple(model for model in models if info[model].split in splits)
 

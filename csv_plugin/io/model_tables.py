@@ -1,6 +1,7 @@
 """The four tables of a study, read and joined."""
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 
@@ -56,9 +57,10 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     """Read and join the tables; docs/formats.md describes them.
 
     Args:
-        losses_path (FilePath): Losses by model and unit.
-        scores_path (FilePath): Accuracies by model and benchmark; models
-            without a row were run on no benchmark.
+        losses_path (FilePath): Losses by model and unit: CSV, Parquet or
+            safetensors, by the ending of the name.
+        scores_path (FilePath): Accuracies by model and benchmark, CSV or
+            Parquet; models without a row were run on no benchmark.
         models_path (FilePath): Family and split of every model.
         benchmarks_path (FilePath): Chance level and number of items.
 
@@ -66,7 +68,7 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
         InputError: A file cannot be used, the table of models lacks a model
             with losses, or a model with accuracies has no losses.
     """
-    features = read_loss_features(losses_path)
+    features = read_loss_features(losses_path, models_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
     info = read_models(models_path)
     check_models_in(losses_path, features.models, models_path, info)
@@ -78,11 +80,16 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
         tuple(name for name in accuracies.benchmarks if benchmarks[name].main))
 
 
-def read_loss_features(path: FilePath) -> FeatureTable:
+def read_loss_features(path: FilePath,
+                       models: Optional[FilePath] = None) -> FeatureTable:
     """Read a table of losses as columns to fit to or to predict from.
 
     Args:
-        path (FilePath): Losses by model and unit; see docs/formats.md.
+        path (FilePath): Losses by model and unit: CSV, Parquet or
+            safetensors, by the ending of the name; see docs/formats.md.
+        models (Optional[FilePath]): Table with the names of the models, in
+            the order of the rows of a safetensors file; by default
+            `models.csv` beside it. Other files name them.
 
     Returns:
         FeatureTable: One column per unit, `(M, K)`; the uniform score is
@@ -91,7 +98,7 @@ def read_loss_features(path: FilePath) -> FeatureTable:
     Raises:
         InputError: As in `tables.read_losses`.
     """
-    losses = read_losses(path)
+    losses = read_losses(path, models)
     n_units = len(losses.columns)
     # The texts behind the units are not known, their names are.
     columns = Columns(losses.columns, np.full(n_units, 1 / n_units),

@@ -6,25 +6,31 @@ unpacked. The layout is that of https://parquet.apache.org/docs/file-format.
 """
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.io.thrift_structures import (BINARY, I32, I64, LIST, STRUCT,
+from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.io.thrift_structures import (BINARY, I32, I64, LIST,
+                                             MOST_VALUES, STRUCT, Kept,
                                              Structure, ThriftReader)
 
 #: Bytes that any table may expand to, and those for each byte of its file:
 #: a thousand times as many as of usual dumps, more than if all losses of
 #: all texts were equal.
 FREE_BYTES, BYTES_PER_BYTE = 2**24, 1000
-#: Row groups, columns and the like in one list of the footer.
-_LONGEST_LIST = 1000
+#: Row groups, columns and the like in one list of the footer, and columns of
+#: a table that has one for every unit of text.
+_LONGEST_LIST, _MOST_UNITS = 1000, 10**5
+#: Values in the footer and before the pages for each column, a few times as
+#: many as usual ones have.
+_VALUES_PER_COLUMN = 200
 _BYTES_PER_NUMBER = 4
-_REMEDY = 'Fetch an intact copy, or score the texts again.'
+_REMEDY = 'Fetch an intact copy, or write the file again.'
 
 #: What stands at the end of a file: the length of the footer, and this.
 _MAGIC = b'PAR1'
@@ -34,19 +40,37 @@ _ALL_ROWS, _ROW_GROUPS = 3, 4
 _COLUMNS, _ROWS = 1, 3
 _OTHER_FILE, _PAGES, _ENCRYPTED = 1, 3, 8
 _VALUES, _SIZE, _START, _DICTIONARY_START = 5, 7, 9, 11
+_KEPT: Kept = {
+    _ALL_ROWS: None,
+    _ROW_GROUPS: {
+        _COLUMNS: {
+            _OTHER_FILE: None,
+            _PAGES: {
+                _VALUES: None,
+                _SIZE: None,
+                _START: None,
+                _DICTIONARY_START: None
+            },
+            _ENCRYPTED: None
+        },
+        _ROWS: None
+    }
+}
 #: Fields of a page header.
 _TYPE, _UNPACKED, _PACKED = 1, 2, 3
 #: For each type of page, the field that describes it, and in it the fields
 #: with the number of values and with their encoding.
 _DESCRIBED = {0: (5, 1, 2), 2: (7, 1, 2), 3: (8, 1, 4)}
 _DICTIONARY = 2
-#: PLAIN, PLAIN_DICTIONARY and RLE_DICTIONARY: a value is at most as long as
-#: its page. Others repeat parts of texts.
-_ENCODINGS = (0, 2, 8)
+#: PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY and BYTE_STREAM_SPLIT: a value is at
+#: most as long as its page. Others repeat parts of texts.
+_ENCODINGS = (0, 2, 8, 9)
 
 
-def open_table(where: str, data: bytes,
-               texts: Sequence[str] = ()) -> pq.ParquetFile:
+def open_table(where: str,
+               data: bytes,
+               texts: Sequence[str] = (),
+               longest_list: int = _LONGEST_LIST) -> pq.ParquetFile:
     """Read the footer of a Parquet file.
 
     Args:
@@ -55,6 +79,7 @@ def open_table(where: str, data: bytes,
             for a network address.
         texts (Sequence[str]): Columns of which equal texts are to be held
             once.
+        longest_list (int): Most columns, row groups and the like.
 
     Raises:
         InputError: It is no Parquet file.
@@ -63,7 +88,7 @@ def open_table(where: str, data: bytes,
         return pq.ParquetFile(
             pa.BufferReader(data),
             read_dictionary=list(texts),
-            thrift_container_size_limit=_LONGEST_LIST,
+            thrift_container_size_limit=longest_list,
             page_checksum_verification=True)
 
 
@@ -141,6 +166,62 @@ def read_rows_of(where: str, data: bytes,
             yield from rows
 
 
+def read_numbers(
+        where: str, data: bytes, key: str
+) -> tuple[list[Optional[str]], list[str], NDArray[np.float64]]:
+    """Read a table with a column of names, and one of numbers for each unit.
+
+    Args:
+        where (str): The file, for errors.
+        data (bytes): All of it.
+        key (str): The column of names.
+
+    Returns:
+        tuple: M names, None where there is none; names of the K other
+        columns; and their numbers, NaN where there is none, `(M, K)`.
+
+    Raises:
+        InputError: The column of names is missing, a column is of another
+            type or twice there, a page is damaged, or the columns expand
+            beyond all measure.
+    """
+    file = _with_names(where, data, key)
+    schema = file.schema_arrow
+    units = [name for name in schema.names if name != key]
+    for field in schema:
+        if field.name != key and not pa.types.is_floating(field.type):
+            raise InputError(f'{where}, column {field.name!r}',
+                             'floating-point numbers', str(field.type),
+                             'Leave the column out, or write it as float32.')
+    most = FREE_BYTES + BYTES_PER_BYTE * len(data)
+    with _intact(where):
+        _check_bound(where, _expanded(data, file.schema), most)
+        table = file.read()
+        table.validate(full=True)
+        _check_bound(where, _text_size(table.column(key)), most)
+    values = np.empty((table.num_rows, len(units)))
+    for k, unit in enumerate(units):
+        values[:, k] = table.column(unit).to_numpy()
+    return table.column(key).to_pylist(), units, values
+
+
+def _with_names(where: str, data: bytes, key: str) -> pq.ParquetFile:
+    """The opened file of `read_numbers`, with a column of texts."""
+    try:
+        file = open_table(where, data, [key], _MOST_UNITS)
+    except KeyError:  # there is no such column, or it is one of lists
+        names = open_table(where, data, (), _MOST_UNITS).schema_arrow.names
+        raise InputError(where, f'a column {key!r} of texts',
+                         f'the columns {", ".join(names)}'[:200],
+                         'Add or rename it.') from None
+    check_unique(f'{where}, columns', file.schema_arrow.names)
+    found = file.schema_arrow.field(key).type
+    if found != pa.dictionary(pa.int32(), pa.string()):
+        raise InputError(f'{where}, column {key!r}', 'texts', str(found),
+                         'Write the names as texts.')
+    return file
+
+
 @contextmanager
 def _intact(where: str) -> Iterator[None]:
     try:
@@ -154,10 +235,12 @@ def _intact(where: str) -> Iterator[None]:
 def _check_bound(where: str, size: int, most: int) -> None:
     if size > most:
         raise InputError(where, f'a file that expands to at most {most} bytes',
-                         f'{size} bytes', 'Score the texts in several parts.')
+                         f'{size} bytes', 'Write it in several parts.')
 
 
-def _expanded(data: bytes, schema: Any, names: Collection[str]) -> int:
+def _expanded(data: bytes,
+              schema: Any,
+              names: Optional[Collection[str]] = None) -> int:
     """Most bytes that the columns take in memory.
 
     The footer is read here, as pyarrow's objects for its parts end Python if
@@ -167,13 +250,14 @@ def _expanded(data: bytes, schema: Any, names: Collection[str]) -> int:
         data (bytes): The file.
         schema (pq.ParquetSchema): Its columns, those of lists and objects
             apart.
-        names (Collection[str]): The columns to read.
+        names (Optional[Collection[str]]): The columns to read, by default
+            all.
     """
     start = len(data) - 8 - int.from_bytes(data[-8:-4], 'little')
     if start < 0 or data[-4:] != _MAGIC:
         raise OSError('no footer')
-    reader = ThriftReader(data)
-    footer = reader.struct_at(start)
+    reader = ThriftReader(data, MOST_VALUES + _VALUES_PER_COLUMN * len(schema))
+    footer = reader.struct_at(start, _KEPT)
     groups = _structures(footer, _ROW_GROUPS)
     n_rows = [_count(group, _ROWS, I64) for group in groups]
     if _count(footer, _ALL_ROWS, I64) != sum(n_rows):
@@ -187,7 +271,7 @@ def _expanded(data: bytes, schema: Any, names: Collection[str]) -> int:
         size += sum(
             _chunk_size(reader, column, count)
             for column, path in zip(columns, paths)
-            if path.partition('.')[0] in names)
+            if names is None or path.partition('.')[0] in names)
     return size
 
 

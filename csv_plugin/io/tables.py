@@ -1,42 +1,35 @@
-"""CSV tables: losses and accuracies of models, families, and benchmarks.
+"""Tables: losses and accuracies of models, families, and benchmarks.
 
-Every file is UTF-8 with a header. The readers take columns in any order and
+A CSV file is UTF-8 with a header. The readers take columns in any order and
 raise `InputError` with the file, line, column and text of the wrong cell.
+Losses and accuracies may be in files of other formats too.
 """
 import csv
 import math
 import os
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Optional
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell
 from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import FilePath, atomic_path
+from csv_plugin.io.model_columns import (ModelColumns, Quantity,
+                                         read_model_columns)
 
-_CellReader = Callable[[CsvRow, str], float]
-
-
-@dataclass(frozen=True, eq=False)
-class ModelColumns:
-    """A table with one row of numbers per model.
-
-    Args:
-        models (tuple[str, ...]): Unique names of M models.
-        columns (tuple[str, ...]): Unique names of K units of text, or of B
-            benchmarks.
-        values (NDArray): Losses on the units, in whatever unit the file
-            has, shape `(M, K)`; or accuracies in 0..1, NaN where a model
-            was not run on a benchmark, shape `(M, B)`.
-    """
-    models: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: NDArray[np.float64]
+_LOSSES = Quantity('a loss of 0 or more', float(np.finfo(np.float64).max),
+                   False,
+                   'Losses are -log p: change the sign of log-likelihoods.',
+                   '', 'losses')
+_ACCURACIES = Quantity(
+    'an accuracy in 0..1', 1, True,
+    'Leave the cell empty if the benchmark was not run.',
+    'The accuracies of this column seem to be in percent: divide them by 100.')
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,8 @@ class ModelInfo:
 
     Args:
         family (str): Cross-validation never separates models of one family.
-        split (str): 'train', 'validation' or 'test'; empty if unknown.
+        split (str): Any name, such as 'train', 'validation' or 'test'; empty
+            if unknown.
         params_b (float): Parameters in billions, NaN where unknown.
         tokens (float): Tokens that it was trained on, NaN where unknown.
     """
@@ -71,11 +65,15 @@ class BenchmarkInfo:
     kind: str
 
 
-def read_losses(path: FilePath) -> ModelColumns:
-    """Read losses: a column `model`, and one column per unit of text.
+def read_losses(path: FilePath,
+                models: Optional[FilePath] = None) -> ModelColumns:
+    """Read losses by model and unit of text.
 
     Args:
-        path (FilePath): The file, for example `losses.csv`.
+        path (FilePath): The file, for example `losses.csv`,
+            `losses.parquet` or `losses.safetensors`; see
+            `read_model_columns`.
+        models (Optional[FilePath]): As there.
 
     Returns:
         ModelColumns: Losses in the unit of the file, such as nats per token
@@ -85,15 +83,16 @@ def read_losses(path: FilePath) -> ModelColumns:
         InputError: The file is not such a table, or a loss is missing, not
             finite or negative.
     """
-    return _model_columns(path, _loss)
+    return read_model_columns(path, _LOSSES, models)
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
     """Read accuracies: a column `model`, and one column per benchmark.
 
     Args:
-        path (FilePath): The file, for example `scores.csv`. A cell is empty
-            where the model was not run on the benchmark.
+        path (FilePath): The file, for example `scores.csv` or
+            `scores.parquet`. A cell is empty where the model was not run on
+            the benchmark.
 
     Returns:
         ModelColumns: Accuracies in 0..1, NaN where the cell is empty. Shape
@@ -103,7 +102,16 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
         InputError: The file is not such a table, or an accuracy is not a
             number in 0..1.
     """
-    return _model_columns(path, _accuracy)
+    return read_model_columns(path, _ACCURACIES)
+
+
+def split_name(text: str) -> str:
+    """The name of a split, of which one has two.
+
+    >>> split_name('val'), split_name('seen')
+    ('validation', 'seen')
+    """
+    return 'validation' if text == 'val' else text
 
 
 def read_models(path: FilePath) -> dict[str, ModelInfo]:
@@ -112,21 +120,20 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
     Args:
         path (FilePath): The file, for example `models.csv`. The columns
             `split`, `params_b` and `tokens` may be missing or have empty
-            cells. The split `val` means `validation`.
+            cells. Splits have any names; `val` means `validation`.
 
     Returns:
         dict[str, ModelInfo]: By model, in the file's order.
 
     Raises:
-        InputError: The file is not such a table, a family is empty, a
-            split is not 'train', 'validation' or 'test', or a size is not
-            positive.
+        InputError: The file is not such a table, a family is empty, or a
+            size is not positive.
     """
     rows = read_rows(path, ('model', 'family'))
     return {
         row.cells['model']:
         ModelInfo(
-            row.text('family'), _split(row),
+            row.text('family'), split_name(row.cells.get('split', '')),
             _positive(row, 'params_b', 'billions of parameters'),
             _positive(row, 'tokens', 'a number of tokens'))
         for row in rows
@@ -260,51 +267,6 @@ def _cell(value: object) -> object:
         return csv_cell(value)
     # Only NaN, of whatever float type, differs from itself.
     return '' if value != value else value
-
-
-def _model_columns(path: FilePath, read_cell: _CellReader) -> ModelColumns:
-    rows = read_rows(path, ('model', ))
-    columns = tuple(name for name in rows[0].cells if name != 'model')
-    if not columns:
-        raise InputError(f'{os.fspath(path)}, line 1',
-                         "a column besides 'model'", "only 'model'",
-                         'Add one column per text or benchmark.')
-    return ModelColumns(
-        tuple(row.cells['model'] for row in rows), columns,
-        np.array([[read_cell(row, name) for name in columns] for row in rows]))
-
-
-def _loss(row: CsvRow, unit: str) -> float:
-    loss = row.number(unit)
-    if loss < 0:
-        raise row.error(
-            unit, 'a loss of 0 or more',
-            'Losses are -log p: change the sign of log-likelihoods.')
-    return loss
-
-
-def _accuracy(row: CsvRow, benchmark: str) -> float:
-    if not row.cells[benchmark]:
-        return math.nan
-    accuracy = row.number(benchmark)
-    if not 0 <= accuracy <= 1:
-        raise row.error(
-            benchmark, 'an accuracy in 0..1',
-            'The accuracies of this column seem to be in percent: divide '
-            'them by 100.' if accuracy > 1 else
-            'Leave the cell empty if the benchmark was not run.')
-    return accuracy
-
-
-def _split(row: CsvRow) -> str:
-    split = row.cells.get('split', '')
-    if split == 'val':
-        return 'validation'
-    if split not in ('', 'train', 'validation', 'test'):
-        raise row.error(
-            'split', "'train', 'validation' or 'test'",
-            "Give 'test' to models whose accuracies are to be predicted.")
-    return split
 
 
 def _positive(row: CsvRow, column: str, meaning: str) -> float:

@@ -15,7 +15,7 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.mixed_engines import mixed_engines, noted
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import SOLVERS, SalienceFit, Task
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, SalienceFit, Task
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.core.training_curve import TrainingCurve, path_curve
@@ -135,7 +135,7 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
 def fit(losses: Union[ModelLosses, FeatureTable],
         accuracies: AccuracyTable,
         families: Mapping[str, str],
-        method: str = 'auto',
+        method: Optional[str] = None,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
         seed: int = 0,
@@ -149,8 +149,9 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         accuracies (AccuracyTable): Of the models to fit to, fractions.
         families (Mapping[str, str]): Family of each of them; models of one
             family are never separated by cross-validation.
-        method (str): Of token losses, a key of `METHODS`; of a table, a key
-            of `salience.SOLVERS`.
+        method (Optional[str]): Of token losses, a key of `METHODS`, by
+            default 'auto'; of a table, a key of `salience.SOLVERS`, by
+            default `salience.DEFAULT_SOLVER`.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
             tokenizer, whose tokens get the weights; without one, the tokens
             of the first model do.
@@ -179,9 +180,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                 if scoring_lm is not None else 'validation models',
                 'Leave them out: they are for token losses.')
         groups = [families[model] for model in accuracies.models]
-        return fit_predictor(losses, accuracies, groups,
-                             _named('solver', method, SOLVERS), seed, progress)
-    train = _named('method', method, METHODS)
+        solver = _named('solver', method or DEFAULT_SOLVER, SOLVERS)
+        return fit_predictor(losses, accuracies, groups, solver, seed,
+                             progress)
+    train = _named('method', method or 'auto', METHODS)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',

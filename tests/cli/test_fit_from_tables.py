@@ -11,7 +11,7 @@ import pytest
 
 from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.salience import main as salience
-from csv_plugin.core.salience import SOLVERS
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.predictors import load_predictor
@@ -128,15 +128,15 @@ def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
         tables.accuracies,
         tables.families,
         fit,
-        SOLVERS['ridge'],
+        SOLVERS[DEFAULT_SOLVER],
         seed=3)
-    ridge = study.predictions.methods.index('ridge')
+    method = study.predictions.methods.index(DEFAULT_SOLVER)
     rows = read(tmp_path / 'out/predictions.csv')
     for column, part in (('predicted', 'values'), ('low', 'low'), ('high',
                                                                    'high')):
         np.testing.assert_array_equal([float(row[column]) for row in rows],
                                       getattr(study.predictions,
-                                              part)[:, :, ridge].ravel())
+                                              part)[:, :, method].ravel())
 
 
 @pytest.mark.slow
@@ -146,12 +146,12 @@ def test_leave_family_out(tmp_path, arguments, capsys):
     tables = tables.select(
         tables.models_in('train', 'validation') + tables.models_in('test'))
     study = leave_families_out(tables.features, tables.accuracies,
-                               tables.families, SOLVERS['ridge'])
-    ridge = study.predictions.methods.index('ridge')
+                               tables.families, SOLVERS[DEFAULT_SOLVER])
+    method = study.predictions.methods.index(DEFAULT_SOLVER)
     rows = read(tmp_path / 'out/predictions.csv')
     values = [float(row['predicted']) for row in rows]
     np.testing.assert_array_equal(
-        values, study.predictions.values[:, :, ridge].ravel())
+        values, study.predictions.values[:, :, method].ravel())
     assert {row['in_sample'] for row in rows} == {'0'}
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.startswith(
@@ -178,10 +178,10 @@ def test_every_solver(tmp_path, solver):
     assert f' --solver {solver} ' in report
 
 
-def test_ridge_unless_told(tmp_path, arguments):
+def test_the_default_solver_unless_told(tmp_path, arguments):
     assert main(arguments) == 0
     predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
-    assert predictor.benchmarks[0].solver == 'ridge'
+    assert predictor.benchmarks[0].solver == DEFAULT_SOLVER
 
 
 def test_same_bytes_twice(tmp_path, arguments):
@@ -204,11 +204,11 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
                                              'benchmarks')))
     study = split_study(table.features, table.accuracies, table.families,
                         table.models_in('train', 'validation'),
-                        SOLVERS['ridge'])
+                        SOLVERS[DEFAULT_SOLVER])
     shown = content['errors']['uniform']['easy']
     expected = study.errors('uniform')['easy']
     assert shown['mse'] == expected.mse and shown['n_models'] == 3
-    assert content['errors']['ridge']['none']['mse'] is None
+    assert content['errors'][DEFAULT_SOLVER]['none']['mse'] is None
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.split('\n')[2].startswith('    salience fit --losses ')
 
@@ -304,7 +304,6 @@ BAD = {
                                                           "'1'")),
     'negative chance': ('benchmarks', 'easy,0.25', 'easy,-0.1',
                         ("column 'chance'", "'-0.1'")),
-    'unknown split': ('models', ',train', ',dev', ("column 'split'", "'dev'")),
     'unknown benchmark': ('benchmarks', 'easy,', 'eazy,', ("column 'easy'",
                                                            'benchmarks.csv')),
     'line break in a name': ('scores', 'org/model-3,', '"a\nb",',
@@ -339,6 +338,29 @@ def test_missing_file(tmp_path, arguments, capsys, table):
     path.unlink()
     assert main(arguments) == 2
     assert_says(capsys.readouterr().err, str(path), 'Check the path')
+    assert not (tmp_path / 'out').exists()
+
+
+def test_splits_of_any_name(tmp_path, arguments):
+    path = tmp_path / 'in/models.csv'
+    text = path.read_text('utf-8').replace(',test', ',"new, large"')
+    path.write_text(text.replace(',train', ',seen'), 'utf-8')
+    assert main([
+        *arguments, '--fit', 'seen', 'val', '--predict', 'new, large',
+        '--solver', 'uniform'
+    ]) == 0
+    rows = read(tmp_path / 'out/predictions.csv')
+    assert {row['split'] for row in rows} == {
+        'seen', 'validation', 'new, large'}  # yapf: disable
+
+
+@pytest.mark.parametrize('options', [
+    ['--fit', 'dev'], ['--predict', 'dev'], ['--predict', 'test', 'dev']
+])  # yapf: disable
+def test_a_split_that_no_model_has(tmp_path, arguments, capsys, options):
+    assert main([*arguments, *options]) == 2
+    assert_says(capsys.readouterr().err, "expected models in split 'dev'",
+                "found only ['test', 'train', 'validation']")
     assert not (tmp_path / 'out').exists()
 
 
@@ -398,7 +420,6 @@ def test_out_is_a_file_by_subprocess(tmp_path, arguments):
 
 @pytest.mark.parametrize('bad, said', [
     (['--solver', 'best'], "invalid choice: 'best'"),
-    (['--fit', 'dev'], "invalid choice: 'dev'"),
     (['--predict'], 'expected at least one argument'),
     (['--seed', '-1'], "a whole number, 0 or more, found '-1'"),
     (['--seed', 'x'], "a whole number, 0 or more, found 'x'"),

@@ -8,7 +8,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io import parquet_tables
-from csv_plugin.io.parquet_tables import FREE_BYTES, read_columns, read_rows_of
+from csv_plugin.io.parquet_tables import (FREE_BYTES, read_columns,
+                                          read_numbers, read_rows_of)
 from csv_plugin.io.thrift_structures import I32, I64, STRUCT, ThriftReader
 
 NUMBERS = {'x': pa.list_(pa.int32())}
@@ -181,6 +182,43 @@ def test_a_footer_with_endless_lists_is_refused():
     schema = {f'c{i}': pa.array([1]) for i in range(2000)}
     with pytest.raises(InputError, match='an intact Parquet file'):
         read_columns('f', written(pa.table(schema)), {'c1': pa.int64()})
+
+
+def test_a_table_of_thousands_of_columns_is_read():
+    values = np.arange(6000.).reshape(2, 3000)
+    units = [f'unit.{k}/a b' for k in range(3000)]
+    table = pa.table([['a', 'b'], *values.T.copy()], ['model', *units])
+    names, columns, numbers = read_numbers('f', written(table), 'model')
+    assert (names, columns) == (['a', 'b'], units)
+    np.testing.assert_array_equal(numbers, values)
+
+
+@pytest.mark.parametrize('options', [
+    {}, {'use_dictionary': False}, {'data_page_version': '2.0'},
+    {'use_dictionary': ['model'], 'use_byte_stream_split': ['x']},
+    {'compression': 'snappy'}, {'write_page_checksum': True}
+])  # yapf: disable
+def test_ordinary_tables_of_numbers_are_read(options):
+    table = pa.table({'model': ['a', 'b', None] * 9, 'x': [.5, None, 2.] * 9})
+    names, columns, numbers = read_numbers('f', written(table, **options),
+                                           'model')
+    assert (names, columns) == (['a', 'b', None] * 9, ['x'])
+    np.testing.assert_array_equal(numbers, [[.5], [np.nan], [2]] * 9)
+
+
+def test_numbers_of_any_column_are_counted():
+    """A dot stands before the parts of lists, but in names, too."""
+    n_rows = 3 * 10**6
+    names = pa.DictionaryArray.from_arrays(
+        np.zeros(n_rows, np.int32), pa.array(['a']))
+    data = written(
+        pa.table({
+            'model': names,
+            'x.y': np.zeros(n_rows, np.float32)
+        }))
+    assert len(data) < 10**4
+    with pytest.raises(InputError, match='expands to at most'):
+        read_numbers('f', data, 'model')
 
 
 def test_a_footer_that_contradicts_itself_is_refused():

@@ -1,7 +1,6 @@
 """Structures are read as Thrift writes them, and others are refused."""
 import pytest
 
-from csv_plugin.io import thrift_structures
 from csv_plugin.io.thrift_structures import (BINARY, I32, I64, LIST, STRUCT,
                                              ThriftReader)
 
@@ -70,9 +69,45 @@ def test_structures_that_the_file_cuts(data):
         read(data)
 
 
-def test_all_structures_of_a_file_have_a_bound(monkeypatch):
-    monkeypatch.setattr(thrift_structures, '_MOST_VALUES', 20)
-    reader = ThriftReader(b'\x15\x02\x15\x02\x00')
+def test_only_what_is_to_be_kept_is_returned():
+    data = (
+        b'\x15\x01'  # field 1: -1
+        b'\x1c\x15\x02\x15\x04\x00'  # field 2, a structure: 1, 2
+        b'\x19\x2c\x15\x06\x00\x15\x08\x00'  # field 3, two structures: 3; 4
+        b'\x1c\x15\x02\x00'  # field 4, a structure: 1
+        b'\x00')
+    reader = ThriftReader(data)
+    assert reader.struct_at(0, {
+        2: {
+            2: None
+        },
+        3: {
+            1: None
+        },
+        4: {}
+    }) == {
+        (2, STRUCT): {
+            (2, I32): 2
+        },
+        (3, LIST): [{
+            (1, I32): 3
+        }, {
+            (1, I32): 4
+        }],
+        (4, STRUCT): {}
+    }
+    assert reader.place == len(data)
+    assert reader.struct_at(0, {}) == {}
+    assert reader.struct_at(0, {4: None}) == {(4, STRUCT): {(1, I32): 1}}
+
+
+def test_what_is_not_kept_is_checked_too():
+    with pytest.raises(OSError, match='too deep'):
+        ThriftReader(b'\x1c' * 2000).struct_at(0, {})
+
+
+def test_all_structures_of_a_file_have_a_bound():
+    reader = ThriftReader(b'\x15\x02\x15\x02\x00', 20)
     for _ in range(10):
         reader.struct_at(0)
     with pytest.raises(OSError, match='more than 20 values'):

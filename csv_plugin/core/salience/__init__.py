@@ -14,9 +14,11 @@ SOLVERS: dict[str, Solver] = {
     'ridge': Ridge(),
     'uniform': Uniform(),
 }
+#: The solver that commands and functions take if none is named.
+DEFAULT_SOLVER = 'ridge'
 
 __all__ = [
-    'Auto', 'Constant', 'NonNegative', 'RegularisationPath', 'Ridge',
-    'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task', 'Uniform',
-    'fold_masks'
+    'Auto', 'Constant', 'DEFAULT_SOLVER', 'NonNegative', 'RegularisationPath',
+    'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task',
+    'Uniform', 'fold_masks'
 ]
