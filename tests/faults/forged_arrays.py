@@ -115,18 +115,13 @@ def _numbers(kind: str, values: bytes) -> list[Any]:
 def _cast(numbers: list[Any], kind: str) -> bytes:
     """The numbers in a type, or its nearest number."""
     letter = _TYPES[kind]
-    if letter in 'df':
-        limit = float(np.finfo(np.float32 if letter == 'f' else float).max)
+    if letter in 'dfe':
+        limit = float(np.finfo(letter).max)
         numbers = [
             n if n != n or abs(n) == np.inf else max(-limit, min(limit, n))
             for n in numbers
         ]
         return struct.pack(f'<{len(numbers)}{letter}', *map(float, numbers))
-    if letter == 'e':
-        return np.array(
-            [max(-6e4, min(6e4,
-                           float(n) if n == n else 0))
-             for n in numbers], '<f2').tobytes()
     bits = 8 * struct.calcsize(letter)
     low, high = (0, 2**bits - 1) if letter.isupper() else (-2**(bits - 1),
                                                            2**(bits - 1) - 1)

@@ -89,7 +89,10 @@ _CELLS = ('-1', '1_0', '１２', '0x10', '1e400', 'inf', 'NaN', '1,5', ' 0.5 ',
 
 
 def forge_csv(rng: Random, text: str) -> str:
-    """A table with a strange cell, or with a row or column too many."""
+    """A table with a strange cell, or with a row or column too many.
+
+    A list of names, one a line, is a table of one column.
+    """
     rows = list(csv.reader(io.StringIO(text)))
     row = rng.randrange(len(rows))
     column = rng.randrange(len(rows[0]))
@@ -157,5 +160,6 @@ FORGERS: dict[str, Callable[[Random, str], str]] = {
     '.json': forge_json,
     '.jsonl': forge_json_lines,
     '.csv': forge_csv,
+    '.txt': forge_csv,
     '.yaml': forge_yaml,
 }

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from safetensors.numpy import save_file
 
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
@@ -24,6 +25,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.importers.importing import import_losses
+from csv_plugin.io.model_columns import MODELS, UNITS
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo,
@@ -168,6 +170,21 @@ def _write_tables(folder: Path) -> None:
     tables = small_tables(n_models=6)
     splits = dict.fromkeys(tables.models, 'train')
     write_tables(folder, tables, splits | {tables.models[0]: 'test'})
+
+
+def _write_columns(folder: Path) -> None:
+    features = small_tables(n_models=6).features
+    pq.write_table(
+        pa.table([pa.array(features.models), *features.values.T.copy()],
+                 ['model', *features.columns.units]), folder / 'l.parquet')
+
+
+def _write_tensor(folder: Path) -> None:
+    features = small_tables(n_models=6).features
+    save_file({'losses': features.values.astype(np.float16)},
+              folder / 'l.safetensors', {'note': '{"by": "hand"}'})
+    write_csv(folder / MODELS, ['model'], zip(features.models))
+    (folder / UNITS).write_text('\n'.join(features.columns.units), 'utf-8')
 
 
 def _write_collection(folder: Path) -> None:
@@ -335,6 +352,19 @@ SAMPLES = {
            'texts.jsonl'),
     'losses':
     _table('losses', read_losses),
+    'losses-in-columns':
+    Sample(
+        _write_columns,
+        lambda folder: read_losses(folder / 'l.parquet'),
+        '*',
+        needs='tests.faults.bombs',
+        foreign=True),
+    'losses-in-a-tensor':
+    Sample(
+        _write_tensor,
+        lambda folder: read_losses(folder / 'l.safetensors'),
+        '*',
+        foreign=True),
     'accuracies':
     _table('scores', read_accuracy_columns),
     'models':
