@@ -2,7 +2,8 @@
 
 `dumps` holds the file format of token-loss dumps and `shards` joins those of
 one model; `predictors` stores trained predictors and `text_sets` validation
-sets. `tables` reads the CSV tables that users write, on top of `csv_rows`.
+sets. `tables` reads the tables that users write, on top of `csv_rows` and, for
+losses and accuracies in any format, `model_columns`.
 `collection` is the folder that a predictor is trained on, `collecting` makes
 it, and `model_tables` reads four tables in its place. `runs` reads the work
 directories of OpenCompass, `importers` what other programs wrote, and

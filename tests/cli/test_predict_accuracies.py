@@ -2,7 +2,11 @@
 import csv
 import json
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import save_file
 
 from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.salience import main
@@ -75,23 +79,53 @@ def test_dumps_that_cannot_be_used_are_told(folder, capsys):
         in capsys.readouterr().err
 
 
-def test_tables(folder, capsys):
+def fit_to_tables(folder, losses):
+    """A predictor in `fit`, fitted to all models but the first."""
     tables = small_tables()
     models = tables.features.models
     splits = dict.fromkeys(models, 'train') | {models[0]: 'test'}
     write_tables(folder, tables, splits)
-    files = [
-        f'--{name}={name}.csv'
-        for name in ('losses', 'scores', 'models', 'benchmarks')
-    ]
-    assert fit_from_tables.main([*files, '--fit', 'train', '--out',
-                                 'fit']) == 0
+    (folder / 'units.txt').write_text('\n'.join(tables.features.columns.units))
+    values = tables.features.values.astype(np.float16)
+    save_file({'losses': values}, folder / 'losses.safetensors')
+    pq.write_table(
+        pa.table([pa.array(models), *values.T.copy()],
+                 ['model', *tables.features.columns.units]),
+        folder / 'losses.parquet')
+    names = ('scores', 'models', 'benchmarks')
+    assert fit_from_tables.main([
+        '--losses', losses, *(f'--{name}={name}.csv' for name in names),
+        '--fit', 'train', '--out', 'fit'
+    ]) == 0
+
+
+def predicted_from(losses, capsys):
     capsys.readouterr()
     assert main([
-        'predict', '--losses', 'losses.csv', '--predictor',
+        'predict', '--losses', losses, '--predictor',
         'fit/predictor.safetensors', '--json'
     ]) == 0
-    printed = rows(capsys.readouterr().out)
+    return rows(capsys.readouterr().out)
+
+
+def test_tables(folder, capsys):
+    fit_to_tables(folder, 'losses.csv')
+    printed = predicted_from('losses.csv', capsys)
+    with open('fit/predictions.csv', encoding='utf-8') as file:
+        for row in csv.DictReader(file):
+            predicted = printed[row['model'], row['benchmark']]['predicted']
+            assert predicted == pytest.approx(100 * float(row['predicted']))
+
+
+def test_tables_in_any_format(folder, capsys):
+    """Beside a tensor, a table names its rows; it needs no other column."""
+    fit_to_tables(folder, 'losses.safetensors')
+    (folder / 'models.csv').write_text('\n'.join(
+        line.partition(',')[0]
+        for line in (folder / 'models.csv').read_text().splitlines()))
+    printed = predicted_from('losses.safetensors', capsys)
+    assert printed == predicted_from('losses.parquet', capsys)
+    assert len(printed) == 15 * 6
     with open('fit/predictions.csv', encoding='utf-8') as file:
         for row in csv.DictReader(file):
             predicted = printed[row['model'], row['benchmark']]['predicted']
@@ -104,6 +138,7 @@ def test_tables(folder, capsys):
     (['none'], "dumps 'none'"),
     (['.'], 'found none'),
     (['--losses', 'none.csv'], 'none.csv'),
+    (['--losses', 'none.tsv'], 'that ends in .csv, .parquet or .safetensors'),
 ])
 def test_bad_input(folder, capsys, options, says):
     assert call(*options) == 2

@@ -15,7 +15,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.core.salience import SOLVERS, Auto
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, Auto
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.feature_blocks import feature_blocks
@@ -336,6 +336,14 @@ def test_fit_sees_no_losses_of_other_models():
                                      for model in OTHERS})
     assert_same_predictions(
         fit(garbled, TO_FIT, FAMILIES), fit(DUMPS, TO_FIT, FAMILIES))
+
+
+def test_fit_to_a_table_takes_the_default_solver():
+    tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
+    assert_same_predictions(
+        fit(tables.features, tables.accuracies, tables.families),
+        fit(tables.features, tables.accuracies, tables.families,
+            DEFAULT_SOLVER), tables.features)
 
 
 @pytest.mark.slow
