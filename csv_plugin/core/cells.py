@@ -3,6 +3,9 @@ import math
 
 #: Stands for an interval that leaves no accuracy out but those below chance.
 ANY = 'any'
+#: The meaning of the mark of predictions that known scores helped to make.
+WITH_SCORES = ('+ made from the losses and the known scores of the model on '
+               'other benchmarks.')
 
 
 def percent(fraction: float) -> float:

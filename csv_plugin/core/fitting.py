@@ -12,6 +12,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.intervals import learn_intervals
+from csv_plugin.core.partial_scores import (held_out_predictions,
+                                            learn_partial_scores)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (Constant, SalienceFit, Solver, Task,
                                       fold_masks)
@@ -67,21 +69,29 @@ def fit_predictor(features: FeatureTable,
     groups = np.asarray(families)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
-        benchmarks = tuple(
+        parts = [
             _fit_benchmark(features, accuracies, benchmark, groups, solver,
                            seed, watch)
-            for benchmark in progress(accuracies.benchmarks))
+            for benchmark in progress(accuracies.benchmarks)
+        ]
+        benchmarks = tuple(part for part, _ in parts)
+        partial = learn_partial_scores(
+            accuracies.benchmarks, accuracies.values,
+            np.array([held_out for _, held_out in parts]).T, groups)
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
         'scipy': scipy.__version__
     }
-    return Predictor(features.columns, benchmarks, versions)
+    return Predictor(
+        features.columns, benchmarks, versions, partial_scores=partial)
 
 
-def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
-                   benchmark: str, families: NDArray, solver: Solver,
-                   seed: int, watch: Optional[Watch]) -> BenchmarkPredictor:
+def _fit_benchmark(
+        features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
+        families: NDArray, solver: Solver, seed: int,
+        watch: Optional[Watch]) -> tuple[BenchmarkPredictor, NDArray]:
+    """The part, and predictions of held-out models, `(M,)`."""
     index = accuracies.benchmarks.index(benchmark)
     accuracy = accuracies.values[:, index]
     rows = np.flatnonzero(~np.isnan(accuracy))
@@ -94,9 +104,12 @@ def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
     fit = used.fit(task, fold_masks(task.families, seed))
     if watch:
         watch(benchmark, task, fit)
-    return BenchmarkPredictor(benchmark, chance,
+    part = BenchmarkPredictor(benchmark, chance,
                               int(accuracies.n_items[index]),
                               tuple(features.models[row] for row in rows),
                               fit.solver, fit.penalty, fit.cv_mse, fit.model,
                               learn_intervals(task, fit, used,
                                               seed), notes + fit.notes)
+    held_out = np.full(len(accuracy), np.nan)
+    held_out[rows] = held_out_predictions(task, fit)
+    return part, held_out

@@ -3,6 +3,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Optional, Union
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
@@ -94,13 +95,16 @@ class _Tables:
 def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
                    columns: Mapping[str, Mapping[str, Union[FeatureTable,
                                                             Missing]]],
-                   benchmarks: Sequence[str]) -> Predictions:
+                   benchmarks: Sequence[str],
+                   known: Optional[AccuracyTable] = None) -> Predictions:
     """Predictions of all models by all predictors, or why there are none.
 
     Args:
         predictors (Mapping): As in `collect_features`.
         columns (Mapping): What it returned.
         benchmarks (Sequence[str]): Benchmarks to predict.
+        known (Optional[AccuracyTable]): Scores of the models that help those
+            predictors to predict others which can use some of them.
 
     Returns:
         Predictions: Methods are the labels; real accuracies are not known.
@@ -118,7 +122,8 @@ def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
             ]
             if tables:
                 by_label[label] = predictor.predict(
-                    FeatureTable.concatenate(tables))
+                    FeatureTable.concatenate(tables),
+                    known=known if predictor.can_use(known) else None)
         for model, table in columns[label].items():
             if isinstance(table, Missing):
                 missing.update({

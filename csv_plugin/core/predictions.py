@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import (explain_marks, number, percent,
+from csv_plugin.core.cells import (WITH_SCORES, explain_marks, number, percent,
                                    predicted_cell)
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.notebook_tables import html_table
@@ -18,7 +18,7 @@ REAL = 'real'
 #: What the predictions of a single predictor are called.
 PREDICTED = 'predicted'
 
-_MARKS = ('extrapolated', 'in_sample')
+_MARKS = ('extrapolated', 'in_sample', 'with_scores')
 _CUBES = ('values', 'low', 'high', *_MARKS)
 
 
@@ -67,6 +67,8 @@ class Prediction:
             those fitted on.
         in_sample (bool): Whether the model's observed accuracy was fitted
             on, so that the prediction proves nothing.
+        with_scores (bool): Whether it was made from losses and known scores
+            of the model, and not from losses alone.
     """
     value: float
     low: float
@@ -74,6 +76,7 @@ class Prediction:
     level: float
     extrapolated: bool
     in_sample: bool
+    with_scores: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,8 @@ class Predictions:
             there is no value; not every gap needs to have a reason.
         chance (Mapping[str, float]): Accuracy at random guessing, by
             benchmark; benchmarks may be absent.
+        with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`, or one
+            value for all of them.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -117,12 +122,17 @@ class Predictions:
         default_factory=lambda: MappingProxyType({}))
     chance: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({}))
+    with_scores: NDArray[np.bool_] = field(
+        default_factory=lambda: np.zeros((1, 1, 1), bool))
 
     def __post_init__(self) -> None:
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
+        if self.with_scores.shape == (1, 1, 1):
+            marks = np.broadcast_to(self.with_scores, shape)
+            object.__setattr__(self, 'with_scores', marks)
         for part in (*_CUBES, REAL):
             expected = shape[:2] if part == REAL else shape
             if getattr(self, part).shape != expected:
@@ -160,14 +170,14 @@ class Predictions:
         Args:
             models (Sequence[str]): M names.
             benchmarks (Sequence[str]): B names.
-            columns (Mapping): `values`, `low`, `high`, `extrapolated` and
-                `in_sample`, each of shape `(M, B)`.
+            columns (Mapping): `values`, `low`, `high`, `extrapolated`,
+                `in_sample` and perhaps `with_scores`, `(M, B)` each.
             level (float): Level of the intervals.
             chance (Mapping[str, float]): As in the class.
         """
         cubes: dict[str, Any] = {
-            part: columns[part][:, :, None]
-            for part in _CUBES
+            part: column[:, :, None]
+            for part, column in columns.items()
         }
         real = np.full((len(models), len(benchmarks)), np.nan)
         return cls(
@@ -341,7 +351,7 @@ class Predictions:
         return Prediction(
             float(self.values[cell]), float(self.low[cell]),
             float(self.high[cell]), self.level, bool(self.extrapolated[cell]),
-            bool(self.in_sample[cell]))
+            bool(self.in_sample[cell]), bool(self.with_scores[cell]))
 
     def real_at(self, model: str, benchmark: str) -> Union[float, Missing]:
         """The observed accuracy, or why there is none.
@@ -374,10 +384,17 @@ class Predictions:
         chance = self.chance.get(benchmark, 0.0)
         columns = (getattr(self, part)[:, b, p] for part in _CUBES)
         return [
-            predicted_cell(value, low, high, chance,
-                           '*' * bool(in_sample) + '>' * bool(extrapolated))
-            for value, low, high, extrapolated, in_sample in zip(*columns)
+            predicted_cell(
+                value, low, high, chance, '*' * bool(in_sample) +
+                '>' * bool(extrapolated) + '+' * bool(with_scores))
+            for value, low, high, extrapolated, in_sample, with_scores in zip(
+                *columns)
         ]
+
+    def legend(self) -> list[str]:
+        """The meaning of the cells and their marks, one line each."""
+        lines = [explain_marks(self.level)]
+        return lines + [WITH_SCORES] if self.with_scores.any() else lines
 
     def has_real(self) -> bool:
         """Whether an observed accuracy is known."""
@@ -420,7 +437,7 @@ class Predictions:
         Yields:
             dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
             `high` (fractions, None where not known), `extrapolated`,
-            `in_sample` and `missing`, the reasons.
+            `in_sample`, `with_scores` and `missing`, the reasons.
         """
         for model in self.models:
             for benchmark in self.benchmarks:
@@ -447,6 +464,7 @@ class Predictions:
             'high': values.get('high'),
             'extrapolated': values.get('extrapolated'),
             'in_sample': values.get('in_sample'),
+            'with_scores': values.get('with_scores'),
             'missing': '; '.join(reasons),
         }
 
@@ -477,7 +495,7 @@ class Predictions:
                 columns.append(self.cells(benchmark, method))
         return html_table(
             repr(self), header, zip(self.models, *columns), len(self.models),
-            [explain_marks(self.level)])
+            self.legend())
 
     def _place(self, axis: str, name: str) -> int:
         names: tuple[str, ...] = getattr(self, axis)

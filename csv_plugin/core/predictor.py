@@ -1,5 +1,5 @@
 """Predicted accuracies from losses: a dot product and a curve."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, Union
 
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
@@ -14,6 +15,7 @@ from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.notebook_tables import html_table
+from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
@@ -109,10 +111,13 @@ class Predictor:
             column, `(T, K)`; see `TokenColumns`.
         scoring_lm (str): Path or name of the scoring LM whose tokens have
             the weights; empty if there was none, or it is not known.
+        partial_scores (Optional[PartialScores]): How accuracies on some of
+            the benchmarks go together; None if that was not learned.
 
     Raises:
-        InputError: There is no benchmark or one twice, or the parts about
-            tokens do not fit each other.
+        InputError: There is no benchmark or one twice, the parts about
+            tokens do not fit each other, or partial scores are of a
+            benchmark that is not predicted.
     """
     columns: Columns
     benchmarks: tuple[BenchmarkPredictor, ...]
@@ -120,12 +125,16 @@ class Predictor:
     targets: Optional[TargetTokens] = None
     matrix: Optional[csc_array] = None
     scoring_lm: str = ''
+    partial_scores: Optional[PartialScores] = None
 
     def __post_init__(self) -> None:
         if not self.benchmarks:
             raise InputError('predictor', 'a benchmark or more', 'none',
                              'Give accuracies on a benchmark.')
         check_unique('benchmarks of a predictor', self.names)
+        if self.partial_scores is not None:
+            for name in self.partial_scores.benchmarks:
+                self.benchmark(name)
         if self.targets is not None:
             n_tokens = self._token_columns().matrix.shape[0]
             fingerprint = self.columns.fingerprint
@@ -281,18 +290,27 @@ class Predictor:
             self.targets.check_table(losses)
         return self._token_columns().features(losses)
 
-    def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
+    def predict(self,
+                losses: Losses,
+                level: float = 0.9,
+                known: Optional[AccuracyTable] = None) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
         Args:
             losses (Losses): As in `features`.
             level (float): Level of the intervals, in (0, 1).
+            known (Optional[AccuracyTable]): Scores of some of the models,
+                and perhaps of others, on some of the benchmarks, and perhaps
+                on others. They help to predict the same model's other
+                scores. Predictions of scores that are known, and of models
+                of which none is, are made from losses alone.
 
         Returns:
             Predictions: Of one method; real accuracies are not known.
 
         Raises:
-            InputError: As in `features`, or the level is not in (0, 1).
+            InputError: As in `features`, the level is not in (0, 1), or
+                there are known scores that tell the predictor nothing.
         """
         features = self.features(losses)
         parts = [
@@ -305,9 +323,96 @@ class Predictor:
             name: np.stack([part[name] for part in parts], axis=1)
             for name in parts[0]
         }
+        columns['with_scores'] = np.zeros(columns['values'].shape, bool)
+        if known is not None:
+            self._complete(features.models, columns, known)
         chance = {part.benchmark: part.chance for part in self.benchmarks}
         return Predictions.of_method(features.models, self.names, columns,
                                      level, chance)
+
+    def can_use(self, known: Optional[AccuracyTable]) -> bool:
+        """Whether known scores tell the predictor anything."""
+        return (known is not None and self.partial_scores is not None
+                and bool({*known.benchmarks}
+                         & {*self.partial_scores.benchmarks}))
+
+    def next_benchmarks(self, models: Sequence[str],
+                        known: AccuracyTable) -> dict[str, dict[str, float]]:
+        """What a run of each benchmark would tell about the others.
+
+        Args:
+            models (Sequence[str]): Names.
+            known (AccuracyTable): Scores, as in `predict`.
+
+        Returns:
+            dict: By model and benchmark without a known score, the one that
+            tells most first: by which share the predictive variances of the
+            benchmarks that are then still unknown would shrink, on average.
+
+        Raises:
+            InputError: The known scores tell the predictor nothing.
+        """
+        partial, scores = self._known_scores(models, known)
+        found = {}
+        for model, row in zip(models, scores):
+            gains = dict(
+                zip(partial.benchmarks, partial.gains(~np.isnan(row))))
+            unknown = [name for name in gains if not np.isnan(gains[name])]
+            found[model] = {
+                name: float(gains[name])
+                for name in sorted(unknown, key=lambda name: -gains[name])
+            }
+        return found
+
+    def _complete(self, models: Sequence[str], columns: dict[str, NDArray],
+                  known: AccuracyTable) -> None:
+        """Let known scores of models change the predictions of the others.
+
+        Args:
+            models (Sequence[str]): M names.
+            columns (dict[str, NDArray]): As `Predictions.of_method` takes
+                them, `(M, B)` each; changed in place.
+            known (AccuracyTable): As in `predict`.
+        """
+        partial, scores = self._known_scores(models, known)
+        place = np.array(
+            [self.names.index(name) for name in partial.benchmarks])
+        for row in np.flatnonzero(~np.isnan(scores).all(axis=1)):
+            before = columns['values'][row, place]
+            values, narrowing = partial.complete(before, scores[row])
+            gaps = np.isnan(scores[row])
+            cells = row, place[gaps]
+            for end in ('low', 'high'):
+                width = (columns[end][row, place] - before) * narrowing
+                columns[end][cells] = np.clip(values + width, 0, 1)[gaps]
+            columns['values'][cells] = values[gaps]
+            columns['with_scores'][cells] = True
+
+    def _known_scores(self, models: Sequence[str],
+                      known: AccuracyTable) -> tuple[PartialScores, NDArray]:
+        """Partial scores, and known scores of models on its benchmarks.
+
+        NaN where not known.
+        """
+        partial = self.partial_scores
+        if partial is None:
+            raise InputError(
+                'predictor', 'how accuracies on benchmarks go together',
+                'nothing about it', 'Fit it again, to models of two families '
+                'or more on two benchmarks or more, or give no known scores.')
+        shared = [b for b in partial.benchmarks if b in known.benchmarks]
+        if not shared:
+            raise InputError(
+                'known scores', 'a score on one of the benchmarks '
+                f'{shortened(", ".join(partial.benchmarks), 200)}',
+                f'scores on {shortened(", ".join(known.benchmarks), 200)}',
+                'Correct the names, or give no known scores.')
+        scores = np.full((len(models), len(partial.benchmarks)), np.nan)
+        rows = [m for m, model in enumerate(models) if model in known.models]
+        places = [partial.benchmarks.index(name) for name in shared]
+        table = known.select([models[m] for m in rows], shared)
+        scores[np.ix_(rows, places)] = table.values
+        return partial, scores
 
     def _token_columns(self) -> TokenColumns:
         if self.matrix is None or self.columns.scored is None:

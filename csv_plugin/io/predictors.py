@@ -22,6 +22,7 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
 from csv_plugin.core.intervals import Intervals
+from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.scaling_law import Curve
@@ -45,6 +46,7 @@ _HEADER_FIELDS = {
     'versions': 'texts by name',
     'scoring_lm': 'a text',
     'benchmarks': 'a list',
+    'partial_benchmarks': 'a list of texts',
 }
 _BENCHMARK_FIELDS = {
     'benchmark': 'a text',
@@ -80,6 +82,13 @@ _TOKEN_SHAPES = {
     'matrix.per_column': ('i', 'K'),
     'matrix.token': ('i', 'E'),
     'matrix.value': ('f', 'E'),
+}
+#: Kind and axes of the arrays about partial scores: P benchmarks.
+_PARTIAL_SHAPES = {
+    'mean': ('f', 'P'),
+    'totals': ('f', 'PP'),
+    'errors': ('f', 'PP'),
+    'widening': ('f', 'P'),
 }
 #: What an array of each kind holds.
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
@@ -124,6 +133,13 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     }
     if predictor.scoring_lm:
         header['scoring_lm'] = predictor.scoring_lm
+    if predictor.partial_scores is not None:
+        header['partial_benchmarks'] = predictor.partial_scores.benchmarks
+        arrays.update({
+            f'partial.{name}':
+            getattr(predictor.partial_scores, name)
+            for name in _PARTIAL_SHAPES
+        })
     # safetensors writes arrays with strides wrongly, and raises no error.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     text = json.dumps(header, allow_nan=False, ensure_ascii=False)
@@ -148,7 +164,7 @@ def load_predictor(path: FilePath) -> Predictor:
     _check_texts(where, [
         header['fingerprint'], header['scoring_lm'], *header['units'],
         *header['versions'], *header['versions'].values(),
-        *map(str, header['texts'])
+        *map(str, header['texts']), *header['partial_benchmarks']
     ])
     lengths = {'K': len(header['units']), '2': 2, '3': 3}
     uniform = _array(where, arrays, 'uniform', ('f', 'K'), lengths)
@@ -159,11 +175,25 @@ def load_predictor(path: FilePath) -> Predictor:
     if 'scored' in arrays:
         scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
     tokens = _tokens(where, header, arrays, lengths)
+    partial = _partial_scores(where, header['partial_benchmarks'], arrays)
     with _errors_name(where, 'parts of a single predictor'):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens,
-                         header['scoring_lm'])
+                         header['scoring_lm'], partial)
+
+
+def _partial_scores(where: str, benchmarks: Sequence[str],
+                    arrays: _Arrays) -> Optional[PartialScores]:
+    if not benchmarks:
+        return None
+    lengths = {'P': len(benchmarks)}
+    parts = {
+        name: _array(where, arrays, f'partial.{name}', layout, lengths)
+        for name, layout in _PARTIAL_SHAPES.items()
+    }
+    with _errors_name(where, 'covariances of accuracies'):
+        return PartialScores(tuple(benchmarks), **parts)
 
 
 def _tokens(
@@ -402,7 +432,8 @@ def _header(where: str, data: bytes) -> dict[str, Any]:
                             'cp.save(cp.load(path), path) renews it.')
     if version >= WITH_DIGEST:
         check_seal(where, data, header.get('digest'), _REMEDY)
-    # Files of earlier versions lack it, and those without a scoring LM.
+    # Files of earlier versions lack them, and those with nothing to say.
     header.setdefault('scoring_lm', '')
+    header.setdefault('partial_benchmarks', [])
     check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
     return header

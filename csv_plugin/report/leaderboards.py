@@ -30,7 +30,7 @@ WIDTH = 150
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
-          'scoring_lm')
+          'scoring_lm', 'with_scores')
 
 _REMEDY = 'Write the summary again, with -m viz -r.'
 
@@ -102,7 +102,7 @@ class Leaderboard:
                     row[name] = percent(row[name])
             if None not in (row['real'], row['predicted']):
                 row['difference'] = row['predicted'] - row['real']
-            for name in ('extrapolated', 'in_sample'):
+            for name in ('extrapolated', 'in_sample', 'with_scores'):
                 if row[name] is not None:
                     row[name] = int(row[name])
             row['scoring_lm'] = int(
@@ -131,7 +131,8 @@ def compare(
     rows = [predictions.models.index(folder) for folder in folders.values()]
     cubes: dict[str, Any] = {
         part: getattr(predictions, part)[rows]
-        for part in ('values', 'low', 'high', 'extrapolated', 'in_sample')
+        for part in ('values', 'low', 'high', 'extrapolated', 'in_sample',
+                     'with_scores')
     }
     accuracies = np.full((len(folders), len(predictions.benchmarks)), np.nan)
     missing: dict[tuple[str, str, str], Missing] = {}
@@ -366,12 +367,14 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
 
 #: Kinds of the fields of a row that are read.
 _ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
-_NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample')
+_NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample',
+            'with_scores')
 _ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
 _ROW |= {'scoring_lm': 'a count'}
 #: The largest number in each field of a row: percent, or 1 for yes.
 _MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
-_MOST |= {'extrapolated': 1, 'in_sample': 1, 'scoring_lm': 1}
+_MOST |= dict.fromkeys(
+    ('extrapolated', 'in_sample', 'scoring_lm', 'with_scores'), 1)
 _LISTS = ('models', 'benchmarks', 'predictors', 'notes')
 #: Rows by predictor, model and benchmark.
 _Rows = dict[tuple[str, str, str], dict[str, Any]]
@@ -403,6 +406,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         high=cubes['high'] / 100,
         extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
         in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
+        with_scores=np.nan_to_num(cubes['with_scores']).astype(bool),
         real=cubes['real'][:, :, 0] / 100,
         level=np.nan,
         missing={
@@ -486,8 +490,9 @@ def _read_content(where: str) -> dict[str, Any]:
 def _read_row(where: str,
               row: Any) -> tuple[tuple[str, str, str], dict[str, Any]]:
     if isinstance(row, dict):
-        # Files of earlier versions lack it.
+        # Files of earlier versions lack them.
         row.setdefault('scoring_lm', 0)
+        row.setdefault('with_scores', row.get('in_sample') and 0)
     check_fields(where, 'a row', row, _ROW, _REMEDY)
     place = row['predictor'], row['model'], row['benchmark']
     for name, most in _MOST.items():

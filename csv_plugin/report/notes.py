@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from csv_plugin.core.cells import explain_marks, interval
+from csv_plugin.core.cells import interval
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
@@ -30,7 +30,7 @@ def legend(predictions: Predictions) -> list[str]:
     """The meaning of marks and differences; empty without a prediction."""
     if np.isnan(predictions.values).all():
         return []
-    lines = [explain_marks(predictions.level)]
+    lines = predictions.legend()
     if predictions.has_real():
         lines.append('diff is predicted minus real, its mean leaves out '
                      'models marked *.')

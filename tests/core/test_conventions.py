@@ -108,7 +108,8 @@ def records():
                                  [halves])
     study = Study.of({'ridge': predictor}, losses, observed)
     return [
-        predictor, predictor.benchmarks[0], predictor.benchmarks[0].intervals,
+        predictor, predictor.partial_scores, predictor.benchmarks[0],
+        predictor.benchmarks[0].intervals,
         predictor.targets, losses, dumps['new'], dumps['new'].texts[0], halves,
         TEXTS, table, features, features.columns, columns, block,
         JoinedColumns((block, block)), observed, task, fit, fit.model,

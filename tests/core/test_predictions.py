@@ -277,6 +277,7 @@ def test_records_are_the_cells_in_their_order():
         'high': cell.high,
         'extrapolated': cell.extrapolated,
         'in_sample': False,
+        'with_scores': False,
         'missing': ''
     }
     missing = records[5]
@@ -309,7 +310,7 @@ def test_a_plain_table_survives_json():
 def test_a_frame_has_a_row_per_cell():
     pandas = pytest.importorskip('pandas')
     frame = cube().to_frame()
-    assert frame.shape == (12, 10)
+    assert frame.shape == (12, 11)
     rows = frame[frame.missing == REASON.reason]
     assert rows.model.tolist() == ['b'] and pandas.isna(rows.predicted).all()
 

@@ -362,17 +362,26 @@ ARRAYS = {
     'backtest': (5, ),
 }
 KEYS = ['uniform', *(f'_0_{name}' for name in ARRAYS)]
+#: Of the benchmarks that five models or more were run on.
+PARTIAL = {
+    'mean': (4, ),
+    'totals': (4, 4),
+    'errors': (4, 4),
+    'widening': (4, )
+}
 
 
 def test_layout(path):
     """What docs/formats.md describes."""
     arrays = load_file(path)
     assert arrays['uniform'].shape == (4, )
-    assert len(arrays) == 1 + 6 * len(ARRAYS)
+    assert len(arrays) == 1 + 6 * len(ARRAYS) + len(PARTIAL)
     for name, shape in ARRAYS.items():
         assert arrays[f'0.{name}'].shape == shape
         kind = 'i' if name == 'error_fold' else 'f'
         assert arrays[f'0.{name}'].dtype.kind == kind
+    for name, shape in PARTIAL.items():
+        assert arrays[f'partial.{name}'].shape == shape
 
 
 @pytest.mark.parametrize('key', KEYS)
@@ -682,3 +691,39 @@ def test_no_file_is_executed():
         for path in sorted((ROOT / folder).rglob('*.py'))
     }
     assert not {path: names for path, names in sources.items() if names}
+
+
+def test_partial_scores_are_kept(tables, predictor, path):
+    partial, again = predictor.partial_scores, load_predictor(
+        path).partial_scores
+    assert again.benchmarks == partial.benchmarks == ('easy', 'hard', 'chance',
+                                                      'same')
+    for name in PARTIAL:
+        np.testing.assert_array_equal(
+            getattr(again, name), getattr(partial, name))
+
+
+def test_a_file_without_partial_scores_predicts_without_known_ones(
+        tables, predictor, path):
+    rewrite(path, lambda header: header.pop('partial_benchmarks'),
+            **{f'partial.{name}': None
+               for name in PARTIAL})
+    loaded = load_predictor(path)
+    np.testing.assert_array_equal(
+        loaded.predict(tables.features).values,
+        predictor.predict(tables.features).values)
+    with pytest.raises(InputError, match='Fit it again'):
+        loaded.predict(tables.features, known=tables.accuracies)
+
+
+@pytest.mark.parametrize(('change', 'arrays', 'part'), [
+    (lambda h: h.update(partial_benchmarks='easy'), {}, 'a list of texts'),
+    (lambda h: h.update(partial_benchmarks=list('abcd')), {}, "'a'"),
+    (lambda h: h, {'partial.mean': None}, "an array 'partial.mean'"),
+    (lambda h: h, {'partial.mean': np.full(4, 7.0)}, 'numbers in their range'),
+    (lambda h: h, {'partial.totals': np.ones((4, 4))}, 'positive definite'),
+    (lambda h: h, {'partial.errors': np.ones((3, 3))}, 'of shape (4, 4)'),
+])  # yapf: disable
+def test_partial_scores_that_are_none(path, change, arrays, part):
+    rewrite(path, change, **arrays)
+    assert_error(path, part)

@@ -1,0 +1,273 @@
+"""Known scores of a model and its losses, together."""
+import warnings
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.partial_scores import (LEAST_MODELS, PartialScores,
+                                            learn_partial_scores)
+from csv_plugin.core.salience import Uniform
+
+NAMES = ('a', 'b', 'c', 'd')
+MEAN = np.array([.3, .4, .5, .6])
+TOTALS = .01 * (.7 + .3 * np.eye(4))
+ERRORS = .001 * np.array([[1, .8, .2, 0], [.8, 1, .2, 0], [.2, .2, 1, 0],
+                          [0, 0, 0, 1]])
+PARTIAL = PartialScores(NAMES, MEAN, TOTALS, ERRORS, np.ones(4))
+PREDICTED = np.array([.35, .45, .5, .55])
+NAN = float('nan')
+
+
+def test_the_conditional_of_the_product_of_both_distributions():
+    covariance = np.linalg.inv(np.linalg.inv(TOTALS) + np.linalg.inv(ERRORS))
+    mean = covariance @ (
+        np.linalg.solve(TOTALS, MEAN) + np.linalg.solve(ERRORS, PREDICTED))
+    seen = covariance[np.ix_([0, 2], [0, 2])]
+    across = covariance[np.ix_([1, 3], [0, 2])]
+    expected = mean[[
+        1, 3
+    ]] + across @ np.linalg.solve(seen,
+                                  np.array([.38, .52]) - mean[[0, 2]])
+    left = covariance[np.ix_(
+        [1, 3], [1, 3])] - across @ np.linalg.solve(seen, across.T)
+    values, narrowing = PARTIAL.complete(PREDICTED,
+                                         np.array([.38, NAN, .52, NAN]))
+    np.testing.assert_allclose(values[[1, 3]], expected)
+    np.testing.assert_array_equal(values[[0, 2]], [.38, .52])
+    np.testing.assert_allclose(narrowing[[1, 3]],
+                               np.sqrt(np.diag(left) / .001))
+    np.testing.assert_array_equal(narrowing[[0, 2]], 0)
+
+
+def test_scores_alone_are_the_conditional_of_the_totals():
+    values = PARTIAL.from_scores(np.array([.38, NAN, NAN, NAN]))
+    np.testing.assert_allclose(values, [.38, *(MEAN[1:] + .7 * .08)])
+
+
+def test_predictions_stay_in_range_and_known_scores_as_they_are():
+    values, narrowing = PARTIAL.complete(PREDICTED, np.array([1, 1, NAN, 1]))
+    assert values[2] <= 1 and values[0] == 1
+    values, narrowing = PARTIAL.complete(PREDICTED, MEAN)
+    np.testing.assert_array_equal(values, MEAN)
+    np.testing.assert_array_equal(narrowing, 0)
+
+
+def test_a_benchmark_that_goes_with_others_tells_most():
+    totals = .01 * np.eye(4)
+    alone = PartialScores(NAMES, MEAN, totals, ERRORS, np.ones(4))
+    gains = alone.gains(np.zeros(4, bool))
+    assert gains[3] == 0 and min(gains[:2]) > gains[2] > 0
+    # What the first tells, the second does not tell again.
+    after = alone.gains(np.array([True, False, False, False]))
+    assert np.isnan(after[0]) and after[1] < gains[1]
+    assert alone.gains(np.array([True, True, True, False]))[3] == 0
+
+
+def world(n, seed=0, missing=0.0):
+    """Accuracies of n models, and predictions whose errors go together."""
+    rng = np.random.default_rng(seed)
+    held_out = rng.multivariate_normal(MEAN, 4 * TOTALS / 10, n)
+    accuracies = held_out + rng.multivariate_normal(np.zeros(4), ERRORS, n)
+    gaps = rng.random(accuracies.shape) < missing
+    families = np.array([f'family-{i % 9}' for i in range(n)])
+    return np.where(gaps, NAN, accuracies), held_out, families
+
+
+@pytest.mark.parametrize('missing', [0, .3])
+def test_covariances_are_learned(missing):
+    accuracies, held_out, families = world(2500, missing=missing)
+    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    assert partial is not None and partial.benchmarks == NAMES
+    np.testing.assert_allclose(partial.errors, ERRORS, atol=1.5e-4)
+    np.testing.assert_allclose(partial.totals, .4 * TOTALS + ERRORS, atol=5e-4)
+    np.testing.assert_allclose(partial.mean, MEAN, atol=.01)
+
+
+def test_few_models_are_shrunk_toward_one_correlation():
+    accuracies, held_out, families = world(18)
+    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    assert partial is not None
+    deviation = np.sqrt(np.diag(partial.errors))
+    correlation = partial.errors / np.outer(deviation, deviation)
+    off = correlation[~np.eye(4, dtype=bool)]
+    assert np.ptp(off) < .15 and np.all(np.abs(off) < .6)
+
+
+def test_known_scores_help_by_what_was_promised():
+    accuracies, held_out, families = world(400)
+    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    assert partial is not None
+    new, predicted, _ = world(300, seed=1)
+    alone, together, promised = [], [], []
+    for row, losses in zip(new, predicted):
+        known = np.where(np.arange(4) == 1, NAN, row)
+        values, narrowing = partial.complete(losses, known)
+        alone.append((losses[1] - row[1])**2)
+        together.append((values[1] - row[1])**2)
+        promised.append(narrowing[1]**2)
+    ratio = np.mean(together) / np.mean(alone)
+    assert ratio < .6
+    assert np.mean(promised) == pytest.approx(ratio, rel=.25)
+
+
+def test_too_little_to_learn_from():
+    accuracies, held_out, families = world(LEAST_MODELS)
+    assert learn_partial_scores(NAMES, accuracies, held_out, families)
+    short = accuracies[1:], held_out[1:], families[1:]
+    assert learn_partial_scores(NAMES, *short) is None
+    # One benchmark, or none that was held out.
+    assert learn_partial_scores(NAMES[:1], accuracies[:, :1], held_out[:, :1],
+                                families) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        assert learn_partial_scores(NAMES, accuracies,
+                                    np.full(held_out.shape, NAN),
+                                    families) is None
+
+
+def test_a_benchmark_that_few_were_run_on_is_left_out():
+    accuracies, held_out, families = world(40)
+    accuracies[LEAST_MODELS - 1:, 2] = NAN
+    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    assert partial is not None and partial.benchmarks == ('a', 'b', 'd')
+
+
+@pytest.mark.parametrize('changes', [
+    dict(totals=-TOTALS),
+    dict(totals=np.ones((4, 4))),
+    dict(errors=ERRORS[:3]),
+    dict(errors=np.triu(ERRORS)),
+    dict(mean=MEAN + 1),
+    dict(widening=np.full(4, -1.0)),
+    dict(benchmarks=('a', 'a', 'b', 'c')),
+])
+def test_numbers_that_no_scores_have(changes):
+    parts = vars(PARTIAL) | changes
+    with pytest.raises(InputError):
+        PartialScores(*(parts[name]
+                        for name in ('benchmarks', 'mean', 'totals', 'errors',
+                                     'widening')))
+
+
+@pytest.fixture(scope='module')
+def fitted():
+    """A predictor of four benchmarks, and losses of new models."""
+    rng = np.random.default_rng(3)
+    skill, taste = rng.normal(size=(2, 40))
+    losses = 3 - .5 * skill[:, None] + .01 * rng.normal(size=(40, 3))
+    accuracies = .5 + .1 * skill[:, None] + .04 * np.stack(
+        [taste, taste, taste, rng.normal(size=40)], axis=1)
+    accuracies += .005 * rng.normal(size=(40, 4))
+    models = tuple(f'm{i}' for i in range(40))
+    columns = Columns(('x', 'y', 'z'), np.full(3, 1 / 3), 'texts')
+    features = FeatureTable(models, columns, losses)
+    table = AccuracyTable(models, NAMES, np.clip(accuracies, 0, 1),
+                          np.zeros(4), np.zeros(4, int))
+    fit = table.select(models[:30])
+    families = [f'family-{i % 6}' for i in range(30)]
+    predictor = fit_predictor(features, fit, families, Uniform())
+    return predictor, features.select(models[30:]), table.select(models[30:])
+
+
+def holes(table, benchmarks, models=slice(None)):
+    """The table with scores of some models on some benchmarks alone."""
+    values = np.full(table.values.shape, NAN)
+    for name in benchmarks:
+        b = table.benchmarks.index(name)
+        values[models, b] = table.values[models, b]
+    return AccuracyTable(table.models, table.benchmarks, values, table.chance,
+                         table.n_items)
+
+
+def cubes(predictions):
+    return {
+        name: getattr(predictions, name)[:, :, 0]
+        for name in ('values', 'low', 'high', 'extrapolated', 'in_sample',
+                     'with_scores')
+    }
+
+
+def test_no_known_scores_change_nothing(fitted):
+    predictor, features, real = fitted
+    alone = cubes(predictor.predict(features))
+    for known in (holes(real, ()), real):
+        for name, part in cubes(predictor.predict(features,
+                                                  known=known)).items():
+            np.testing.assert_array_equal(part, alone[name])
+
+
+def test_known_scores_change_the_others_of_their_model(fitted):
+    predictor, features, real = fitted
+    alone = predictor.predict(features)
+    table = predictor.predict(features, known=holes(real, 'a', slice(0, 5)))
+    marks = np.zeros((10, 4), bool)
+    marks[:5, 1:] = True
+    np.testing.assert_array_equal(table.with_scores[:, :, 0], marks)
+    for name, part in cubes(table).items():
+        if name != 'with_scores':
+            np.testing.assert_array_equal(part[~marks],
+                                          cubes(alone)[name][~marks])
+    error, before = (
+        np.mean((each.values[:5, 1, 0] - real.values[:5, 1])**2)
+        for each in (table, alone))
+    assert error < .5 * before
+    width, earlier = ((each.high - each.low)[:5, 1] for each in (table, alone))
+    assert np.all(width < earlier)
+    assert np.all(table.low <= table.values) and np.all(
+        table.values <= table.high)
+    cell = table.at('m30', 'b')
+    assert cell.with_scores and table.cells('b')[0].endswith('+')
+    assert '+ made from the losses and the known scores' in table._repr_html_()
+
+
+def test_the_order_of_models_and_benchmarks_does_not_matter(fitted):
+    predictor, features, real = fitted
+    known = holes(real, 'ad')
+    table = predictor.predict(features, known=known)
+    order = features.models[::-1]
+    again = predictor.predict(
+        features.select(order), known=known.select(order, NAMES[::-1]))
+    np.testing.assert_array_equal(
+        again.select(features.models).with_scores, table.with_scores)
+    np.testing.assert_allclose(
+        again.select(features.models).values, table.values, rtol=1e-12)
+
+
+def test_benchmarks_that_the_predictor_does_not_know(fitted):
+    predictor, features, real = fitted
+    known = holes(real, 'ad')
+    more = AccuracyTable(known.models, ('a', 'new', 'c', 'd'), known.values,
+                         known.chance, known.n_items)
+    table = predictor.predict(features, known=more)
+    np.testing.assert_array_equal(
+        table.values,
+        predictor.predict(features, known=known).values)
+    new = AccuracyTable(known.models, ('p', 'q', 'r', 's'), known.values,
+                        known.chance, known.n_items)
+    with pytest.raises(InputError, match='a score on one of the benchmarks a'):
+        predictor.predict(features, known=new)
+    assert not predictor.can_use(new) and predictor.can_use(known)
+
+
+def test_which_benchmark_to_run_next(fitted):
+    predictor, features, real = fitted
+    known = holes(real, 'a', slice(0, 1))
+    found = predictor.next_benchmarks(('m30', 'm31'), known)
+    assert list(found['m31'])[-1] == 'd' and len(found['m31']) == 4
+    assert 'a' not in found['m30']
+    assert list(found['m31'].values()) == sorted(
+        found['m31'].values(), reverse=True)
+
+
+def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
+    _, features, real = fitted
+    train = features.select(features.models[:9])
+    single = fit_predictor(train, real.select(train.models), ['same'] * 9,
+                           Uniform())
+    assert single.partial_scores is None and not single.can_use(real)
+    with pytest.raises(InputError, match='how accuracies .* go together'):
+        single.predict(features, known=real)
