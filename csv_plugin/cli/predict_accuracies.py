@@ -64,7 +64,11 @@ def run(args: argparse.Namespace) -> None:
     predictor = load_predictor(args.predictor)
     infos: dict[str, DumpInfo] = {}
     if args.losses:
-        predictions = predictor.predict(read_loss_features(args.losses))
+        # Tables may have more units, in any order; tokens are no units.
+        columns = predictor.columns
+        units = columns.units if columns.scored is None else None
+        predictions = predictor.predict(
+            read_loss_features(args.losses, units=units))
     else:
         predictions, infos = from_dumps(predictor, args.places)
     notes = predictor_notes({PREDICTED: predictor},

@@ -38,6 +38,28 @@ class ModelColumns:
     columns: tuple[str, ...]
     values: NDArray[np.float64]
 
+    def select(self, columns: Sequence[str],
+               where: FilePath) -> 'ModelColumns':
+        """The given columns, in the given order.
+
+        Args:
+            columns (Sequence[str]): Names.
+            where (FilePath): The file, for the error.
+
+        Raises:
+            InputError: The table lacks one of them.
+        """
+        place = {name: k for k, name in enumerate(self.columns)}
+        for name in columns:
+            if name not in place:
+                raise InputError(
+                    os.fspath(where), f'the {len(columns)} columns that are '
+                    'needed', f'none of {name!r}',
+                    'Add it, or fit to the columns that are there.')
+        places = [place[name] for name in columns]
+        return ModelColumns(self.models, tuple(columns),
+                            np.take(self.values, places, axis=1))
+
 
 @dataclass(frozen=True)
 class Quantity:

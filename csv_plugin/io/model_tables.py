@@ -1,5 +1,5 @@
 """The four tables of a study, read and joined."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -81,7 +81,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
 
 
 def read_loss_features(path: FilePath,
-                       models: Optional[FilePath] = None) -> FeatureTable:
+                       models: Optional[FilePath] = None,
+                       units: Optional[Sequence[str]] = None) -> FeatureTable:
     """Read a table of losses as columns to fit to or to predict from.
 
     Args:
@@ -90,15 +91,19 @@ def read_loss_features(path: FilePath,
         models (Optional[FilePath]): Table with the names of the models, in
             the order of the rows of a safetensors file; by default
             `models.csv` beside it. Other files name them.
+        units (Optional[Sequence[str]]): Units to keep, in this order, such as
+            those of a predictor; by default all.
 
     Returns:
         FeatureTable: One column per unit, `(M, K)`; the uniform score is
         their plain mean.
 
     Raises:
-        InputError: As in `tables.read_losses`.
+        InputError: As in `tables.read_losses`, or a unit is not there.
     """
     losses = read_losses(path, models)
+    if units is not None:
+        losses = losses.select(units, path)
     n_units = len(losses.columns)
     # The texts behind the units are not known, their names are.
     columns = Columns(losses.columns, np.full(n_units, 1 / n_units),
