@@ -1,4 +1,6 @@
 """The four tables of a study, joined."""
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from csv_plugin.core.texts import fingerprint
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import ModelInfo
 
+REAL = Path(__file__).parents[3] / 'shared/real/gemstones'
 CONTENT = {
     'losses': 'model,t0,t1\na,1,3\nb,2,2.5\nc,0.5,1\nd,3,3.5\n',
     'scores': 'model,x,y\nc,0.5,\na,0.25,0.75\n',
@@ -29,6 +32,24 @@ def read(tmp_path):
         return read_model_tables(*paths)
 
     return read_tables
+
+
+def test_real_item_losses():
+    if not REAL.exists():
+        pytest.skip('the real tables are not beside the repository')
+    names = ('scores.csv', 'models.csv', 'benchmarks.csv')
+    tables = read_model_tables(REAL / 'losses.safetensors',
+                               *(REAL / name for name in names))
+    features = tables.features
+    assert features.values.shape == (180, 34_412)
+    assert features.models[0] == '1024x28@2385'
+    assert features.columns.units[-1].startswith('winogrande/')
+    assert features.values.dtype == np.float64
+    assert np.array_equal(features.values, features.values.astype(np.float16))
+    assert [
+        len(tables.models_in(split))
+        for split in ('train', 'validation', 'test')
+    ] == [120, 24, 36]
 
 
 def test_losses(read):
