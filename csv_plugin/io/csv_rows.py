@@ -152,12 +152,16 @@ def each_row(path: FilePath, columns: Sequence[str]) -> Iterator[CsvRow]:
 
 def _records(file: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and stripped cells of every record that is not blank."""
-    reader = csv.reader(io.StringIO(read_text(file), newline=''), strict=True)
+    text = read_text(file)
+    has_escapes = "'" in text  # seldom, and tables may have millions of cells
+    reader = csv.reader(io.StringIO(text, newline=''), strict=True)
     line = 1
     try:
         for cells in reader:
             if cells:
-                yield line, [from_csv_cell(cell.strip()) for cell in cells]
+                cells = [cell.strip() for cell in cells]
+                yield line, (
+                    list(map(from_csv_cell, cells)) if has_escapes else cells)
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
