@@ -57,6 +57,9 @@ VERBS = {
     'fit':
     _Verb('csv_plugin.cli.fit_from_tables',
           'train a predictor on tables of losses and accuracies'),
+    'compare-methods':
+    _Verb('csv_plugin.cli.compare_methods',
+          'compare methods, by this package and by others, on tables'),
     'predict':
     _Verb('csv_plugin.cli.predict_accuracies',
           'predict accuracies from losses'),

@@ -15,6 +15,9 @@ from csv_plugin.core.coverage import coverage_by_level
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.other_methods.all_methods import Evidence
+from csv_plugin.core.other_methods.comparison import Comparison, Fold
+from csv_plugin.core.other_methods.cross_validation import Candidates
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.salience import Auto, NonNegative, Ridge, Task, fold_masks
@@ -124,13 +127,19 @@ def records():
         wide.products, wide.path(problems, (1.0,))[1], problems,
         NarrowRidge.of(task.values, task.uniform),
         Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),
-                    np.zeros(9), 2)
+                    np.zeros(9), 2),
+        Candidates.of_one_score_each(task, task.uniform[None]),
+        Evidence(features, observed, groups, groups, {}, []),
+        Comparison(study.predictions, tuple(groups), {}),
+        Fold(features.models, features.models)
     ]  # yapf: disable
 
 
 #: Dataclasses without arrays, whose fields one wants to read in full.
-SMALL = {'BenchmarkErrors', 'Constant', 'DumpInfo', 'Missing', 'Outlier',
-         'Prediction', 'Text', 'Uniform'}  # yapf: disable
+SMALL = {'BenchmarkErrors', 'Completion', 'Constant', 'DumpInfo', 'Errors',
+         'Ladder', 'Missing', 'Outlier', 'PartialLeastSquares',
+         'PerplexityCorrelations', 'Prediction', 'PrincipalComponents', 'Text',
+         'Uniform'}  # yapf: disable
 
 
 def test_every_large_dataclass_has_a_record(records):

@@ -73,6 +73,11 @@ NOT_RUN = {
         'git checkout': HOST,
         'python -m pytest': HOST,
     },
+    'docs/other_methods.md': {
+        'OMP_NUM_THREADS=1 python -m tests.bench.compare_real_methods':
+        'takes minutes; tests/bench/test_compare_real_methods.py runs it on '
+        'less',
+    },
     'docs/paper_setting.md': {
         'salience texts': DATA,
         'opencompass': PAPER,

@@ -1,0 +1,180 @@
+"""Compare methods, by this package and by others, on tables of your own.
+
+Example (tables as docs/formats.md describes them; units that are items of a
+benchmark are named after it, such as arcc/main/0):
+
+    salience compare-methods --losses losses.csv --scores scores.csv \\
+        --models models.csv --benchmarks benchmarks.csv \\
+        --own-units arc_challenge=arcc --doubles piqa=core_piqa \\
+        --fit train val --predict test --out outputs/methods
+"""
+import argparse
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Optional
+
+import numpy as np
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
+                                      print_json, run_tool, whole_number)
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.other_methods.all_methods import (METHODS, Evidence,
+                                                       own_units)
+from csv_plugin.core.other_methods.comparison import (Fold, compare,
+                                                      family_folds)
+from csv_plugin.core.salience import DEFAULT_SOLVER
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.tables import split_name
+from csv_plugin.report.comparison_tables import (benchmarks_table,
+                                                 methods_table, plain_values,
+                                                 write_comparison)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for name in ('losses', 'scores', 'models', 'benchmarks'):
+        parser.add_argument(
+            f'--{name}',
+            required=True,
+            metavar='FILE',
+            help=f'table of {name}, as for `salience fit` (required)')
+    for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
+                                  ('predict', 'predict', ['test'])):
+        parser.add_argument(
+            f'--{option}',
+            nargs='+',
+            type=split_name,
+            default=default,
+            metavar='SPLIT',
+            help=f'splits to {verb}, as the table of models names them\n'
+            f'(default {" ".join(default)})')
+    parser.add_argument(
+        '--leave-family-out',
+        action='store_true',
+        help='predict each model of all these splits from the other\n'
+        'families (default: no)')
+    parser.add_argument(
+        '--methods',
+        nargs='+',
+        choices=METHODS,
+        default=[*METHODS],
+        metavar='METHOD',
+        help=textwrap.fill(
+            f'some of {", ".join(METHODS)} (default: all); the solver '
+            f'{DEFAULT_SOLVER} always takes part',
+            width=55,
+            break_on_hyphens=False))
+    parser.add_argument(
+        '--own-units',
+        nargs='+',
+        type=_two_names,
+        default=[],
+        metavar='BENCHMARK=PREFIX',
+        help='what the names of units that are its own items begin\n'
+        'with, up to a slash (default: its name)')
+    parser.add_argument(
+        '--doubles',
+        nargs='+',
+        type=_two_names,
+        default=[],
+        metavar='BENCHMARK=BENCHMARK',
+        help='benchmarks that are nearly the same, so that neither\n'
+        'may tell of the other (default: none)')
+    parser.add_argument(
+        '--seed',
+        type=whole_number,
+        default=0,
+        metavar='N',
+        help='seed of the cross-validation folds (default 0)')
+    add_out(parser, 'the tables')
+    add_json(parser)
+
+
+def _two_names(text: str) -> tuple[str, str]:
+    """Type of options such as `--own-units arc_challenge=arcc`.
+
+    Raises:
+        argparse.ArgumentTypeError: One of the names is missing.
+    """
+    first, _, second = text.rpartition('=')
+    if not first or not second:
+        raise argparse.ArgumentTypeError(
+            'expected two names such as piqa=core_piqa, found '
+            f'{text!r}')
+    return first, second
+
+
+def run(args: argparse.Namespace) -> None:
+    check_folder(args.out)
+    tables = read_model_tables(args.losses, args.scores, args.models,
+                               args.benchmarks)
+    folds = _folds(args, tables)
+    evidence = _evidence(tables, dict(args.own_units), args.doubles)
+    methods = list(dict.fromkeys([DEFAULT_SOLVER, *args.methods]))
+    comparison = compare(evidence, tables.families, methods, folds, args.seed,
+                         partial(tqdm, desc='fits'))
+    predicted = len(comparison.families)
+    title = (f'{predicted} models, each predicted from other families'
+             if args.leave_family_out else
+             f'{predicted} models predicted from {len(folds[0].fit)}')
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_comparison(args.out, comparison, title, args.command)
+    if args.json:
+        print_json({'title': title, 'methods': plain_values(comparison)})
+        return
+    print(
+        title,
+        methods_table(comparison),
+        'MSE by benchmark, in 1e-3:',
+        benchmarks_table(comparison),
+        f'Written to {args.out}: comparison.md, methods.csv, benchmarks.csv',
+        sep='\n\n')
+
+
+def _folds(args: argparse.Namespace, tables: ModelTables) -> list[Fold]:
+    """The protocol that the options ask for.
+
+    Raises:
+        InputError: A split has no model, or is both fitted to and
+            predicted.
+    """
+    if args.leave_family_out:
+        models = tables.models_in(*args.fit, *args.predict)
+        return family_folds(models, tables.families, args.seed)
+    fit, predict = (
+        tables.models_in(*splits) for splits in (args.fit, args.predict))
+    in_both = set(args.fit) & set(args.predict)
+    if in_both:
+        raise InputError('--fit and --predict', 'different splits',
+                         f'{" and ".join(sorted(in_both))} in both',
+                         'Take it out of one, or use --leave-family-out.')
+    return [Fold(fit, predict)]
+
+
+def _evidence(tables: ModelTables, prefixes: Mapping[str, str],
+              doubles: Sequence[tuple[str, str]]) -> Evidence:
+    """What the tables tell of the main benchmarks.
+
+    Raises:
+        InputError: An option names a benchmark that the tables lack.
+    """
+    known = tables.accuracies.benchmarks
+    for name in (*prefixes, *chain.from_iterable(doubles)):
+        if name not in known:
+            raise InputError('--own-units and --doubles',
+                             f'benchmarks of {", ".join(known)}'[:300],
+                             repr(name), 'Correct the name.')
+    models, units = tables.features.models, tables.features.columns.units
+    info = [tables.info[model] for model in models]
+    return Evidence(tables.features,
+                    tables.accuracies.select(benchmarks=tables.main),
+                    np.array([details.params_b for details in info]),
+                    np.array([details.tokens for details in info]),
+                    own_units(units, tables.main, prefixes),
+                    [frozenset(pair) for pair in doubles])
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    return run_tool('compare_methods', __doc__, add_arguments, run, argv)

@@ -1,0 +1,1 @@
+"""Other ways to predict accuracies, to compare the package's own with."""

@@ -1,0 +1,138 @@
+"""The choice of a method's settings, and the curve, the same for all of them.
+
+Every method makes scores that are sums of features with coefficients, as
+salience does. The curve is Eq. 2 for all of them, its floor is one of
+`floor_candidates`, and floor and settings are those with the least error on
+held-out families.
+"""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
+                                           floor_candidates, held_out_mse)
+from csv_plugin.core.scaling_law import Regressions, accuracy_at
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Fits to the same models with S settings and F floors.
+
+    Exponents of the curve are sums of P scores.
+
+    Args:
+        directions (NDArray): Coefficients of each score, `(P, K)`.
+        slopes (NDArray): What scores add to exponents, `(S, F, P)`.
+        offsets (NDArray): Exponents where all scores are 0, `(S, F)`.
+    """
+    directions: NDArray
+    slopes: NDArray
+    offsets: NDArray
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of_one_score_each(cls, task: Task,
+                          directions: NDArray) -> 'Candidates':
+        """Every setting has a score of its own, `(S, K)`."""
+        scores = task.values @ directions.T
+        n = len(directions)
+        lines = [fit_lines(task, scores[:, [i]]) for i in range(n)]
+        slopes = np.stack(
+            [line * np.eye(n)[i] for i, (line, _) in enumerate(lines)])
+        return cls(directions, slopes, np.stack([line[1] for line in lines]))
+
+
+def fit_lines(
+    task: Task,
+    scores: NDArray,
+    guess: Optional[tuple[NDArray,
+                          NDArray]] = None) -> tuple[NDArray, NDArray]:
+    """Exponents as sums of p scores, for each of `floor_candidates`.
+
+    Args:
+        task (Task): What to fit to.
+        scores (NDArray): Of its models, `(n, p)`; those that do not differ
+            get the slope 0.
+        guess (Optional[tuple]): Where to start: slopes of the first scores,
+            and offsets.
+
+    Returns:
+        tuple[NDArray, NDArray]: Slopes `(F, p)` and offsets `(F,)`.
+    """
+    floors = floor_candidates(task.chance)
+    centre, spread = scores.mean(axis=0), scores.std(axis=0)
+    inverse = np.divide(
+        1, spread, where=spread > 1e-12 * np.abs(centre),
+        out=np.zeros_like(spread))  # yapf: disable
+    ones = np.ones((len(scores), 1))
+    design = np.hstack([ones, (scores - centre) * inverse])
+    lines = Regressions(
+        design,
+        task.accuracy,
+        np.ones((len(floors), len(scores))),
+        floors,
+        n_free=design.shape[1])
+    start = lines.start()
+    if guess is not None:
+        slopes, offsets = guess
+        k = slopes.shape[1]
+        start[:, 0] = offsets + slopes @ centre[:k]
+        start[:, 1:k + 1] = slopes * spread[:k]
+    solution = lines.solve(0.0, start, tolerance=1e-7)
+    slopes = solution[:, 1:] * inverse
+    return slopes, solution[:, 0] - slopes @ centre
+
+
+def cross_validate(name: str, task: Task, masks: NDArray,
+                   settings: Sequence[str],
+                   fit: Callable[[Task], Candidates]) -> SalienceFit:
+    """Fit with every setting, keep the best on held-out families.
+
+    Args:
+        name (str): Of the method.
+        task (Task): What to fit to.
+        masks (NDArray): As in `Solver.fit`. Where there is none, the first
+            setting and the first floor are taken.
+        settings (Sequence[str]): S settings, in words.
+        fit (Callable): Fits to a task with all of them.
+
+    Returns:
+        SalienceFit: Its penalty is 0, as nothing is shrunk to uniform.
+    """
+    floors = floor_candidates(task.chance)
+    rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
+    parts = [task.select(row) for row in rows]
+    # Where nothing can be learned, the mean accuracy is predicted.
+    fits = [None if part.problems else fit(part) for part in parts]
+    predicted = np.empty((len(settings), len(floors), len(rows), len(rows[0])))
+    for row, (part, candidates) in enumerate(zip(parts, fits)):
+        predicted[:, :,
+                  row] = part.accuracy.mean() if candidates is None else (
+                      _predict(candidates, task.values, floors))
+    errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
+    setting, floor = (
+        int(i) for i in np.unravel_index(np.argmin(errors), errors.shape))
+    models = SalienceModel.stack([
+        SalienceModel.constant(part.accuracy.mean(), task.uniform)
+        if candidates is None else SalienceModel.from_linear(
+            candidates.slopes[setting, floor] @ candidates.directions,
+            candidates.offsets[setting, floor], floors[floor], task.uniform)
+        for part, candidates in zip(parts, fits)
+    ])
+    note = f'{settings[setting]}, chosen by the error on held-out families'
+    return SalienceFit(name, models[-1], models[:-1], masks, 0.0,
+                       float(errors[setting, floor]),
+                       (note, ) if len(masks) and len(settings) > 1 else ())
+
+
+def _predict(candidates: Candidates, values: NDArray,
+             floors: NDArray) -> NDArray:
+    """Accuracies of models with all settings and floors, `(S, F, M)`."""
+    exponents = candidates.slopes @ (candidates.directions @ values.T)
+    return accuracy_at(exponents + candidates.offsets[:, :, None],
+                       floors[:, None])
