@@ -9,10 +9,13 @@ pattern of any of them.
 import argparse
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
+import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_json, check_folder, print_json
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
@@ -20,9 +23,10 @@ from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.tables import read_accuracy_columns
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
-from csv_plugin.report.notes import predictor_notes
+from csv_plugin.report.notes import next_notes, predictor_notes
 from csv_plugin.report.run_leaderboards import scoring_lms
 from csv_plugin.triage.dump_places import find_dumps
 
@@ -46,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='such as predictor.safetensors (required)')
     parser.add_argument(
+        '--known',
+        metavar='SCORES',
+        help='table of scores of the models that are known, fractions,\n'
+        'as `salience fit` takes them: they stand beside the\n'
+        'predictions and help to make the others (default: none)')
+    parser.add_argument(
         '--out',
         metavar='DIR',
         type=Path,
@@ -62,17 +72,31 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         check_folder(args.out)
     predictor = load_predictor(args.predictor)
+    known = _known(args.known) if args.known else None
     infos: dict[str, DumpInfo] = {}
     if args.losses:
         # Tables may have more units, in any order; tokens are no units.
         columns = predictor.columns
         units = columns.units if columns.scored is None else None
         predictions = predictor.predict(
-            read_loss_features(args.losses, units=units))
+            read_loss_features(args.losses, units=units), known=known)
     else:
-        predictions, infos = from_dumps(predictor, args.places)
+        predictions, infos = from_dumps(predictor, args.places, known)
     notes = predictor_notes({PREDICTED: predictor},
                             {PREDICTED: args.predictor})
+    if known is not None:
+        real = known.spread(predictions.models, predictions.benchmarks)
+        if np.isnan(real.values).all():
+            raise InputError(
+                args.known, 'scores of models with losses, on '
+                'benchmarks of the predictor', 'none', 'Correct the names.')
+        predictions = predictions.with_real(real)
+        notes += next_notes(predictor, real)
+        strange = [b for b in known.benchmarks if b not in predictor.names]
+        if strange:
+            notes.append(
+                f'{args.known}: scores on {", ".join(strange)}, which '
+                'the predictor does not know, were not used')
     board = Leaderboard.of(predictions, {m: m
                                          for m in predictions.models}, notes,
                            scoring_lms({PREDICTED: predictor}, infos))
@@ -87,13 +111,25 @@ def run(args: argparse.Namespace) -> None:
             print('', *files, sep='\n')
 
 
-def from_dumps(predictor: Predictor,
-               places: list[str]) -> tuple[Predictions, dict[str, DumpInfo]]:
+def _known(path: str) -> AccuracyTable:
+    """Scores without chance levels, which the predictor knows."""
+    table = read_accuracy_columns(path)
+    zeros = np.zeros(len(table.columns))
+    return AccuracyTable(table.models, table.columns, table.values, zeros,
+                         zeros.astype(np.int64))
+
+
+def from_dumps(
+    predictor: Predictor,
+    places: list[str],
+    known: Optional[AccuracyTable] = None
+) -> tuple[Predictions, dict[str, DumpInfo]]:
     """Predictions of all models whose losses are in some places.
 
     Args:
         predictor (Predictor): Made from token losses.
         places (list[str]): As `find_dumps` takes them.
+        known (Optional[AccuracyTable]): As in `Predictor.predict`.
 
     Returns:
         tuple[Predictions, dict]: The predictions, and by model how its
@@ -124,4 +160,4 @@ def from_dumps(predictor: Predictor,
         raise InputError('dumps', 'losses that the predictor can use',
                          f'{model}: {refused[model]}' if refused else 'none',
                          'Give losses on the texts of the predictor.')
-    return predict_models(predictors, columns, predictor.names), infos
+    return predict_models(predictors, columns, predictor.names, known), infos

@@ -83,6 +83,30 @@ class AccuracyTable:
             self.values[np.ix_(rows, columns)], self.chance[columns],
             self.n_items[columns])
 
+    def spread(self, models: Sequence[str],
+               benchmarks: Sequence[str]) -> 'AccuracyTable':
+        """The given models and benchmarks, NaN where the table lacks them.
+
+        Chance levels and numbers of items that it lacks are 0.
+
+        Args:
+            models (Sequence[str]): Unique names.
+            benchmarks (Sequence[str]): Likewise.
+        """
+        rows = [m for m, name in enumerate(models) if name in self.models]
+        columns = [
+            b for b, name in enumerate(benchmarks) if name in self.benchmarks
+        ]
+        part = self.select([models[m] for m in rows],
+                           [benchmarks[b] for b in columns])
+        values = np.full((len(models), len(benchmarks)), np.nan)
+        values[np.ix_(rows, columns)] = part.values
+        chance, n_items = np.zeros((2, len(benchmarks)))
+        chance[columns], n_items[columns] = part.chance, part.n_items
+        return AccuracyTable(
+            tuple(models), tuple(benchmarks), values, chance,
+            n_items.astype(np.int64))
+
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Accuracies by model and benchmark, None where not run."""
         return {

@@ -400,18 +400,13 @@ class Predictor:
                 'predictor', 'how accuracies on benchmarks go together',
                 'nothing about it', 'Fit it again, to models of two families '
                 'or more on two benchmarks or more, or give no known scores.')
-        shared = [b for b in partial.benchmarks if b in known.benchmarks]
-        if not shared:
+        if not self.can_use(known):
             raise InputError(
                 'known scores', 'a score on one of the benchmarks '
                 f'{shortened(", ".join(partial.benchmarks), 200)}',
                 f'scores on {shortened(", ".join(known.benchmarks), 200)}',
                 'Correct the names, or give no known scores.')
-        scores = np.full((len(models), len(partial.benchmarks)), np.nan)
-        rows = [m for m, model in enumerate(models) if model in known.models]
-        places = [partial.benchmarks.index(name) for name in shared]
-        table = known.select([models[m] for m in rows], shared)
-        scores[np.ix_(rows, places)] = table.values
+        scores = known.spread(models, partial.benchmarks).values
         return partial, scores
 
     def _token_columns(self) -> TokenColumns:

@@ -2,10 +2,12 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import Optional, Union
 
 import numpy as np
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
@@ -181,6 +183,35 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
                 for line in learning_notes(predictor, verbose)
             ]
     return lines
+
+
+def next_notes(
+    predictor: Predictor,
+    known: AccuracyTable,
+    names: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """Which benchmark would help most to run next, models alike in a line.
+
+    Args:
+        predictor (Predictor): Can use the known scores.
+        known (AccuracyTable): Scores of models, NaN where not known. Models
+            with none, or all but one, are left out.
+        names (Mapping[str, str]): What to call models instead.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    by_model = predictor.next_benchmarks(known.models, known)
+    for model, row in zip(known.models, known.values):
+        gains = by_model[model]
+        if len(gains) > 1 and not np.isnan(row).all():
+            benchmark, gain = next(iter(gains.items()))
+            alike.setdefault((benchmark, f'{gain:.0%}'),
+                             []).append(names.get(model, model))
+    return [
+        f'to run next on {_named(models, known.models, "models")}: '
+        f'{benchmark}, which tells most about the scores still missing (it '
+        f'takes {gain} off the variance of their predictions, on average)'
+        for (benchmark, gain), models in alike.items()
+    ]
 
 
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:

@@ -1,7 +1,10 @@
 """The leaderboard of a run: its dumps, predicted, beside real accuracies."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Union
 
+import numpy as np
+
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import DumpInfo
@@ -11,7 +14,7 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.report.leaderboards import Leaderboard, compare
-from csv_plugin.report.notes import engine_notes, predictor_notes
+from csv_plugin.report.notes import engine_notes, next_notes, predictor_notes
 
 #: Feature columns by predictor and folder of the model.
 RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
@@ -25,6 +28,8 @@ def predict_run(dumps: RunDumps,
                 verbose: bool = False,
                 progress: Progress = iter) -> tuple[Leaderboard, RunColumns]:
     """Predict the models of a run anew.
+
+    Real accuracies help to predict those that the run lacks.
 
     Args:
         dumps (RunDumps): Those of the run.
@@ -42,14 +47,35 @@ def predict_run(dumps: RunDumps,
     """
     columns = collect_features(predictors, list(folders.values()), dumps.read,
                                progress)
-    predictions = predict_models(predictors, columns,
-                                 predictable_benchmarks(predictors))
+    known = _known(folders, predictable_benchmarks(predictors), real)
+    predictions = predict_models(predictors, columns, known.benchmarks, known)
     infos = dumps.of_models(folders)
     remarks = [
         *engine_notes(infos), *predictor_notes(predictors, files, verbose)
     ]
+    label, main = next(iter(predictors.items()))
+    if isinstance(main, Predictor) and main.can_use(known):
+        remarks += [
+            f'{label}: {line}' for line in next_notes(
+                main, known, dict(zip(folders.values(), folders)))
+        ]
     return compare(predictions, folders, real, remarks,
                    scoring_lms(predictors, infos)), columns
+
+
+def _known(
+        folders: Mapping[str, str], benchmarks: Sequence[str],
+        real: Mapping[tuple[str, str], Union[float,
+                                             Missing]]) -> AccuracyTable:
+    """Real accuracies of the models, under their names in the run's files."""
+    values = [[real[model, benchmark] for benchmark in benchmarks]
+              for model in folders]
+    return AccuracyTable(
+        tuple(folders.values()), tuple(benchmarks),
+        np.array([[
+            np.nan if isinstance(value, Missing) else value for value in row
+        ] for row in values]).reshape(len(folders), len(benchmarks)),
+        np.zeros(len(benchmarks)), np.zeros(len(benchmarks), np.int64))
 
 
 def scoring_lms(predictors: Mapping[str, Union[Predictor, Missing]],

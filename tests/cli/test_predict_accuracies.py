@@ -167,3 +167,52 @@ def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):
 def test_bad_input(folder, capsys, options, says):
     assert call(*options) == 2
     assert says in capsys.readouterr().err
+
+
+def write_known(*lines):
+    with open('scores.csv', 'w', encoding='utf-8') as file:
+        file.write('\n'.join(['model,easy,hard,new', *lines, '']))
+
+
+def test_known_scores_fill_the_holes(folder, capsys):
+    assert call('dumps', '--json') == 0
+    alone = rows(capsys.readouterr().out)
+    write_known('weak,0.3,,0.5', 'other,0.2,0.2,')
+    assert call('dumps', '--json', '--known', 'scores.csv') == 0
+    text = capsys.readouterr().out
+    table = rows(text)
+    assert [cell for cell, row in table.items()
+            if row['with_scores']] == [('weak', 'hard')]
+    assert table['weak', 'easy']['real'] == 30
+    assert table['strong', 'easy']['real'] is None
+    for cell in table.keys() - {('weak', 'hard')}:
+        assert table[cell]['predicted'] == alone[cell]['predicted']
+    assert table['weak', 'hard']['predicted'] != alone['weak',
+                                                       'hard']['predicted']
+    assert any('scores.csv: scores on new, which' in note
+               for note in json.loads(text)['notes'])
+
+
+def test_the_benchmark_to_run_next(folder, capsys):
+    save_predictor(train(('easy', 'hard', 'harder')), 'p.safetensors')
+    write_known('weak,0.3,,')
+    assert call('dumps', '--known', 'scores.csv') == 0
+    assert 'to run next on weak: hard' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('line, found', [
+    ('other,0.2,0.2,', 'scores of models with losses'),
+    ('weak,,,0.3', 'on benchmarks of the predictor'),
+    ('weak,30,,', 'in percent'),
+])
+def test_known_scores_of_no_use(folder, capsys, line, found):
+    write_known(line)
+    assert call('dumps', '--known', 'scores.csv') == 2
+    assert found in capsys.readouterr().err
+
+
+def test_a_predictor_that_cannot_use_known_scores(folder, capsys):
+    save_predictor(train(('easy', )), 'p.safetensors')
+    write_known('weak,0.3,,')
+    assert call('dumps', '--known', 'scores.csv') == 2
+    assert 'Fit it again' in capsys.readouterr().err

@@ -449,6 +449,30 @@ def test_failed_model(run, predictors):
         for note in notes(board))
 
 
+def test_a_hole_is_filled_from_losses_and_other_scores(run, predictors):
+
+    def rows():
+        table, board = summarize(make_config(run), predictors)
+        found = {(row[0], row[2]): row[4:] for row in table}
+        return found[('easy', 'predicted')], found[('hard',
+                                                    'predicted')], board
+
+    easy, hard, board = rows()
+    assert '+ made' not in board
+    (run / 'results' / 'new-1' / 'easy.json').unlink()
+    filled, others, board = rows()
+    assert others == hard and [*filled[:1], *filled[2:]
+                               ] == [*easy[:1], *easy[2:]]
+    assert filled[1].endswith('+') and not easy[1].endswith('+')
+    assert any(
+        note.startswith('+ made from the losses and the known scores')
+        for note in notes(board))
+    with open(run / 'summary' / f'leaderboard_{TIME}.csv') as file:
+        marked = [(row['model'], row['benchmark'], row['predictor'])
+                  for row in csv.DictReader(file) if row['with_scores'] == '1']
+    assert marked == [('new-1', 'easy', 'predicted')]
+
+
 @pytest.mark.parametrize('score, shown', [('NaN', 'nan'), ('101.5', '101.5'),
                                           ('-0.5', '-0.5')])
 def test_score_that_is_no_percentage(run, predictors, score, shown):
@@ -519,7 +543,8 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, name, capsys):
     """Of a benchmark that no dataset of the run is named after."""
     own = train()
     parts = (own.benchmarks[0], replace(own.benchmarks[1], benchmark=name))
-    save_predictor(replace(own, benchmarks=parts), tmp_path / 'p')
+    renamed = replace(own, benchmarks=parts, partial_scores=None)
+    save_predictor(renamed, tmp_path / 'p')
     table, board = summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
     assert {len(row) for row in table} == {4 + len(MODELS)}
     [cell, _, label, mode, *_] = table[len(names(table))]

@@ -111,7 +111,8 @@ def test_study(tmp_path):
         for part, name in zip(study.predictor.benchmarks, benchmarks))
     study = replace(
         study,
-        predictor=replace(study.predictor, benchmarks=parts),
+        predictor=replace(
+            study.predictor, benchmarks=parts, partial_scores=None),
         predictions=replace(
             study.predictions, benchmarks=benchmarks, models=NAMES))
     study_tables.write_predictions(tmp_path / 'p.csv', study,

@@ -97,7 +97,8 @@ def train_paper_head(training: Training,
     benchmarks = tuple(
         _with_head(part, heads, features, accuracies.column(part.benchmark),
                    families, masks, settings) for part in baseline.benchmarks)
-    predictor = replace(baseline, benchmarks=benchmarks)
+    # The errors of the baseline are not those of the head.
+    predictor = replace(baseline, benchmarks=benchmarks, partial_scores=None)
     return PaperHead(predictor.with_tokens(training.targets, source), heads[0])
 
 

@@ -1,0 +1,223 @@
+"""How much known scores help to predict the others, families left out.
+
+Every model is predicted by a predictor that was fitted to other families, on
+one benchmark at a time: from its losses, from its scores on the other
+benchmarks, and from both.
+"""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import gmean
+from tabulate import tabulate
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.salience import Solver
+from csv_plugin.core.splits import grouped_folds
+from csv_plugin.io.model_tables import ModelTables
+
+METHODS = ('losses', 'scores', 'both')
+#: Parts that families are dealt to; each is predicted from the others.
+FOLDS = 8
+#: Draws of families with replacement, for intervals of the means.
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class PartialScoresStudy:
+    """Errors of M models on B benchmarks, for each of S deals of families.
+
+    Args:
+        benchmarks (tuple[str, ...]): B names.
+        families (NDArray): Family of each model, `(M,)`.
+        squares (NDArray): Squared errors by `METHODS`, NaN where there is no
+            real score. Shape `(3, S, M, B)`.
+        covered (NDArray): Whether the interval from losses, and that from
+            both, holds the real score: 0, 1 or NaN. Shape `(2, S, M, B)`.
+        widths (NDArray): Of these intervals, fractions, `(2, S, M, B)`.
+    """
+    benchmarks: tuple[str, ...]
+    families: NDArray
+    squares: NDArray[np.float64]
+    covered: NDArray[np.float64]
+    widths: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return (f'PartialScoresStudy({len(self.families)} models on '
+                f'{len(self.benchmarks)} benchmarks)')
+
+    def errors(self) -> NDArray[np.float64]:
+        """Mean squared errors by method and benchmark, `(3, B)`."""
+        return self._means(np.ones(len(self.families)))
+
+    def gain(self) -> float:
+        """Error of both by the smaller one of losses and scores alone.
+
+        Of geometric means over the benchmarks.
+        """
+        return float(_gain(self.errors()))
+
+    def interval(self) -> tuple[float, float]:
+        """90 % interval of the gain, by families drawn anew."""
+        rng = np.random.default_rng(0)
+        names, family = np.unique(self.families, return_inverse=True)
+        times = rng.multinomial(
+            len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
+        gains = _gain(self._means(times[:, family.ravel()]))
+        low, high = np.nanquantile(gains, [.05, .95])
+        return float(low), float(high)
+
+    def _means(self, times: NDArray) -> NDArray[np.float64]:
+        """Mean squares if each model counts so often.
+
+        Args:
+            times (NDArray): Shape `(..., M)`.
+
+        Returns:
+            NDArray: Shape `(3, ..., B)`; NaN where nothing counts.
+        """
+        total = times @ np.nansum(self.squares, axis=1)[:, None]
+        count = times @ np.sum(~np.isnan(self.squares), axis=1)[:, None]
+        means = np.divide(
+            total, count, where=count > 0, out=np.full(total.shape, np.nan))
+        return means.reshape(3, *times.shape[:-1], -1)
+
+    def rows(self) -> list[list[object]]:
+        """One row per benchmark, and one of their means; see `HEADER`."""
+        table = [
+            1000 * self.errors(),
+            np.nanmean(self.covered, axis=(1, 2)),
+            100 * np.nanmean(self.widths, axis=(1, 2))
+        ]
+        means = [gmean(table[0], axis=1), *(t.mean(axis=1) for t in table[1:])]
+        found = [[name, *np.concatenate([part[:, b] for part in table])]
+                 for b, name in enumerate(self.benchmarks)]
+        return [*found, ['mean', *np.concatenate(means)]]
+
+
+HEADER = ('benchmark', *(f'mse_{name}' for name in METHODS), 'inside_losses',
+          'inside_both', 'width_losses', 'width_both')
+
+
+def _gain(errors: NDArray) -> NDArray[np.float64]:
+    """Of errors by method and benchmark, `(3, ..., B)`: shape `(...)`."""
+    losses, scores, both = np.exp(np.nanmean(np.log(errors), axis=-1))
+    return np.asarray(both / np.minimum(losses, scores))
+
+
+def hidden_benchmarks(benchmarks: Sequence[str],
+                      doubles: Mapping[str, str]) -> dict[str, set[str]]:
+    """What is not told when a benchmark is predicted: itself, its doubles.
+
+    Args:
+        benchmarks (Sequence[str]): Names.
+        doubles (Mapping[str, str]): Pairs of benchmarks that measure nearly
+            the same.
+
+    Raises:
+        InputError: A double is not among the benchmarks.
+
+    >>> hidden_benchmarks(('a', 'b'), {'a': 'b'})['b'] == {'a', 'b'}
+    True
+    """
+    hidden = {name: {name} for name in benchmarks}
+    for pair in doubles.items():
+        for name, double in (pair, pair[::-1]):
+            if name not in hidden:
+                raise InputError('doubles', 'names of benchmarks', repr(name),
+                                 'Correct the name.')
+            hidden[name].add(double)
+    return hidden
+
+
+def partial_scores_study(tables: ModelTables,
+                         doubles: Mapping[str, str],
+                         solver: Solver,
+                         seeds: Sequence[int],
+                         progress: Progress = iter) -> PartialScoresStudy:
+    """Predict every model from other families, with and without scores.
+
+    Args:
+        tables (ModelTables): Of all models; its main benchmarks are
+            predicted, and scores on all others may be known.
+        doubles (Mapping[str, str]): As in `hidden_benchmarks`.
+        solver (Solver): Learns the predictions from losses.
+        seeds (Sequence[int]): Of the deals of families to folds.
+        progress (Progress): Wraps the fits.
+
+    Raises:
+        InputError: As in `fit_predictor` and `hidden_benchmarks`, or the
+            models are too few to learn how scores go together.
+    """
+    models = tables.features.models
+    groups = [tables.families[model] for model in models]
+    hidden = hidden_benchmarks(tables.accuracies.benchmarks, doubles)
+    shape = len(seeds), len(models), len(tables.main)
+    cubes = np.full((7, *shape), np.nan)
+    folds = [grouped_folds(groups, FOLDS, seed) for seed in seeds]
+    fits = [(s, held) for s, fold in enumerate(folds)
+            for held in range(fold.max() + 1)]
+    for s, held in progress(fits):
+        rows = folds[s] == held
+        train = np.flatnonzero(~rows)
+        names = tuple(models[i] for i in train)
+        predictor = fit_predictor(tables.features,
+                                  tables.accuracies.select(names),
+                                  [groups[i] for i in train], solver, seeds[s])
+        new = tables.select(tuple(np.array(models, dtype=object)[rows]))
+        for b, name in enumerate(tables.main):
+            cubes[:, s, rows, b] = _measures(predictor, new, name,
+                                             hidden[name])
+    return PartialScoresStudy(tables.main, np.array(groups), cubes[:3],
+                              cubes[3:5], cubes[5:])
+
+
+def _measures(predictor: Predictor, new: ModelTables, name: str,
+              hidden: set[str]) -> NDArray:
+    """Squared errors, coverage and widths of new models, `(7, M)`."""
+    real = new.accuracies.column(name)
+    told = [b not in hidden for b in new.accuracies.benchmarks]
+    known = replace(
+        new.accuracies, values=np.where(told, new.accuracies.values, np.nan))
+    alone = predictor.predict(new.features).select(benchmarks=[name])
+    both = predictor.predict(
+        new.features, known=known).select(benchmarks=[name])
+    tables = alone, both
+    squares = [(table.values[:, 0, 0] - real)**2 for table in tables]
+    from_scores = (_from_scores(predictor, known, name) - real)**2
+    ends = [(table.low[:, 0, 0], table.high[:, 0, 0]) for table in tables]
+    covered = [
+        np.where(np.isnan(real), np.nan, (low <= real) & (real <= high))
+        for low, high in ends
+    ]
+    widths = [high - low for low, high in ends]
+    return np.stack([squares[0], from_scores, squares[1], *covered, *widths])
+
+
+def _from_scores(predictor: Predictor, known: AccuracyTable,
+                 name: str) -> NDArray:
+    """Accuracies on one benchmark without losses, `(M,)`."""
+    partial = predictor.partial_scores
+    if partial is None or name not in partial.benchmarks:
+        return np.full(len(known.models), np.nan)
+    scores = known.select(benchmarks=partial.benchmarks).values
+    place = partial.benchmarks.index(name)
+    return np.array([partial.from_scores(row)[place] for row in scores])
+
+
+def table(study: PartialScoresStudy) -> str:
+    """The study as Markdown, and what it says in one line."""
+    low, high = study.interval()
+    rows = tabulate(
+        study.rows(),
+        HEADER,
+        tablefmt='pipe',
+        floatfmt=('', *['.3f'] * 3, *['.2f'] * 2, *['.1f'] * 2))
+    return (f'{rows}\n\nErrors are mean squares in thousandths, their mean is '
+            f'geometric.\nThe error from both is {study.gain():.3f} of the '
+            f'smaller one of losses and scores alone\n(90 % interval over '
+            f'families {low:.3f} to {high:.3f}).')
