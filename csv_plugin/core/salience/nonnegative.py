@@ -1,29 +1,27 @@
 """Non-negative weights, as in the paper, shrunk toward uniform.
 
-Weights are `softplus(theta)`. Alpha and beta are eliminated, that is, fitted
-anew for every theta, which turns the paper's gradient step on theta (Eq. 5)
-into L-BFGS on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty
-mean_k (w_k - 1)^2`.
+Alpha and beta are eliminated, that is, fitted anew for all weights that are
+tried, which turns the paper's gradient step on the weights (Eq. 5) into Newton
+steps on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty mean_k
+(w_k - 1)^2`.
 """
 from dataclasses import dataclass, replace
-from typing import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
                                            held_out_mse)
 from csv_plugin.core.salience.linear import Uniform
-from csv_plugin.core.scaling_law import fit_curve
+from csv_plugin.core.salience.nonnegative_regressions import \
+    NonNegativeRegressions
+from csv_plugin.core.salience.ridge_regressions import Problems
+from csv_plugin.core.scaling_law import diagnose
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
-#: softplus of this is 1, the uniform weight.
-THETA_OF_ONE = float(np.log(np.expm1(1.0)))
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,9 @@ class NonNegative:
             notes=fit_notes(uniform.model, masks, gained=False))
         if not len(masks):
             return fallback
-        floor = uniform.model.curve.floor
-        rows = [*masks, np.ones(len(task.accuracy), dtype=bool)]
-        paths = [self._path(task.select(row), float(floor)) for row in rows]
-        candidates = [SalienceModel.stack(models) for models in zip(*paths)]
+        floor = float(uniform.model.curve.floor)
+        rows = np.vstack([masks, np.ones_like(masks[:1])])
+        candidates = self._candidates(task, rows, floor)
         errors = [
             held_out_mse(models[:-1].predict(task.values), task.accuracy,
                          masks) for models in candidates
@@ -78,60 +75,32 @@ class NonNegative:
                            models[:-1], masks, self.penalties[best],
                            float(errors[best]), notes, path)
 
-    def _path(self, task: Task, floor: float) -> Iterator[SalienceModel]:
-        """One model per penalty, each started at the one before."""
-        if task.problems:  # Without the held-out models there is no slope.
-            mean = np.array(task.accuracy.mean())
-            yield from [SalienceModel.constant(mean, task.uniform)] * len(
-                self.penalties)
-            return
-        problem = _Problem(task, floor)
-        theta = np.full(len(task.uniform), THETA_OF_ONE)
-        for penalty in self.penalties:
-            theta = minimize(problem.objective, theta, args=(penalty, ),
-                             jac=True, method='L-BFGS-B', options=dict(
-                                 gtol=1e-9, ftol=1e-13, maxiter=1000,
-                                 maxfun=2000)).x  # yapf: disable
-            yield problem.model(theta)
+    def _candidates(self, task: Task, masks: NDArray,
+                    floor: float) -> list[SalienceModel]:
+        """Models of every mask, stacked, for every penalty."""
+        accuracies = [task.accuracy[mask] for mask in masks]
+        constant = SalienceModel.constant(
+            np.array([accuracy.mean() for accuracy in accuracies]),
+            task.uniform)
+        mean_loss = task.values @ task.uniform
+        # Without the held-out models there may be no slope.
+        solved = np.array([
+            not diagnose(mean_loss[mask], accuracy, task.chance)
+            for mask, accuracy in zip(masks, accuracies)
+        ])
+        problems = Problems(task.accuracy, masks[solved].astype(float),
+                            np.full(solved.sum(), floor))
+        regressions = NonNegativeRegressions(task.values, task.uniform,
+                                             problems)
+        return [
+            _replaced(constant, solved, regressions.follow(penalty))
+            for penalty in self.penalties
+        ]
 
 
-class _Problem:
-    """The objective with alpha and beta eliminated."""
-
-    def __init__(self, task: Task, floor: float) -> None:
-        self.task, self.floor = task, floor
-        columns = task.values * task.uniform
-        mean_loss = columns.sum(axis=1)
-        self.centre, self.spread = mean_loss.mean(), mean_loss.std()
-        self.columns = columns / self.spread
-        self.scale = task.accuracy.var()
-
-    def score(self, weights: NDArray) -> NDArray:
-        """Capability scores in standard units of the mean loss, `(n,)`."""
-        return self.columns @ weights - self.centre / self.spread
-
-    def objective(self, theta: NDArray,
-                  penalty: float) -> tuple[float, NDArray]:
-        """Value and gradient in theta, shape `(K,)`."""
-        weights = np.logaddexp(0, theta)
-        score = self.score(weights)
-        curve, _ = fit_curve(score, self.task.accuracy, self.floor)
-        residual = curve.accuracies(score) - self.task.accuracy
-        value = (
-            np.mean(residual**2) / self.scale + penalty * np.mean(
-                (weights - 1)**2))
-        by_score = residual * curve.slopes(score) * curve.alpha / self.scale
-        by_weight = (
-            by_score @ self.columns / len(score) + penalty *
-            (weights - 1) / len(weights))
-        return float(value), 2 * by_weight * expit(theta)
-
-    def model(self, theta: NDArray) -> SalienceModel:
-        """The salience model with weights softplus(theta)."""
-        weights = np.logaddexp(0, theta)
-        curve, _ = fit_curve(
-            self.score(weights), self.task.accuracy, self.floor)
-        gradient = curve.alpha * weights * self.task.uniform / self.spread
-        offset = -curve.alpha * (self.centre / self.spread + curve.beta)
-        return SalienceModel.from_linear(gradient, offset, self.floor,
-                                         self.task.uniform)
+def _replaced(stack: SalienceModel, rows: NDArray,
+              models: SalienceModel) -> SalienceModel:
+    """The stack with other models in some rows."""
+    order = np.cumsum(rows) - 1
+    return SalienceModel.stack(
+        [models[order[i]] if row else stack[i] for i, row in enumerate(rows)])

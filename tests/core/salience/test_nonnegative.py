@@ -3,12 +3,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, minimize
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.salience import NonNegative, Uniform, fold_masks
-from csv_plugin.core.salience.nonnegative import THETA_OF_ONE, _Problem
+from csv_plugin.core.salience import (NonNegative, Task, Uniform, fold_masks,
+                                      nonnegative_regressions)
+from csv_plugin.core.salience.nonnegative_regressions import \
+    NonNegativeRegressions
+from csv_plugin.core.salience.ridge_regressions import Problems
 from tests.core.worlds import contradictory_task, make_world, mse, phi_task
 
 SOLVER = NonNegative(penalties=(1.0, 0.1, 0.01, 1e-3))
@@ -47,37 +52,6 @@ def test_weights_are_not_negative_and_one_on_average():
         1] < 0.1 * solution.model.coefficients[0]
 
 
-@pytest.mark.parametrize('floor', [0.0, 0.2])
-@pytest.mark.parametrize('penalty', [0.0, 0.3])
-@pytest.mark.parametrize('alpha', [-2.0, 2.0])
-def test_gradient_equals_finite_differences(alpha, penalty, floor):
-    task = make_world(n=30, alpha=alpha, noise=0.05).task
-    problem = _Problem(task, floor)
-    for seed in range(3):
-        theta = np.random.default_rng(seed).normal(size=4)
-        _, gradient = problem.objective(theta, penalty)
-        expected = approx_fprime(theta,
-                                 lambda t: problem.objective(t, penalty)[0],
-                                 1e-7)
-        np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-6)
-
-
-def test_the_objective_is_that_of_the_docstring():
-    task = make_world(n=30, noise=0.05).task
-    theta = np.array([-1.0, 0.5, 0.0, 2.0])
-    weights = np.log(1 + np.exp(theta))
-    score = (task.values * task.uniform) @ weights
-
-    def error(line):
-        fitted = 0.2 + 0.8 * expit(line[0] + line[1] * (score - score.mean()))
-        return mse(fitted, task.accuracy) / task.accuracy.var()
-
-    best = minimize(error, np.array([0.0, -3.0]), tol=1e-12).fun
-    value, _ = _Problem(task, 0.2).objective(theta, 0.3)
-    assert value == pytest.approx(best + 0.3 * np.mean((weights - 1)**2), 1e-8)
-    assert np.log(1 + np.exp(THETA_OF_ONE)) == pytest.approx(1, 1e-15)
-
-
 @pytest.mark.parametrize('penalty', [1.0, 0.03])
 def test_scipy_finds_no_better_optimum_from_another_start(penalty):
     """Weights, slope and offset at once, the weights bounded, not softplus."""
@@ -99,13 +73,133 @@ def test_scipy_finds_no_better_optimum_from_another_start(penalty):
             options={'ftol': 1e-14, 'gtol': 1e-9, 'maxfun': 10**5}).fun
         for slope, weights in ((-5, [1, 2, 1, 2]), (-15, [0.1, 0.1, 3, 0.1]))
     ]  # yapf: disable
-    # The scale of the weights is free: that of the least penalty counts.
-    relative = solution.model.coefficients / task.uniform
-    scale = relative.sum() / (relative @ relative)
-    ours = (
-        mse(solution.model.predict(task.values), task.accuracy) /
-        task.accuracy.var() + penalty * np.mean((scale * relative - 1)**2))
+    ours = objective_of(solution.model, task, penalty)
     assert ours <= min(reached) * (1 + 1e-5)
+
+
+def objective_of(model, task, penalty):
+    """At the least penalty that a scale of the weights allows."""
+    relative = model.coefficients / task.uniform
+    scale = relative.sum() / (relative @ relative)
+    error = mse(model.predict(task.values), task.accuracy)
+    return (error / task.accuracy.var() + penalty * np.mean(
+        (scale * relative - 1)**2))
+
+
+def regressions(task, floor, masks=None):
+    masks = np.ones((1, len(task.accuracy))) if masks is None else masks
+    return NonNegativeRegressions(
+        task.values, task.uniform,
+        Problems(task.accuracy, masks, np.full(len(masks), floor)))
+
+
+def made_up_task(seed, n=30, n_columns=60):
+    """More columns than models; most of them are noise."""
+    salience = np.r_[3, 1, 2, np.zeros(n_columns - 3)]
+    return make_world(n=n, salience=salience, noise=0.03, seed=seed).task
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('penalty', [0.1, 3e-3])
+def test_softplus_of_any_number_is_no_better(penalty):
+    """L-BFGS on the weights' softplus, with the line fitted beside them."""
+    task, floor = made_up_task(0), 0.2
+    followed = regressions(task, floor)
+    for step in (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3):
+        model = followed.follow(step)[0]
+        if step == penalty:
+            break
+    columns = task.values * task.uniform
+    columns = (columns - columns.mean(axis=0)) / columns.sum(axis=1).std()
+
+    def objective(params):
+        weights = np.logaddexp(0, params[2:])
+        score = columns @ weights
+        share = expit(params[0] + params[1] * score)
+        residual = floor + (1 - floor) * share - task.accuracy
+        scale = 2 / task.accuracy.var() / len(score)
+        slope = scale * (1 - floor) * residual * share * (1 - share)
+        by_weight = params[1] * (slope @ columns)
+        by_weight += 2 * penalty * (weights - 1) / len(weights)
+        value = (
+            mse(residual, 0) / task.accuracy.var() + penalty * np.mean(
+                (weights - 1)**2))
+        return value, np.r_[slope.sum(), slope @ score,
+                            by_weight * expit(params[2:])]
+
+    # From the optimum, a little off, there is nowhere to go down.
+    relative = model.coefficients / task.uniform
+    weights = relative * relative.sum() / (relative @ relative)
+    alpha = model.curve.exponents(model.scores(task.values))
+    slope, offset = np.polyfit(columns @ weights, alpha, 1)
+    theta = np.log(np.expm1(np.maximum(weights, 1e-3)))
+    reached = minimize(
+        objective,
+        np.r_[offset, slope, theta],
+        jac=True,
+        method='L-BFGS-B',
+        options={
+            'ftol': 1e-15,
+            'gtol': 1e-10,
+            'maxiter': 2000
+        }).fun
+    ours = objective_of(model, task, penalty)
+    assert reached * (1 - 1e-3) <= ours <= reached * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_all_masks_at_once_or_one_at_a_time():
+    task, floor = made_up_task(1), 0.2
+    masks = np.random.default_rng(0).random((4, len(task.accuracy))) < .8
+    together = regressions(task, floor, masks.astype(float))
+    alone = [regressions(task.select(mask), floor) for mask in masks]
+    for penalty in (1.0, 0.1, 0.01):
+        expected = [one.follow(penalty)[0].predict(task.values)
+                    for one in alone]  # yapf: disable
+        np.testing.assert_allclose(
+            together.follow(penalty).predict(task.values),
+            expected,
+            rtol=0,
+            atol=1e-6)
+
+
+def test_many_positive_weights_or_few(monkeypatch):
+    """The steps by one system of equations and by conjugate gradients."""
+    task, models = made_up_task(2), []
+    for share in (0, 2):
+        monkeypatch.setattr(nonnegative_regressions, 'MAX_DIRECT_SHARE', share)
+        followed = regressions(task, 0.2)
+        models.append([followed.follow(p)[0] for p in (1.0, 0.1, 0.03)])
+    for by_iterations, by_equations in zip(*models):
+        np.testing.assert_allclose(
+            by_iterations.predict(task.values),
+            by_equations.predict(task.values),
+            rtol=0,
+            atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('unit', [1e-150, 1.0, 1e3])
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.integers(4, 12), st.integers(1, 8))
+def test_never_a_worse_objective_than_uniform_weights(unit, seed, n,
+                                                      n_columns):
+    """Also with columns that do not vary, equal models, losses of 0."""
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.uniform(0, 4, (n, n_columns)), 1 + seed % 3)
+    values[:, rng.random(n_columns) < .2] = seed % 2
+    values[rng.random(n) < .2] = values[0]
+    task = Task(unit * values, rng.uniform(.1, 1, n_columns),
+                np.round(rng.random(n), seed % 4), 0.0, np.arange(n))
+    assume(not task.problems)
+    line = Uniform().fit(task, np.zeros((0, n), dtype=bool)).model
+    worst = objective_of(line, task, 0.0)
+    followed = regressions(task, 0.0)
+    for penalty in (1.0, 0.1, 1e-3):
+        model = followed.follow(penalty)[0]
+        assert (model.coefficients >= 0).all()
+        found = objective_of(model, task, penalty)
+        assert found <= worst * (1 + 1e-6) + 1e-12
 
 
 def test_no_gain_falls_back_to_the_mean_loss():
@@ -142,13 +236,12 @@ def test_folds_without_a_slope_predict_their_mean():
     alike = replace(task, accuracy=np.where(first, task.accuracy, 0.8))
     solver = NonNegative(penalties=(0.1, ))
     masks = np.stack([~first, first])
-    folds = [model.predict(task.values) for model in
-             map(lambda row: next(solver._path(alike.select(row), 0.2)),
-                 masks)]  # yapf: disable
+    masks = np.vstack([masks, np.ones_like(masks[:1])])
+    models, = solver._candidates(alike, masks, 0.2)
+    folds = models.predict(task.values)
     np.testing.assert_allclose(folds[0], 0.8)
-    assert np.ptp(folds[1]) > 0.1
-    paths = list(SOLVER._path(alike.select(masks[0]), 0.2))
-    assert len(paths) == len(SOLVER.penalties)
+    assert np.ptp(folds[1]) > 0.1 and np.ptp(folds[2]) > 0.1
+    assert len(SOLVER._candidates(alike, masks, 0.2)) == len(SOLVER.penalties)
 
 
 @pytest.mark.parametrize('smallest', [0.0, -0.1])
