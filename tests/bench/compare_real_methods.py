@@ -9,7 +9,9 @@ which are not part of the repository but lie at ../shared/real. Options behind
 """
 import argparse
 import csv
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Optional
 
@@ -85,29 +87,41 @@ def with_sizes(models: Path, target: Path) -> Path:
 
 
 def joined(folders: dict[str, Path]) -> str:
-    """MSE of all methods in several comparisons, as a Markdown table."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    """All methods in several comparisons, as a Markdown table."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    looks_at = {}
     for name, path in folders.items():
         with (path / 'methods.csv').open(newline='') as file:
             for row in csv.DictReader(file):
-                found.setdefault(row['method'], {})[name] = row
+                method = row.pop('method')
+                looks_at[method] = row.pop('looks_at')
+                found.setdefault(method, {})[name] = {
+                    key: float(value or 'nan')
+                    for key, value in row.items()
+                }
+    first = next(iter(found))
     rows = [[
-        method,
-        next(iter(parts.values()))['looks_at'],
-        *cells(parts.get(name) for name in folders)
+        method, looks_at[method],
+        *chain.from_iterable(cells(parts.get(name)) for name in folders)
     ] for method, parts in found.items()]
     header = ['method', 'looks at']
     for name in folders:
-        header += [f'{name}: MSE', 'coverage']
+        header += [f'{name}: MSE', f'of {first}', 'coverage (width)']
     return tabulate(rows, header, tablefmt='pipe', disable_numparse=True)
 
 
-def cells(rows: Iterable[Optional[dict[str, str]]]) -> Iterable[str]:
-    """MSE in 1e-3 and coverage, a dash for none."""
-    for row in rows:
-        for name, scale, digits in (('mse', 1e3, 3), ('coverage', 1, 2)):
-            value = float(row[name] or 'nan') if row else float('nan')
-            yield f'{scale * value:.{digits}f}' if value == value else '-'
+def cells(row: Optional[dict[str, float]]) -> list[str]:
+    """MSE in 1e-3, its share with an interval, coverage and width."""
+    if row is None or math.isnan(row['mse']):
+        return ['-'] * 3
+    share = (f'{row["ratio"]:.2f} '
+             f'({row["ratio_low"]:.2f} - {row["ratio_high"]:.2f})')
+    if row['ratio_low'] == row['ratio_high'] == 1:
+        share = '1'
+    return [
+        f'{1e3 * row["mse"]:.3f}', share,
+        f'{row["coverage"]:.2f} ({100 * row["width"]:.1f})'
+    ]
 
 
 if __name__ == '__main__':

@@ -94,8 +94,8 @@ def own_units(units: Sequence[str], benchmarks: Sequence[str],
     return {name: indices for name, indices in found.items() if len(indices)}
 
 
-def _on_losses(solver: Solver) -> Method:
-    return Method('losses', lambda evidence, _: (evidence.features, solver))
+def _on_losses(solver: Solver, looks_at: str = 'losses') -> Method:
+    return Method(looks_at, lambda evidence, _: (evidence.features, solver))
 
 
 def _on_own_units(evidence: Evidence, benchmark: str) -> Part:
@@ -128,7 +128,7 @@ def _on_scores(evidence: Evidence, benchmark: str) -> Part:
 
 #: Methods by the names that command lines and tables use.
 METHODS: dict[str, Method] = {
-    'constant': _on_losses(Constant()),
+    'constant': _on_losses(Constant(), 'nothing'),
     'mean-loss': _on_losses(Uniform(learn_floor=True)),
     'own-units': Method('own losses', _on_own_units),
     'perplexity-correlations': _on_losses(PerplexityCorrelations()),
