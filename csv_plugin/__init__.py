@@ -50,6 +50,7 @@ _PUBLIC = {
     'Triage': ('triage.judging', 'Triage'),
     'VLLMEngine': ('lm.engines.vllm_engine', 'VLLMEngine'),
     'capability_points': ('core.capability_points', 'capability_points'),
+    'choose_units': ('core.choosing_units', 'choose_units'),
     'coverage_by_level': ('core.coverage', 'coverage_by_level'),
     'fit': ('lm.methods', 'fit'),
     'forecast': ('triage.judging', 'forecast'),

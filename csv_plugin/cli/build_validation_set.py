@@ -9,22 +9,34 @@ Texts of other benchmarks, by source or by the name of a dataset config:
     salience texts --out outputs/texts \\
         --sample gsm8k=50 --sample ARC_c_ppl_a450bd=200
 
-or from a YAML file (docs/validation_sets.md). OpenCompass looks for the data
+or from a YAML file (docs/validation_sets.md). Of texts on which models were
+trained, those that tell most, with the losses on them:
+
+    salience texts --out outputs/fewer \\
+        --choose 50 --from outputs/predictor/collection
+
+OpenCompass looks for the data
 in $COMPASS_DATA_CACHE and in ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Optional
 
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_out, check_folder, run_tool
+from csv_plugin.cli.arguments import (add_out, check_folder, run_tool,
+                                      whole_number)
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.collection import (BENCHMARKS, TEXTS, read_collection,
+                                      write_collection)
+from csv_plugin.io.tables import read_benchmarks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_out(parser, 'texts.jsonl and manifest.json')
+    add_out(parser, 'texts.jsonl and manifest.json, or the collection')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
         '--recipe',
@@ -38,6 +50,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='a source or dataset config, and how many texts;\n'
         'may be given several times (default: those of the\n'
         'paper)')
+    recipe.add_argument(
+        '--choose',
+        type=partial(whole_number, least=1),
+        metavar='N',
+        help='write N texts of the collection --from that predict its\n'
+        'benchmarks best, chosen by all but its test models\n'
+        '(default: draw texts)')
+    parser.add_argument(
+        '--from',
+        dest='collection',
+        type=Path,
+        metavar='DIR',
+        help='collection of salience train (required for --choose)')
     parser.add_argument(
         '--seed',
         type=int,
@@ -52,14 +77,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_folder(args.out)
+    if bool(args.choose) != bool(args.collection):
+        raise InputError('--choose and --from', 'both or none of them', 'one',
+                         'Say how many texts, and of which collection.')
+    if args.choose:
+        choose(args)
+    else:
+        draw(args)
+
+
+def choose(args: argparse.Namespace) -> None:
+    """Write a collection of the texts that tell most."""
+    collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
+    fewer = collection.choose_texts(args.choose, args.seed)
+    scores = {
+        model: {
+            name: accuracy
+            for name, accuracy in row.items() if accuracy is not None
+        }
+        for model, row in fewer.accuracies.to_dict().items()
+    }
+    write_collection(args.out, fewer.texts, fewer.losses, fewer.info, scores,
+                     read_benchmarks(args.collection / BENCHMARKS))
+    print(f'{len(fewer.texts)} of {len(collection.texts)} texts, fingerprint '
+          f'{fewer.texts.fingerprint}\n\nWritten to {args.out}: {TEXTS}, and '
+          'the losses on these texts')
+
+
+def draw(args: argparse.Namespace) -> None:
+    """Draw texts from benchmarks, and write them."""
     # They load OpenCompass, which takes long and the options do without.
-    from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
+    from csv_plugin.oc.validation_set.assembly import (MANIFEST,
                                                        build_validation_set,
                                                        write_validation_set)
     from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
                                                            read_recipe,
                                                            recipe_of_samples)
-    check_folder(args.out)
     recipe = PAPER_RECIPE
     if args.recipe:
         recipe = read_recipe(args.recipe)

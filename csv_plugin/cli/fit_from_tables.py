@@ -5,6 +5,9 @@ Example (tables as docs/formats.md describes them):
     salience fit --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
         --fit train val --predict test --out outputs/study
+
+With --choose 100, the 100 units that tell most are named in units.csv, and
+the predictor takes losses on these alone.
 """
 import argparse
 from collections.abc import Sequence
@@ -24,7 +27,7 @@ from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import split_name
+from csv_plugin.io.tables import split_name, write_csv
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
@@ -61,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='how salience weights are learned; auto takes the solver\n'
         f'with the least cross-validation error (default {DEFAULT_SOLVER})')
     parser.add_argument(
+        '--choose',
+        type=partial(whole_number, least=1),
+        metavar='N',
+        help='fit to the N units that tell most, chosen by the models\n'
+        'fitted to and the main benchmarks (default: to all)')
+    parser.add_argument(
         '--leave-family-out',
         action='store_true',
         help='predict each model of all these splits from the other\n'
@@ -83,6 +92,11 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('--fit and --predict', 'different splits',
                          f'{" and ".join(sorted(in_both))} in both',
                          'Take it out of one, or use --leave-family-out.')
+    if args.choose and args.leave_family_out:
+        raise InputError('--choose',
+                         'a split to predict that had no part in the choice',
+                         '--leave-family-out',
+                         'Leave it out, and name the splits.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(*args.fit)
@@ -97,12 +111,24 @@ def run(args: argparse.Namespace) -> None:
                  'other families')
     else:
         title = f'{len(predict)} models predicted from {len(fit)}'
+    if args.choose:
+        n_units = len(tables.features.columns.units)
+        tables = tables.select_units(
+            tables.chosen_units(fit, args.choose, args.seed))
+        title += f' by {args.choose} chosen units of {n_units:,}'
     study = _study(args, tables, fit)
     splits = {model: row.split for model, row in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
     # The last file: where there is a predictor, all the rest is there.
     predictor = args.out / 'predictor.safetensors'
     predictor.unlink(missing_ok=True)
+    units = args.out / 'units.csv'
+    units.unlink(missing_ok=True)
+    files = ['predictions.csv', 'leaderboard.md', 'report.md', predictor.name]
+    if args.choose:
+        files.insert(0, units.name)
+        write_csv(units, ('unit', ),
+                  ((unit, ) for unit in study.predictor.columns.units))
     write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
     write_leaderboard(args.out / 'leaderboard.md', study, shown, tables.main)
@@ -121,8 +147,7 @@ def run(args: argparse.Namespace) -> None:
             'errors': errors(study)
         })
         return
-    written = (f'Written to {args.out}: predictions.csv, leaderboard.md, '
-               'report.md, predictor.safetensors')
+    written = f'Written to {args.out}: {", ".join(files)}'
     said = summary(study, tables.main, title, args.verbose)
     print(said, written, sep='\n\n')
 

@@ -1,11 +1,12 @@
 """The four tables of a study, read and joined."""
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.texts import fingerprint
 from csv_plugin.io import model_splits
@@ -49,6 +50,36 @@ class ModelTables:
         return ModelTables(
             self.features.select(models), self.accuracies.select(models),
             self.info, self.main)
+
+    def chosen_units(self,
+                     models: Sequence[str],
+                     n: int,
+                     seed: int = 0) -> tuple[str, ...]:
+        """The units that tell most; arguments and errors as `choose_units`.
+
+        Args:
+            models (Sequence[str]): To choose by, with their accuracies on
+                the main benchmarks.
+            n (int): How many units.
+            seed (int): Of the folds of families.
+        """
+        return choose_units(self.features,
+                            self.accuracies.select(models, self.main),
+                            [self.families[model] for model in models], n,
+                            seed)
+
+    def select_units(self, units: Sequence[str]) -> 'ModelTables':
+        """The given units, in the given order, as a table that has no other.
+
+        Args:
+            units (Sequence[str]): Some of the columns of losses.
+        """
+        place = {unit: k for k, unit in enumerate(self.features.columns.units)}
+        values = self.features.values[:, [place[unit] for unit in units]]
+        return replace(
+            self,
+            features=FeatureTable(self.features.models, _columns(units),
+                                  values))
 
 
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
@@ -104,8 +135,11 @@ def read_loss_features(path: FilePath,
     losses = read_losses(path, models)
     if units is not None:
         losses = losses.select(units, path)
-    n_units = len(losses.columns)
+    return FeatureTable(losses.models, _columns(losses.columns), losses.values)
+
+
+def _columns(units: Sequence[str]) -> Columns:
     # The texts behind the units are not known, their names are.
-    columns = Columns(losses.columns, np.full(n_units, 1 / n_units),
-                      fingerprint((unit, '') for unit in losses.columns))
-    return FeatureTable(losses.models, columns, losses.values)
+    return Columns(
+        tuple(units), np.full(len(units), 1 / len(units)),
+        fingerprint((unit, '') for unit in units))

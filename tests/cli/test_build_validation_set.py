@@ -10,7 +10,10 @@ pytest.importorskip('opencompass')
 
 from csv_plugin.cli import build_validation_set  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
+from csv_plugin.io import collection  # noqa: E402
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo  # noqa: E402
 from csv_plugin.io.text_sets import read_texts  # noqa: E402
+from tests import runs  # noqa: E402
 from tests.oc.validation_set import invented  # noqa: E402
 
 ROOT = shipped.ZOO.parents[2]
@@ -89,3 +92,35 @@ def test_bad_input_is_one_line(main, capsys, arguments, message):
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith('error: ') and message in error
     assert not os.path.exists('out')
+
+
+def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):
+    """A collection of fewer texts, which is one to train on."""
+    monkeypatch.chdir(tmp_path)
+    info = {
+        model: ModelInfo(f'family-{m % 4}', 'test' if m % 8 == 7 else 'train',
+                         1)
+        for m, model in enumerate(runs.FITTED)
+    }
+    collection.write_collection(
+        'all', runs.TEXTS,
+        {m: runs.dump(m, runs.model_losses(runs.FITTED[m])) for m in info},
+        info, {m: {'easy': runs.true_accuracy(runs.FITTED[m])} for m in info},
+        {'easy': BenchmarkInfo(0, 100, True, '')})  # yapf: disable
+    assert build_validation_set.main(
+        ['--out', 'fewer', '--choose', '2', '--from', 'all']) == 0
+    fewer = collection.read_collection('fewer')
+    shown = capsys.readouterr().out
+    assert '2 of 5 texts' in shown and fewer.texts.fingerprint in shown
+    # Losses on these fall most with skill; see `model_losses`.
+    assert fewer.texts.ids == ('t0', 't1')
+    whole = collection.read_collection('all')
+    assert fewer.families == whole.families
+    assert fewer.models_in('test') == whole.models_in('test')
+    assert fewer.accuracies.to_dict() == whole.accuracies.to_dict()
+
+
+@pytest.mark.parametrize('options', [['--choose=2'], ['--from=all']])
+def test_no_choice_without_a_collection(options, tmp_path, capsys):
+    assert build_validation_set.main([f'--out={tmp_path}', *options]) == 2
+    assert 'both or none' in capsys.readouterr().err

@@ -13,7 +13,7 @@ from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.salience import main as salience
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import leave_families_out, split_study
-from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.io.model_tables import read_loss_features, read_model_tables
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.study_tables import PREDICTION_COLUMNS
@@ -92,6 +92,33 @@ def test_it_runs(tmp_path, arguments):
     # The progress bar.
     assert '6/6' in process.stderr and '6/6' not in process.stdout
     assert 'Warning' not in process.stderr
+
+
+def test_chosen_units(tmp_path, arguments, capsys):
+    """The predictor takes losses on the chosen units alone."""
+    assert main([*arguments, '--choose=2']) == 0
+    said = capsys.readouterr().out
+    assert '12 by 2 chosen units of 4' in said and 'units.csv' in said
+    units = [row['unit'] for row in read(tmp_path / 'out/units.csv')]
+    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    assert list(predictor.columns.units) == units and len(units) == 2
+    fewer = read_model_tables(*inputs(tmp_path)).select_units(units)
+    write_csv(
+        tmp_path / 'fewer.csv', ('model', *units),
+        ([model, *row]
+         for model, row in zip(fewer.features.models, fewer.features.values)))
+    features = read_loss_features(tmp_path / 'fewer.csv')
+    assert predictor.predict(features).models == fewer.features.models
+
+
+def test_a_choice_is_not_judged_by_models_that_made_it(arguments, capsys):
+    assert main([*arguments, '--choose=2', '--leave-family-out']) == 2
+    assert_says(capsys.readouterr().err, '--choose', 'name the splits')
+
+
+def test_more_units_than_there_are(arguments, capsys):
+    assert main([*arguments, '--choose=5']) == 2
+    assert_says(capsys.readouterr().err, '1 to 4')
 
 
 def test_outputs(tmp_path, arguments, tables):

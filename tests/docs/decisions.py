@@ -83,6 +83,11 @@ NOT_RUN = {
         'opencompass': PAPER,
         'salience train': PAPER_MODELS,
     },
+    'docs/partial_scores.md': {
+        'python tools/study_partial_scores.py':
+        'takes minutes; tests/cli/test_study_partial_scores.py runs it on less',
+        'salience predict': 'docs/command.md has it in full',
+    },
     'docs/performance.md': {
         'OMP_NUM_THREADS=1 python': BY_BENCH,
         'python -m tests.bench.bench_gpu': f'needs a GPU; {BY_BENCH}',
@@ -121,6 +126,10 @@ NOT_RUN = {
         'salience train --runs outputs/paper': PAPER_MODELS,
     },
     'docs/validation_sets.md': {
+        'python tools/study_units.py':
+        'takes an hour; tests/cli/test_study_units.py runs it on less',
+        'salience fit --choose':
+        'has 100 units; tests/cli/test_fit_from_tables.py chooses two',
         'salience texts': DATA,
         'time salience texts': DATA,
     },

@@ -1,0 +1,200 @@
+"""Few units, such as texts or items, that tell what all of them tell.
+
+Losses are taken as noisy measurements of a few hidden factors of the models,
+whose values all units together give well. A unit is good if it follows what
+predicts the benchmarks beyond its noise, which is measured on models of
+families left out; and a choice is good if the units measure different things.
+"""
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.salience import Ridge, Task, fold_masks
+from csv_plugin.core.splits import grouped_folds
+
+#: Most factors; and models and units for each of them, at least, so that a
+#: factor is no single model's or unit's own noise.
+MOST_FACTORS, MODELS_PER_FACTOR, UNITS_PER_FACTOR = 24, 2, 10
+#: Families are left out in as many parts.
+N_FOLDS = 12
+#: Units that compete for a place, at least, where there are as many.
+RIVALS = 10
+#: Least variance of the noise, relative to the variance of the losses.
+LEAST_NOISE = 1e-9
+
+
+class _Factors(NamedTuple):
+    """What units say of hidden factors, of which models have one value each.
+
+    Args:
+        values (NDArray): Of each model, uncorrelated and of variance 1,
+            `(n, R)`.
+        loadings (NDArray): Standardised loss per factor, `(K, R)`.
+        noise (NDArray): Variance of the rest, `(K,)`.
+    """
+    values: NDArray
+    loadings: NDArray
+    noise: NDArray
+
+
+def choose_units(features: FeatureTable,
+                 accuracies: AccuracyTable,
+                 families: Sequence[str],
+                 n: int,
+                 seed: int = 0) -> tuple[str, ...]:
+    """The units that predict all benchmarks together best.
+
+    First a ridge on all units predicts each benchmark. Then the principal
+    components of the standardised losses are taken as factors, and each unit
+    as a measurement of them whose noise is its error on families left out.
+    Of the K units, those compete that follow the predictions most, in units
+    of their noise: `sqrt(n K)` of them, or `10 n` if that is more. They are
+    chosen one by one, each time the one that most lowers the sum, over
+    benchmarks, of the logarithms of the squared errors to expect: that of
+    the ridge on all units, plus the variance of its prediction that the
+    chosen units leave. This is Bayesian experimental design (Chaloner and
+    Verdinelli, Statistical Science 10, 1995) with greedy choices, as by
+    Krause, Singh and Guestrin (JMLR 9, 2008).
+
+    Whoever judges a choice must do so on models of other families than those
+    that it was made from.
+
+    Args:
+        features (FeatureTable): Holds every model of `accuracies`; of K
+            units.
+        accuracies (AccuracyTable): What was observed, `(M, B)`. Benchmarks
+            on which nothing can be learned take no part.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        n (int): How many units to choose, from 1 to K.
+        seed (int): Of the folds of families; same seed, same choice.
+
+    Returns:
+        tuple[str, ...]: n names, in the order of the columns.
+
+    Raises:
+        InputError: n is out of its range, a model has no features or no
+            family, or nothing can be learned on any benchmark.
+    """
+    units = features.columns.units
+    if not 1 <= n <= len(units):
+        raise InputError('number of units to choose', f'1 to {len(units)}',
+                         str(n), 'Choose another number.')
+    if len(families) != len(accuracies.models):
+        raise InputError('families',
+                         f'{len(accuracies.models)}, one per model',
+                         f'{len(families)}', 'Name the family of each model.')
+    features, groups = features.select(accuracies.models), np.asarray(families)
+    with threadpool_limits(limits=1, user_api='blas'):
+        predicted, errors = _predictions(features, accuracies, groups, seed)
+        factors = _factors(features.values, groups, seed)
+        # The factors have a variance of 1, so slopes are covariances.
+        slopes = factors.values.T @ (predicted - predicted.mean(0))
+        slopes /= len(predicted)
+        able = _ablest(factors, slopes / np.sqrt(errors),
+                       max(RIVALS * n, round((n * len(units))**0.5)))
+        best = _most_telling(
+            _Factors(factors.values, factors.loadings[able],
+                     factors.noise[able]), slopes, errors, n)
+    return tuple(units[k] for k in np.sort(able[best]))
+
+
+def _predictions(features: FeatureTable, accuracies: AccuracyTable,
+                 families: NDArray, seed: int) -> tuple[NDArray, NDArray]:
+    """Fits `(M, B)` on all units, and their mean squared errors `(B,)`."""
+    values, uniform = features.values, features.columns.uniform
+    predicted, errors = [], []
+    for accuracy, chance in zip(accuracies.values.T, accuracies.chance):
+        rows = np.flatnonzero(~np.isnan(accuracy))
+        task = Task(values[rows], uniform, accuracy[rows], float(chance),
+                    families[rows])
+        if task.problems:
+            continue
+        fit = Ridge().fit(task, fold_masks(task.families, seed))
+        predicted.append(fit.model.predict(values))
+        # With one family, nothing was held out.
+        in_sample = np.mean((predicted[-1][rows] - task.accuracy)**2)
+        errors.append(in_sample if np.isnan(fit.cv_mse) else fit.cv_mse)
+    if not predicted:
+        raise InputError('accuracies', 'a benchmark to choose units by',
+                         'none on which anything can be learned',
+                         'Add models, or benchmarks that tell them apart.')
+    return np.array(predicted).T, np.array(errors)
+
+
+def _factors(values: NDArray, families: NDArray, seed: int) -> _Factors:
+    """Principal components of standardised losses `(n, K)`."""
+    n_models, n_units = values.shape
+    values = values - values.mean(0)
+    spread = values.std(0)
+    values /= np.where(spread > 0, spread, 1)
+    _, directions = np.linalg.eigh(values @ values.T)
+    n_factors = min(MOST_FACTORS, n_models // MODELS_PER_FACTOR,
+                    max(1, n_units // UNITS_PER_FACTOR))
+    factors = directions[:, ::-1][:, :n_factors] * n_models**0.5
+    loadings = values.T @ factors / n_models
+    if len(np.unique(families)) < 2:
+        rest = values - factors @ loadings.T
+    else:
+        rest = _held_out_rest(values, factors,
+                              grouped_folds(list(families), N_FOLDS, seed))
+    return _Factors(factors, loadings, np.mean(rest**2, axis=0) + LEAST_NOISE)
+
+
+def _held_out_rest(values: NDArray, factors: NDArray,
+                   folds: NDArray) -> NDArray:
+    """What regressions on the factors leave of models held out, `(n, K)`."""
+    rest = np.empty_like(values)
+    design = np.column_stack([np.ones(len(factors)), factors])
+    for fold in range(folds.max() + 1):
+        out = folds == fold
+        loadings, *_ = np.linalg.lstsq(design[~out], values[~out], rcond=None)
+        rest[out] = values[out] - design[out] @ loadings
+    return rest
+
+
+def _ablest(factors: _Factors, slopes: NDArray, number: int) -> NDArray:
+    """Indices of the units whose losses fall where accuracies rise.
+
+    Args:
+        factors (_Factors): Of K units.
+        slopes (NDArray): Accuracies per factor, in units of the errors,
+            `(R, B)`.
+        number (int): How many.
+    """
+    signal = -(factors.loadings @ slopes).sum(axis=1)
+    order = np.argsort(-signal / np.sqrt(factors.noise), kind='stable')
+    return np.sort(order[:number])
+
+
+def _most_telling(factors: _Factors, slopes: NDArray, errors: NDArray,
+                  n: int) -> NDArray:
+    """Indices of n units, chosen one by one.
+
+    Args:
+        factors (_Factors): Of the units that compete.
+        slopes (NDArray): Accuracies per factor, `(R, B)`.
+        errors (NDArray): Squared errors with all units, `(B,)`.
+        n (int): How many.
+    """
+    _, loadings, noise = factors
+    # Of the factors, given the losses on the chosen units.
+    covariance = np.eye(loadings.shape[1])
+    free, chosen = np.ones(len(noise), dtype=bool), []
+    for _ in range(n):
+        by_accuracy = covariance @ slopes
+        left = errors + np.sum(slopes * by_accuracy, axis=0)
+        measured = loadings @ covariance
+        variance = noise + np.sum(measured * loadings, axis=1)
+        told = (loadings @ by_accuracy)**2 / variance[:, None]
+        gains = -np.log1p(-np.minimum(told / left, 1 - 1e-12)).sum(axis=1)
+        unit = int(np.argmax(np.where(free, gains, -1)))
+        free[unit] = False
+        chosen.append(unit)
+        covariance -= np.outer(measured[unit], measured[unit]) / variance[unit]
+    return np.array(chosen)

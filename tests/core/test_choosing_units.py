@@ -1,0 +1,130 @@
+"""Units that tell what all tell: which are found, and what is refused."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.choosing_units import choose_units
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import Ridge
+from tests.tables import CHANCE, Tables, small_tables
+
+#: Units that measure the first skill, and those that measure the second.
+FIRST = tuple(f'u{k}' for k in range(10, 15))
+SECOND = tuple(f'u{k}' for k in range(15, 20))
+
+
+def skill_tables(n_models: int, n_units: int) -> Tables:
+    """Two skills, each measured by five units; the rest is noise."""
+    rng = np.random.default_rng(0)
+    skills = rng.normal(size=(n_models, 2))
+    values = 3 + 0.5 * rng.normal(size=(n_models, n_units))
+    for skill, units in enumerate((slice(10, 15), slice(15, 20))):
+        noise = 0.02 * rng.normal(size=(n_models, 5))
+        values[:, units] = 3 - 0.5 * skills[:, [skill]] + noise
+    models = tuple(f'm{m}' for m in range(n_models))
+    columns = Columns(
+        tuple(f'u{k}' for k in range(n_units)), np.full(n_units, 1 / n_units),
+        'texts')
+    accuracies = AccuracyTable(models, ('first', 'second'),
+                               CHANCE + (1 - CHANCE) / (1 + np.exp(-skills)),
+                               np.full(2, CHANCE), np.zeros(2, dtype=int))
+    families = {model: f'family-{m // 5}' for m, model in enumerate(models)}
+    return Tables(FeatureTable(models, columns, values), accuracies, families)
+
+
+@pytest.fixture(scope='module')
+def world() -> Tables:
+    return skill_tables(40, 60)
+
+
+def choose(tables: Tables, n: int, **more) -> tuple[str, ...]:
+    return choose_units(tables.features, tables.accuracies, tables.groups, n,
+                        **more)
+
+
+def with_values(tables: Tables, values: np.ndarray) -> Tables:
+    return replace(tables, features=replace(tables.features, values=values))
+
+
+def test_the_units_with_the_signal_are_found():
+    """The ten units of 500 that measure a skill."""
+    assert choose(skill_tables(40, 500), 10) == FIRST + SECOND
+
+
+def test_each_skill_is_measured(world):
+    """Though the second best unit measures the same as the best."""
+    first, second = choose(world, 2)
+    assert first in FIRST and second in SECOND
+
+
+def test_missing_accuracies(world):
+    values = world.accuracies.values.copy()
+    values[::8, 0] = values[1::8, 1] = np.nan
+    holes = replace(world, accuracies=replace(world.accuracies, values=values))
+    assert set(choose(holes, 6)) <= {*FIRST, *SECOND}
+
+
+def test_scale_and_constant_units_do_not_matter(world):
+    """A unit in other units, and one on which no models differ."""
+    values = world.features.values.copy()
+    values[:, 0] = 1
+    values[:, 12] *= 10
+    assert set(choose(with_values(world, values), 6)) <= {*FIRST, *SECOND}
+
+
+def test_the_error_is_kept(world):
+    """Ten units of 60 predict other families no worse than all 60."""
+    fitted, held_out = world.models[:30], world.models[30:]
+    groups = [world.families[model] for model in fitted]
+    accuracies = world.accuracies.select(fitted)
+    every = world.features.columns.units
+    chosen = choose_units(world.features, accuracies, groups, 10)
+    errors = []
+    for units in (chosen, every):
+        columns = Columns(units, np.full(len(units), 1 / len(units)), 'some')
+        places = [every.index(unit) for unit in units]
+        features = FeatureTable(world.models, columns,
+                                world.features.values[:, places])
+        predictor = fit_predictor(features, accuracies, groups, Ridge())
+        predicted = predictor.predict(features.select(held_out))
+        real = world.accuracies.select(held_out).values
+        errors.append(np.mean((predicted.values[:, :, 0] - real)**2))
+    assert errors[0] <= errors[1]
+
+
+def test_the_same_seed_gives_the_same_choice(world):
+    noise = np.random.default_rng(1).uniform(1, 2, (40, 60))
+    noisy = with_values(world, noise)
+    assert choose(noisy, 9, seed=1) == choose(noisy, 9, seed=1)
+
+
+def test_all_units(world):
+    """As many as there are, with more units than models and with fewer."""
+    assert choose(world, 60) == world.features.columns.units
+    tables = small_tables()
+    assert choose(tables, 4) == tables.features.columns.units
+
+
+def test_one_family(world):
+    one = replace(world, families=dict.fromkeys(world.families, 'one'))
+    assert len(set(choose(one, 10))) == 10
+
+
+@pytest.mark.parametrize('n', [0, 5])
+def test_number_out_of_range(n):
+    with pytest.raises(InputError, match='1 to 4'):
+        choose(small_tables(), n)
+
+
+def test_nothing_can_be_learned():
+    with pytest.raises(InputError, match='a benchmark to choose units by'):
+        choose(small_tables().only('chance', 'same', 'pair', 'none'), 2)
+
+
+def test_a_family_is_missing(world):
+    with pytest.raises(InputError, match='40, one per model'):
+        choose_units(world.features, world.accuracies, world.groups[1:], 2)
