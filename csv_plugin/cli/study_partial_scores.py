@@ -37,7 +37,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
             f'--{name}',
             required=True,
             metavar='TABLE',
-            help=f'table of {name}, as `salience fit` takes it (required)')
+            help=f'table of {name}, as for `salience fit` (required)')
     parser.add_argument(
         '--splits',
         nargs='+',
@@ -51,7 +51,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         type=_pair,
         metavar='A=B',
         help='benchmarks that measure nearly the same: scores on one\n'
-        'are not told when the other is predicted (default: none)')
+        'are not told when the other is predicted\n'
+        '(default: none)')
     parser.add_argument(
         '--solver',
         choices=sorted(SOLVERS),

@@ -14,6 +14,7 @@ PAPER_MODELS = (
     'needs models of the hub; tests/cli/test_train_scoring_head.py '
     'trains with such splits and scores')
 TRAINED = 'takes long; docs/training.md has the command, and it is run there'
+KNOWN = 'tests/cli/test_predict_accuracies.py has models of two families'
 DEMO = 'takes minutes; tests/test_packaging.py starts it'
 ZOO = 'takes an hour; tests/demo and tests/cli do it with less'
 STUDY = 'takes minutes; tests/demo/studies runs it on less'
@@ -42,6 +43,7 @@ NOT_RUN = {
     },
     'docs/command.md': {
         'salience demo': DEMO,
+        'salience predict --losses losses.csv --known': KNOWN,
         'salience texts': DATA,
         'salience losses my-model --engine vllm': VLLM,
         'salience train': TRAINED,
@@ -85,8 +87,8 @@ NOT_RUN = {
     },
     'docs/partial_scores.md': {
         'python tools/study_partial_scores.py':
-        'takes minutes; tests/cli/test_study_partial_scores.py runs it on less',
-        'salience predict': 'docs/command.md has it in full',
+        'takes minutes: tests/cli/test_study_partial_scores.py has less',
+        'salience predict': KNOWN,
     },
     'docs/performance.md': {
         'OMP_NUM_THREADS=1 python': BY_BENCH,
