@@ -36,7 +36,7 @@ LEAST_DEVIATION = 1e-3
 #: Correlations with a smaller eigenvalue have no inverse to trust.
 LEAST_EIGENVALUE = 1e-8
 #: Of the estimates with missing scores.
-_STEPS = 20
+_STEPS = 8
 #: Models that the pooled widening counts as, beside those of a benchmark.
 _POOLED_MODELS = 10
 
