@@ -113,7 +113,7 @@ def _predictions(features: FeatureTable, accuracies: AccuracyTable,
         rows = np.flatnonzero(~np.isnan(accuracy))
         task = Task(values[rows], uniform, accuracy[rows], float(chance),
                     families[rows])
-        if task.problems:
+        if task.problems or task.at_chance:
             continue
         fit = Ridge().fit(task, fold_masks(task.families, seed))
         predicted.append(fit.model.predict(values))

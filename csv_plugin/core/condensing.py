@@ -37,9 +37,11 @@ def condensed(predictor: Predictor, targets: TargetTokens,
     wide = [
         name for name, rows in scores.items()
         if rows[:, ~kept].any(axis=0).sum() > len(rows)
+        and not _has_logs(predictor.benchmark(name))
     ]
-    for name in scores.keys() - set(wide):
-        kept |= scores[name].any(axis=0)
+    for part in predictor.benchmarks:
+        if part.benchmark not in wide:
+            kept |= _used(part)
     units = [unit for unit, keep in zip(wide_columns.units, kept) if keep]
     sums, places = [eye_array(len(kept), format='csc')[:, kept]], {}
     for name in wide:
@@ -66,17 +68,33 @@ def _scores(part: BenchmarkPredictor) -> NDArray:
         [part.model.coefficients, part.intervals.folds.coefficients])
 
 
+def _has_logs(part: BenchmarkPredictor) -> bool:
+    """Whether the scores are no sums of the columns."""
+    return part.model.logs is not None
+
+
+def _used(part: BenchmarkPredictor) -> NDArray[np.bool_]:
+    """Columns that count, `(K,)`."""
+    rows = _scores(part)
+    if part.model.logs and part.intervals.folds.logs:
+        rows = np.vstack([
+            rows, part.model.logs.coefficients,
+            part.intervals.folds.logs.coefficients
+        ])
+    return rows.any(axis=0)
+
+
 def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
               width: int) -> BenchmarkPredictor:
     """The part on the new columns: kept ones, or its scores from `place`."""
-    rows = _scores(part)
-    new = np.zeros((len(rows), width))
+    model, folds = part.model, part.intervals.folds
     if place is None:
-        new[:, :kept.sum()] = rows[:, kept]
+        places = np.arange(kept.sum())
+        model = model.on_columns(kept, places, width)
+        folds = folds.on_columns(kept, places, width)
     else:
-        new[:, place:place + len(rows)] = np.eye(len(rows))
-    folds = replace(part.intervals.folds, coefficients=new[1:])
+        new = np.eye(1 + len(folds.coefficients), width, place)
+        model = replace(model, coefficients=new[0])
+        folds = replace(folds, coefficients=new[1:])
     return replace(
-        part,
-        model=replace(part.model, coefficients=new[0]),
-        intervals=replace(part.intervals, folds=folds))
+        part, model=model, intervals=replace(part.intervals, folds=folds))

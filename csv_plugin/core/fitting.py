@@ -5,6 +5,7 @@ from typing import Optional
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from scipy.stats import ttest_1samp
 from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
@@ -15,15 +16,19 @@ from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.partial_scores import (held_out_predictions,
                                             learn_partial_scores)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import (Constant, SalienceFit, Solver, Task,
-                                      fold_masks)
-from csv_plugin.core.scaling_law import PROBLEMS
+from csv_plugin.core.salience import (Constant, JointSolver, SalienceFit,
+                                      Solver, Task, fold_masks)
+from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Called with a benchmark, what was fitted to, and the fit.
 Watch = Callable[[str, Task, SalienceFit], None]
 
 #: Squares of smaller numbers are too small for float64.
 LEAST_LOSS = 1e-150
+
+#: Families, and the level of the test, that show losses to tell something of
+#: a benchmark on which no model stands above chance.
+LEAST_FAMILIES, SIGNIFICANCE = 3, 0.05
 
 
 def fit_predictor(features: FeatureTable,
@@ -67,11 +72,16 @@ def fit_predictor(features: FeatureTable,
         raise InputError('features', f'losses of {LEAST_LOSS} or more',
                          f'{largest} at most', 'Give them in another unit.')
     groups = np.asarray(families)
+    tasks = {
+        name: _task(features, accuracies, b, groups)
+        for b, name in enumerate(accuracies.benchmarks)
+    }
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
+        joint = _fits_together(tasks, solver, seed, progress)
         parts = [
-            _fit_benchmark(features, accuracies, benchmark, groups, solver,
-                           seed, watch)
+            _fit_benchmark(features, accuracies, benchmark, tasks[benchmark],
+                           joint.get(benchmark), solver, seed, watch)
             for benchmark in progress(accuracies.benchmarks)
         ]
         benchmarks = tuple(part for part, _ in parts)
@@ -87,29 +97,76 @@ def fit_predictor(features: FeatureTable,
         features.columns, benchmarks, versions, partial_scores=partial)
 
 
+def _task(features: FeatureTable, accuracies: AccuracyTable, b: int,
+          families: NDArray) -> Task:
+    """Benchmark b, of the models that were run on it."""
+    rows = ~np.isnan(accuracies.values[:, b])
+    return Task(features.values[rows],
+                features.columns.uniform, accuracies.values[rows, b],
+                float(accuracies.chance[b]), families[rows])
+
+
+def _fits_together(tasks: Mapping[str, Task], solver: Solver, seed: int,
+                   progress: Progress) -> dict[str, SalienceFit]:
+    """Fits of a solver that learns from all benchmarks for each."""
+    if not isinstance(solver, JointSolver):
+        return {}
+    sound = [name for name, task in tasks.items() if not task.problems]
+    fits = solver.fit_together(
+        [tasks[name] for name in sound],
+        [fold_masks(tasks[name].families, seed) for name in sound], progress)
+    return dict(zip(sound, fits))
+
+
 def _fit_benchmark(
         features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
-        families: NDArray, solver: Solver, seed: int,
+        task: Task, joint: Optional[SalienceFit], solver: Solver, seed: int,
         watch: Optional[Watch]) -> tuple[BenchmarkPredictor, NDArray]:
     """The part, and predictions of held-out models, `(M,)`."""
     index = accuracies.benchmarks.index(benchmark)
-    accuracy = accuracies.values[:, index]
-    rows = np.flatnonzero(~np.isnan(accuracy))
-    chance = float(accuracies.chance[index])
-    task = Task(features.values[rows], features.columns.uniform,
-                accuracy[rows], chance, families[rows])
+    rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
+    used, fit, problems = _fit_or_mean(task, joint, solver, seed)
     notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
-                  for problem in task.problems)
-    used: Solver = Constant() if notes else solver
-    fit = used.fit(task, fold_masks(task.families, seed))
+                  for problem in problems)
     if watch:
         watch(benchmark, task, fit)
-    part = BenchmarkPredictor(benchmark, chance,
+    part = BenchmarkPredictor(benchmark, task.chance,
                               int(accuracies.n_items[index]),
                               tuple(features.models[row] for row in rows),
                               fit.solver, fit.penalty, fit.cv_mse, fit.model,
                               learn_intervals(task, fit, used,
                                               seed), notes + fit.notes)
-    held_out = np.full(len(accuracy), np.nan)
+    held_out = np.full(len(accuracies.models), np.nan)
     held_out[rows] = held_out_predictions(task, fit)
     return part, held_out
+
+
+def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
+                 seed: int) -> tuple[Solver, SalienceFit, tuple[str, ...]]:
+    """A fit, the solver that made it, and why it is the mean accuracy."""
+    masks, problems = fold_masks(task.families, seed), task.problems
+    if not problems:
+        fit = joint or solver.fit(task, masks)
+        if not task.at_chance or _losses_tell(task, fit):
+            return solver, fit, ()
+    if task.at_chance:
+        problems = (*problems, AT_CHANCE)
+    constant = Constant()
+    return constant, constant.fit(task, masks), problems
+
+
+def _losses_tell(task: Task, fit: SalienceFit) -> bool:
+    """Whether families held out are predicted better than by their mean.
+
+    A one-sided t-test over the families: accuracies about the chance level
+    may be noise, and a curve through noise leads anywhere.
+    """
+    constant = Constant().fit(task, fit.masks)
+    errors = [(held_out_predictions(task, of) - task.accuracy)**2
+              for of in (constant, fit)]
+    names, member = np.unique(task.families, return_inverse=True)
+    gains = np.bincount(member, errors[0] - errors[1]) / np.bincount(member)
+    if len(names) < LEAST_FAMILIES:
+        return False
+    test = ttest_1samp(gains, 0, alternative='greater')
+    return bool(test.pvalue < SIGNIFICANCE)

@@ -109,15 +109,19 @@ class Intervals:
         if not 0 < level < 1:
             raise InputError('intervals', 'a level in (0, 1)', str(level),
                              'Give 0.9 for 90 % intervals.')
-        by_fold = self.folds.predict(values)[self.fold]
+        # Each sum over all columns once: there may be many thousands.
+        scores = self.folds.scores(values)
+        by_fold = self.folds.curve.accuracies(scores)[self.fold]
         error = self.errors[:, None] * _deviation(
-            self.variance, self.folds.slopes(values))[self.fold]
+            self.variance, self.folds.curve.slopes(scores))[self.fold]
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
-        predicted = model.predict(values)
+        scores = model.scores(values)
+        predicted = model.curve.accuracies(scores)
         half = _upper_quantile(self.backtest[:, None], level, len(
-            self.backtest)) * _deviation(self.variance, model.slopes(values))
-        half = np.where(self.extrapolated(model.scores(values)), half, 0)
+            self.backtest)) * _deviation(self.variance,
+                                         model.curve.slopes(scores))
+        half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -163,9 +167,10 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
         seed (int): Of the back-test's folds.
     """
     fold, held_out = np.nonzero(~fit.masks)
-    predicted = fit.folds.predict(task.values)[fold, held_out]
+    by_fold = fit.folds.scores(task.values)
+    predicted = fit.folds.curve.accuracies(by_fold)[fold, held_out]
     errors = np.abs(predicted - task.accuracy[held_out])
-    slope = fit.folds.slopes(task.values)[fold, held_out]
+    slope = fit.folds.curve.slopes(by_fold)[fold, held_out]
     variance = _fit_variance(errors, slope)
     score = fit.model.scores(task.values)
     return Intervals(fit.folds, len(task.accuracy),

@@ -88,12 +88,12 @@ class BenchmarkPredictor:
             as in `Predictions`, each `(M,)`.
         """
         low, high = self.intervals.bounds(self.model, values, level)
+        scores = self.model.scores(values)
         return {
-            'values': self.model.predict(values),
+            'values': self.model.curve.accuracies(scores),
             'low': low,
             'high': high,
-            'extrapolated':
-            self.intervals.extrapolated(self.model.scores(values))
+            'extrapolated': self.intervals.extrapolated(scores)
         }
 
 
@@ -208,15 +208,16 @@ class Predictor:
     def weights(self, benchmark: str) -> NDArray[np.float64]:
         """Salience weight of every unit, shape `(K,)`; uniform is 1.
 
-        NaN for columns that have no part in the all-token loss, such as
-        directions of a scoring LM.
+        Where the score counts logarithms, what a loss adds to it where it is
+        typical. NaN for columns that have no part in the all-token loss, such
+        as directions of a scoring LM.
 
         Raises:
             InputError: The predictor does not know the benchmark.
         """
         uniform = self.columns.uniform
         used = np.where(uniform == 0, np.nan, uniform)
-        return self.benchmark(benchmark).model.coefficients / used
+        return self.benchmark(benchmark).model.typical_coefficients / used
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
         """Salience weight of every token, `(T,)`; uniform is 1.
@@ -228,7 +229,7 @@ class Predictor:
                 not made from tokens.
         """
         matrix = self._token_columns().matrix
-        weights = matrix @ self.benchmark(benchmark).model.coefficients
+        weights = matrix @ self.benchmark(benchmark).model.typical_coefficients
         per_nat = matrix @ self.columns.uniform
         counted = per_nat != 0
         return np.divide(

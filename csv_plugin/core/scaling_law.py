@@ -21,13 +21,15 @@ CHANCE_MARGIN = 0.02
 #: With fewer there is no curve to fit.
 LEAST_MODELS = 3
 
+AT_CHANCE = 'at_chance'
+
 #: Why no curve can be fitted or trusted, in words, by the names that
 #: `diagnose` returns.
 PROBLEMS = {
     'too_few_models': f'fewer than {LEAST_MODELS} models with an accuracy',
     'constant_score': 'all models have the same capability score',
     'constant_accuracy': 'all models have the same accuracy',
-    'at_chance': 'no model is more than '
+    AT_CHANCE: 'no model is more than '
     f'{100 * CHANCE_MARGIN:.0f} points above chance',
     'slope_sign': 'accuracy rises with the loss',
 }
@@ -162,7 +164,7 @@ def diagnose(score: NDArray, accuracy: NDArray,
         'too_few_models': len(score) < LEAST_MODELS,
         'constant_score': len(score) > 0 and np.ptp(score) <= rounding,
         'constant_accuracy': len(score) > 0 and np.ptp(accuracy) == 0,
-        'at_chance': bool(np.all(accuracy <= chance + CHANCE_MARGIN)),
+        AT_CHANCE: bool(np.all(accuracy <= chance + CHANCE_MARGIN)),
     }
     return tuple(name for name, is_so in present.items() if is_so)
 

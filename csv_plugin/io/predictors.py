@@ -24,7 +24,7 @@ from csv_plugin.core.features import Columns
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import SalienceModel
+from csv_plugin.core.salience import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
@@ -36,6 +36,9 @@ from csv_plugin.io.safetensors_files import read_metadata
 
 FORMAT = 'csv_plugin.predictor'
 FORMAT_VERSION = 2
+#: Of predictors that count logarithms, which earlier versions of the package
+#: would leave out.
+WITH_LOGS = 3
 
 _Arrays = Mapping[str, NDArray]
 
@@ -71,6 +74,12 @@ _SHAPES = {
     'error_fold': ('i', 'N'),
     'error_variance': ('f', '2'),
     'backtest': ('f', 'b'),
+}
+#: The same of the arrays about logarithms, where the benchmark has them.
+_LOG_SHAPES = {
+    'log_coefficients': ('f', 'K'),
+    'fold_log_coefficients': ('f', 'FK'),
+    'typical': ('f', 'K'),
 }
 #: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
 #: entries of the matrix.
@@ -123,7 +132,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             arrays[f'{index}.{name}'] = array
     header = {
         'format': FORMAT,
-        'format_version': FORMAT_VERSION,
+        'format_version': _version(predictor),
         'digest': PLACEHOLDER,
         'fingerprint': columns.fingerprint,
         'units': columns.units,
@@ -272,7 +281,14 @@ def _offsets(part: Mapping[str, NDArray], name: str, total: int) -> NDArray:
 
 def _arrays(part: BenchmarkPredictor) -> dict[str, NDArray]:
     folds, intervals = part.intervals.folds, part.intervals
-    return {
+    arrays = {}
+    if part.model.logs is not None and folds.logs is not None:
+        arrays = {
+            'log_coefficients': part.model.logs.coefficients,
+            'fold_log_coefficients': folds.logs.coefficients,
+            'typical': part.model.logs.typical,
+        }
+    return arrays | {
         'coefficients': part.model.coefficients,
         'curve': _parameters(part.model.curve),
         'fold_coefficients': folds.coefficients,
@@ -289,8 +305,19 @@ def _parameters(curve: Curve) -> NDArray:
     return np.stack([curve.alpha, curve.beta, curve.floor], axis=-1)
 
 
-def _model(coefficients: NDArray, parameters: NDArray) -> SalienceModel:
-    return SalienceModel(coefficients, Curve(*np.moveaxis(parameters, -1, 0)))
+def _model(part: Mapping[str, NDArray], prefix: str,
+           parameters: NDArray) -> SalienceModel:
+    """The model of all fitted models, or with 'fold_' those of the folds."""
+    logs = None
+    if 'typical' in part:
+        logs = LogTerms(part[f'{prefix}log_coefficients'], part['typical'])
+    return SalienceModel(part[f'{prefix}coefficients'],
+                         Curve(*np.moveaxis(parameters, -1, 0)), logs)
+
+
+def _version(predictor: Predictor) -> int:
+    logs = any(part.model.logs is not None for part in predictor.benchmarks)
+    return WITH_LOGS if logs else FORMAT_VERSION
 
 
 def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
@@ -325,7 +352,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
     sizes = dict(lengths)
     part = {
         name: _array(where, arrays, f'{index}.{name}', layout, sizes)
-        for name, layout in _SHAPES.items()
+        for name, layout in _benchmark_layouts(arrays, index).items()
     }
     with _errors_name(where, f'a sound benchmark {index}'):
         return BenchmarkPredictor(
@@ -333,14 +360,22 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             tuple(scalars['fit_models']), scalars['solver'],
             _number(scalars['penalty'], math.inf),
             _number(scalars['cv_mse'], math.nan),
-            _model(part['coefficients'], part['curve']),
+            _model(part, '', part['curve']),
             Intervals(
-                _model(part['fold_coefficients'], part['fold_curves']),
+                _model(part, 'fold_', part['fold_curves']),
                 len(scalars['fit_models']), part['errors'], part['error_fold'],
                 part['error_variance'], part['backtest'],
                 _number(scalars['score_low'], math.inf),
                 _number(scalars['score_high'], -math.inf)),
             tuple(scalars['notes']))
+
+
+def _benchmark_layouts(arrays: _Arrays,
+                       index: int) -> dict[str, tuple[str, str]]:
+    """The arrays of a benchmark: all about logarithms, or none."""
+    if any(f'{index}.{name}' in arrays for name in _LOG_SHAPES):
+        return _SHAPES | _LOG_SHAPES
+    return _SHAPES
 
 
 def _number(value: Optional[float], null: float) -> float:
@@ -428,7 +463,7 @@ def _header(where: str, data: bytes) -> dict[str, Any]:
                          'Give the file that a training wrote.')
     header = parse_json(metadata[FORMAT], where, _REMEDY)
     check_fields(where, 'the header', header, {}, _REMEDY)
-    version = check_version(where, header, FORMAT_VERSION,
+    version = check_version(where, header, WITH_LOGS,
                             'cp.save(cp.load(path), path) renews it.')
     if version >= WITH_DIGEST:
         check_seal(where, data, header.get('digest'), _REMEDY)

@@ -260,7 +260,8 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
                'to choose weights or to measure errors')
     # A baseline has no notes: it was asked to use the mean loss.
     elif part.notes and np.allclose(
-            part.model.coefficients, predictor.columns.uniform, atol=0):
+            part.model.typical_coefficients, predictor.columns.uniform,
+            atol=0):
         yield ('the mean loss of all tokens predicts, as nothing that was '
                'learned did better on held-out families of models')
 

@@ -20,7 +20,8 @@ from csv_plugin.core.other_methods.comparison import Comparison, Fold
 from csv_plugin.core.other_methods.cross_validation import Candidates
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
-from csv_plugin.core.salience import Auto, NonNegative, Ridge, Task, fold_masks
+from csv_plugin.core.salience import (Auto, AveragedRidge, NonNegative, Ridge,
+                                      Task, fold_masks)
 from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.salience.ridge_regressions import Problems
@@ -123,7 +124,8 @@ def records():
         Training(table, TEXTS, observed, families, predictor.targets),
         path_curve({name: (task, fit) for name in BENCHMARKS}), loss_map,
         loss_map(np.ones((3, 6))), on_columns, Auto((on_columns, ) * 20),
-        Ridge(), NonNegative(), wide, wide.features,
+        Ridge(), NonNegative(), AveragedRidge(),
+        AveragedRidge().fit(task, masks).model.logs, wide, wide.features,
         wide.products, wide.path(problems, (1.0,))[1], problems,
         NarrowRidge.of(task.values, task.uniform),
         Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),

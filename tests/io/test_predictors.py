@@ -246,17 +246,17 @@ def test_metadata_that_is_not_a_dict(path, text):
                  f'found {json.loads(text)!r}')
 
 
-@pytest.mark.parametrize('version', [3, 0, 99, '1', None, 1.5, True])
+@pytest.mark.parametrize('version', [4, 0, 99, '1', None, 1.5, True])
 def test_another_format_version(path, version):
     rewrite(path, lambda header: header.update(format_version=version))
-    assert_error(path, 'format version 1 to 2', f'found version {version!r}',
+    assert_error(path, 'format version 1 to 3', f'found version {version!r}',
                  'Install the version of csv_plugin that wrote it', 'numpy')
 
 
 def test_a_later_format_may_change_everything(path):
-    text = '{"format_version": 3}'
+    text = '{"format_version": 4}'
     save_file({'x': np.ones(1)}, path, metadata={FORMAT: text})
-    assert_error(path, 'format version 1 to 2', 'found version 3')
+    assert_error(path, 'format version 1 to 3', 'found version 4')
 
 
 @pytest.mark.parametrize('name',

@@ -1,6 +1,8 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.auto import Auto
-from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
+from csv_plugin.core.salience.averaged import AveragedRidge
+from csv_plugin.core.salience.base import (JointSolver, LogTerms,
+                                           RegularisationPath, SalienceFit,
                                            SalienceModel, Solver, Task,
                                            fold_masks)
 from csv_plugin.core.salience.constant import Constant
@@ -10,15 +12,16 @@ from csv_plugin.core.salience.nonnegative import NonNegative
 #: The solvers by the names that command lines and files use.
 SOLVERS: dict[str, Solver] = {
     'auto': Auto(),
+    'averaged': AveragedRidge(),
     'nonnegative': NonNegative(),
     'ridge': Ridge(),
     'uniform': Uniform(),
 }
 #: The solver that commands and functions take if none is named.
-DEFAULT_SOLVER = 'ridge'
+DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
-    'Auto', 'Constant', 'DEFAULT_SOLVER', 'NonNegative', 'RegularisationPath',
-    'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task',
-    'Uniform', 'fold_masks'
+    'Auto', 'AveragedRidge', 'Constant', 'DEFAULT_SOLVER', 'JointSolver',
+    'LogTerms', 'NonNegative', 'RegularisationPath', 'Ridge', 'SOLVERS',
+    'SalienceFit', 'SalienceModel', 'Solver', 'Task', 'Uniform', 'fold_masks'
 ]

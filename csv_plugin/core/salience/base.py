@@ -1,13 +1,17 @@
 """What every salience solver takes and returns."""
-from dataclasses import dataclass, field
-from typing import Any, Optional, Protocol, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Optional, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.scaling_law import PROBLEMS, Curve, diagnose
+from csv_plugin.core.conventions import InputError, Progress, short_repr
+from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve, diagnose
 from csv_plugin.core.splits import grouped_folds
+
+#: Losses below this share of the typical one have the logarithm of this.
+LEAST_RATIO = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +43,51 @@ class Task:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why no salience can be learned; keys of `scaling_law.PROBLEMS`."""
-        return diagnose(self.values @ self.uniform, self.accuracy, self.chance)
+        problems = diagnose(self.values @ self.uniform, self.accuracy,
+                            self.chance)
+        return tuple(name for name in problems if name != AT_CHANCE)
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether all accuracies may be those of guesses."""
+        return AT_CHANCE in diagnose(self.values @ self.uniform, self.accuracy,
+                                     self.chance)
+
+
+@dataclass(frozen=True, eq=False)
+class LogTerms:
+    """What the logarithms of losses add to capability scores.
+
+    A loss `x` counts as `typical (1 + log(x / typical))`, which touches `x`
+    where the loss is typical: there, a coefficient means what one of the
+    losses themselves does.
+
+    Args:
+        coefficients (NDArray): Shape `(..., K)`.
+        typical (NDArray): Positive, shape `(K,)`.
+
+    Raises:
+        InputError: A typical loss is not positive.
+    """
+    coefficients: NDArray
+    typical: NDArray
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        if not np.all(self.typical > 0):
+            raise InputError('typical losses', 'positive numbers',
+                             f'{self.typical}'[:80], 'Fit them again.')
+
+    def scores(self, values: NDArray) -> NDArray:
+        """Of feature columns `(M, K)`, which are no less than 0."""
+        return (self.coefficients *
+                self.typical) @ (1 + relative_logs(values, self.typical)).T
+
+
+def relative_logs(values: NDArray, typical: NDArray) -> NDArray:
+    """Logarithms of losses over typical ones, not below `LEAST_RATIO`."""
+    return np.log(np.maximum(values / typical, LEAST_RATIO))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +97,27 @@ class SalienceModel:
     Args:
         coefficients (NDArray): Of the feature columns, shape `(..., K)`.
         curve (Curve): Accuracy by capability score, of shape `(...)`.
+        logs (Optional[LogTerms]): Of the same shape; None where the score
+            is a weighted sum of the columns alone.
     """
     coefficients: NDArray
     curve: Curve
+    logs: Optional[LogTerms] = None
 
     def __repr__(self) -> str:
         return (f'SalienceModel(coefficients of shape '
                 f'{self.coefficients.shape})')
+
+    @property
+    def typical_coefficients(self) -> NDArray:
+        """What a column adds to the score where losses are typical.
+
+        Returns:
+            NDArray: Shape `(..., K)`.
+        """
+        if self.logs is None:
+            return self.coefficients
+        return self.coefficients + self.logs.coefficients
 
     def scores(self, values: NDArray) -> NDArray:
         """Capability scores (Eq. 1): salience-weighted sums of losses.
@@ -77,7 +139,9 @@ class SalienceModel:
         >>> model.scores(np.array([[1.0, 2.0]]))
         array([2.5])
         """
-        return self.coefficients @ values.T
+        scores = self.coefficients @ values.T
+        return scores if self.logs is None else (scores +
+                                                 self.logs.scores(values))
 
     def exponents(self, values: NDArray) -> NDArray:
         """Exponents of the curve, shape `(..., M)`: higher is better."""
@@ -92,18 +156,52 @@ class SalienceModel:
         return self.curve.slopes(self.scores(values))
 
     def __getitem__(self, index: Any) -> 'SalienceModel':
-        return SalienceModel(self.coefficients[index], self.curve[index])
+        logs = self.logs and LogTerms(self.logs.coefficients[index],
+                                      self.logs.typical)
+        return SalienceModel(self.coefficients[index], self.curve[index], logs)
 
     @classmethod
     def stack(cls, models: Sequence['SalienceModel']) -> 'SalienceModel':
-        """Models of one shape as one stack with a new leading axis."""
+        """Models of one shape as one stack with a new leading axis.
+
+        All have logarithmic terms, of the same typical losses, or none.
+        """
+        logs = [model.logs for model in models if model.logs is not None]
         return cls(
             np.stack([model.coefficients for model in models]),
-            Curve.stack([model.curve for model in models]))
+            Curve.stack([model.curve for model in models]),
+            LogTerms(
+                np.stack([part.coefficients for part in logs]),
+                logs[0].typical) if logs else None)
+
+    def on_columns(self, taken: NDArray, places: NDArray,
+                   width: int) -> 'SalienceModel':
+        """The same scores from other columns.
+
+        Args:
+            taken (NDArray): Those of the K columns to take, by index or as a
+                mask; the others must not count. k of them.
+            places (NDArray): Where they are among the other columns, `(k,)`.
+            width (int): How many other columns there are.
+        """
+
+        def placed(values: NDArray, otherwise: float) -> NDArray:
+            new = np.full((*values.shape[:-1], width), otherwise)
+            new[..., places] = values[..., taken]
+            return new
+
+        logs = self.logs and LogTerms(
+            placed(self.logs.coefficients, 0.0), placed(
+                self.logs.typical, 1.0))
+        return SalienceModel(placed(self.coefficients, 0.0), self.curve, logs)
 
     @classmethod
-    def from_linear(cls, gradient: NDArray, offset: NDArray, floor: ArrayLike,
-                    uniform: NDArray) -> 'SalienceModel':
+    def from_linear(cls,
+                    gradient: NDArray,
+                    offset: NDArray,
+                    floor: ArrayLike,
+                    uniform: NDArray,
+                    logs: Optional[LogTerms] = None) -> 'SalienceModel':
         """The model of accuracies `floor + (1 - floor) expit(offset + x . g)`.
 
         `g` is the product of coefficients and slope. It is divided such
@@ -116,14 +214,19 @@ class SalienceModel:
             offset (NDArray): Shape `(...)`.
             floor (ArrayLike): Broadcasts to `(...)`.
             uniform (NDArray): Shape `(K,)`.
+            logs (Optional[LogTerms]): What the exponent holds of logarithms;
+                divided alike.
         """
-        scale = np.abs(gradient).sum(axis=-1) / np.abs(uniform).sum()
+        typical = gradient if logs is None else gradient + logs.coefficients
+        scale = np.abs(typical).sum(axis=-1) / np.abs(uniform).sum()
         # The slope of a flat curve, so that its beta stays finite.
         scale = np.maximum(scale, 1e-100)
-        alpha = np.where(gradient @ uniform > 0, scale, -scale)
+        alpha = np.where(typical @ uniform > 0, scale, -scale)
         return cls(
             gradient / alpha[..., None],
-            Curve(alpha, -offset / alpha, np.broadcast_to(floor, alpha.shape)))
+            Curve(alpha, -offset / alpha, np.broadcast_to(floor, alpha.shape)),
+            logs and replace(
+                logs, coefficients=logs.coefficients / alpha[..., None]))
 
     @classmethod
     def constant(cls, accuracy: NDArray, uniform: NDArray) -> 'SalienceModel':
@@ -199,6 +302,23 @@ class Solver(Protocol):
             task (Task): Its `problems` must be empty.
             masks (NDArray): True where a model may be fitted on, shape
                 `(F, n)`; from `fold_masks`.
+        """
+
+
+@runtime_checkable
+class JointSolver(Solver, Protocol):
+    """Learns from each benchmark something for the others."""
+
+    def fit_together(self,
+                     tasks: Sequence[Task],
+                     masks: Sequence[NDArray],
+                     progress: Progress = iter) -> list[SalienceFit]:
+        """Fit all benchmarks.
+
+        Args:
+            tasks (Sequence[Task]): One a benchmark; as in `Solver.fit`.
+            masks (Sequence[NDArray]): One a benchmark; as in `Solver.fit`.
+            progress (Progress): Wraps the benchmarks.
         """
 
 

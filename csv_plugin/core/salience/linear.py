@@ -1,4 +1,4 @@
-"""Signed weights, shrunk toward uniform: the default solver.
+"""Signed weights, shrunk toward uniform.
 
 `min mean_m (A_m - Ahat_m)^2 + penalty min_a |c - a u|^2` over the
 coefficients `c`, with `u` the uniform ones: the mean loss keeps its own
@@ -74,7 +74,7 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     problems = Problems(task.accuracy,
                         np.tile(rows, (len(floors), 1)).astype(float),
                         np.repeat(floors, len(rows)))
-    ridge = _regressions_on(task)
+    ridge = regressions_on(task)
     path = ridge.path(problems, penalties)
     exponents = np.array([solutions.exponents for solutions in path])
     predicted = accuracy_at(
@@ -102,7 +102,8 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
                                                                       floor]))
 
 
-def _regressions_on(task: Task) -> RidgeRegressions:
+def regressions_on(task: Task) -> RidgeRegressions:
+    """What solves ridge regressions on the features of a task."""
     n_models, n_columns = task.values.shape
     narrow = min(n_models, n_columns) <= MAX_NARROW
     ridge = NarrowRidge if narrow else WideRidge

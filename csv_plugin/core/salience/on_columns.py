@@ -51,7 +51,5 @@ class OnColumns:
                         for note in notes))
 
     def _widen(self, model: SalienceModel, width: int) -> SalienceModel:
-        shape = (*model.coefficients.shape[:-1], width)
-        coefficients = np.zeros(shape)
-        coefficients[..., self.columns] = model.coefficients
-        return replace(model, coefficients=coefficients)
+        return model.on_columns(
+            np.arange(len(self.columns)), self.columns, width)

@@ -1,0 +1,205 @@
+"""Ridges on losses and on their logarithms, averaged."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import (AveragedRidge, LogTerms, Ridge,
+                                      SalienceModel, Task, Uniform, fold_masks)
+from csv_plugin.core.salience.averaged import FLOOR_GAIN
+from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.scaling_law import Curve, accuracy_at
+from tests.core.worlds import make_world, mse
+
+PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+AVERAGED = AveragedRidge(PENALTIES)
+
+
+def masks_of(task: Task):
+    return fold_masks(task.families, 0, n_repeats=1)
+
+
+def world(seed: int = 0, n: int = 40, chance: float = 0.25) -> Task:
+    """Accuracies that fall with the logarithms of two of eight losses."""
+    rng = np.random.default_rng(seed)
+    families = np.repeat([f'family {i}' for i in range(n // 4)], 4)
+    skill = rng.uniform(-1, 1, n)
+    values = np.exp(rng.normal(size=(n, 8)) / 5 - skill[:, None])
+    exponents = -2 * np.log(values[:, :2]).sum(axis=1)
+    accuracy = accuracy_at(exponents, chance) + rng.normal(size=n) / 100
+    return Task(values, np.full(8, 1 / 8), np.clip(accuracy, 0, 1), chance,
+                families)
+
+
+def test_logarithms_that_tell_more_are_used():
+    errors = []
+    for seed in range(6):
+        task = world(seed)
+        train = np.arange(40) < 28
+        truth = accuracy_at(-2 * np.log(task.values[~train, :2]).sum(axis=1),
+                            0.25)
+        fits = [
+            solver.fit(task.select(train), masks_of(task.select(train)))
+            for solver in (AVERAGED, Ridge(PENALTIES), Uniform())
+        ]
+        errors.append([
+            mse(fit.model.predict(task.values[~train]), truth) for fit in fits
+        ])
+    averaged, ridge, uniform = np.mean(errors, axis=0)
+    assert averaged < ridge < uniform
+
+
+def test_planted_salience_is_found():
+    planted = make_world(n=60, n_families=10, noise=0.01,
+                         salience=(1, 3, 0, 0, 0, 0, 0, 0))  # yapf: disable
+    # Features of that world may be negative.
+    task = replace(
+        planted.task, values=planted.task.values - planted.task.values.min())
+    fit = AVERAGED.fit(task, masks_of(task))
+    weights = fit.model.typical_coefficients
+    assert weights[1] > weights[0] > 2 * np.abs(weights[2:]).max()
+    assert fit.notes == ()
+
+
+def test_weights_are_one_on_average():
+    task = world()
+    model = AVERAGED.fit(task, masks_of(task)).model
+    weights = model.typical_coefficients / task.uniform
+    assert np.abs(weights).mean() == pytest.approx(1)
+
+
+def test_the_stated_error_is_that_of_the_fold_models():
+    task = world()
+    masks = masks_of(task)
+    fit = AVERAGED.fit(task, masks)
+    expected = held_out_mse(
+        fit.folds.predict(task.values), task.accuracy, masks)
+    assert fit.cv_mse == pytest.approx(float(expected), abs=1e-15)
+
+
+def test_a_fold_model_has_not_seen_its_held_out_models():
+    """But for the weights of penalties and the floor, which all share."""
+    task = world()
+    masks = masks_of(task)[:2]
+    alone = AveragedRidge(PENALTIES[:1])
+    changed = replace(
+        task, accuracy=np.where(masks[0], task.accuracy, task.accuracy[::-1]))
+    first, other = (alone.fit(of, masks).folds[0] for of in (task, changed))
+    assert first.curve.floor == other.curve.floor
+    # One fixed share of both scales, then one penalty: the same direction.
+    assert first.logs is not None and other.logs is not None
+    for one, two in ((first.coefficients, other.coefficients),
+                     (first.logs.coefficients, other.logs.coefficients)):
+        cosine = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
+        assert cosine > 0.95
+
+
+def test_benchmarks_share_what_penalties_are_good():
+    """A benchmark of few models follows one of many."""
+    many, few = world(1, n=80), world(2, n=12)
+    masks = [masks_of(task) for task in (many, few)]
+    together = AVERAGED.fit_together([many, few], masks)
+    alone = AVERAGED.fit(few, masks[1])
+    assert not np.allclose(together[1].model.typical_coefficients,
+                           alone.model.typical_coefficients)
+    doubled = AVERAGED.fit_together([few, few], [masks[1], masks[1]])
+    for fit in doubled:
+        np.testing.assert_allclose(fit.model.typical_coefficients,
+                                   alone.model.typical_coefficients)
+
+
+def test_a_lower_floor_must_gain_something():
+    """Accuracies from the chance level up have it as their floor."""
+    task = world(chance=0.25)
+    assert AVERAGED.fit(task, masks_of(task)).model.curve.floor == 0.25
+    below = replace(task, accuracy=np.maximum(task.accuracy - 0.2, 0))
+    assert AVERAGED.fit(below, masks_of(below)).model.curve.floor < 0.25
+    assert 0 < FLOOR_GAIN < 1
+
+
+def test_one_family_gets_uniform_weights():
+    task = replace(world(), families=np.array(['one'] * 40))
+    fit = AVERAGED.fit(task, fold_masks(task.families, 0))
+    np.testing.assert_allclose(fit.model.typical_coefficients, task.uniform)
+    assert fit.solver == 'averaged' and np.isnan(fit.cv_mse)
+    assert 'one family only' in fit.notes[0]
+
+
+def test_losses_cannot_be_negative():
+    task = replace(world(), values=world().values - 1)
+    with pytest.raises(InputError, match='losses of 0 or more'):
+        AVERAGED.fit(task, masks_of(task))
+
+
+def test_columns_of_zeros_and_zeros_in_columns():
+    task = world()
+    task.values[:, 3] = 0
+    task.values[5, :2] = 0
+    fit = AVERAGED.fit(task, masks_of(task))
+    predicted = fit.model.predict(task.values)
+    assert np.isfinite(predicted).all()
+    assert np.isfinite(fit.model.predict(task.values * 0)).all()
+
+
+@pytest.mark.parametrize('unit', [1e-120, 1e3])
+def test_the_unit_of_losses_does_not_matter(unit):
+    task = world()
+    scaled = replace(task, values=task.values * unit)
+    first, other = (
+        AVERAGED.fit(of, masks_of(of)).model.predict(of.values)
+        for of in (task, scaled))
+    np.testing.assert_allclose(first, other, rtol=0, atol=1e-6)
+
+
+def test_logarithmic_terms_touch_losses_where_these_are_typical():
+    typical = np.array([0.5, 2.0])
+    curve = Curve(-1.0, 0.0, 0.0)
+    plain = SalienceModel(np.array([1.0, 3.0]), curve)
+    logs = SalienceModel(
+        np.zeros(2), curve, LogTerms(np.array([1.0, 3.0]), typical))
+    near = typical * np.array([[1, 1], [1 + 1e-6, 1], [1, 1 - 1e-6]])
+    np.testing.assert_allclose(
+        plain.scores(near), logs.scores(near), rtol=1e-11)
+    far = typical * np.e
+    assert logs.scores(far[None])[0] == pytest.approx(
+        2 * plain.scores(typical[None])[0])
+
+
+def test_typical_losses_are_positive():
+    with pytest.raises(InputError, match='typical losses: expected positive'):
+        LogTerms(np.ones(2), np.array([1.0, 0.0]))
+
+
+def at_chance(slope: float, n_families: int = 8) -> tuple:
+    """Accuracies below the chance level of .5, more or less told by losses."""
+    rng = np.random.default_rng(1)
+    families = [f'family {i // 4}' for i in range(4 * n_families)]
+    skill = rng.uniform(-1, 1, len(families))
+    values = np.exp(rng.normal(size=(len(families), 3)) / 9 - skill[:, None])
+    accuracy = 0.45 + slope * skill + rng.normal(size=len(families)) / 100
+    models = tuple(f'model {i}' for i in range(len(families)))
+    table = AccuracyTable(models, ('guessed', ), accuracy[:, None],
+                          np.array([0.5]), np.array([1000]))
+    columns = Columns(('a', 'b', 'c'), np.full(3, 1 / 3), '')
+    return FeatureTable(models, columns, values), table, families
+
+
+@pytest.mark.parametrize('solver', [AVERAGED, Ridge(PENALTIES)])
+def test_scores_at_chance_that_losses_tell(solver):
+    predictor = fit_predictor(*at_chance(0.05), solver)
+    part = predictor.benchmark('guessed')
+    assert part.solver == solver.name
+    assert part.cv_mse < 0.013**2
+
+
+@pytest.mark.parametrize('solver', [AVERAGED, Ridge(PENALTIES)])
+@pytest.mark.parametrize('slope, n_families', [(0, 8), (0.05, 2)])
+def test_scores_at_chance_that_may_be_noise(solver, slope, n_families):
+    predictor = fit_predictor(*at_chance(slope, n_families), solver)
+    part = predictor.benchmark('guessed')
+    assert part.solver == 'constant'
+    assert part.notes[0].startswith('predicted by the mean accuracy: no model')
