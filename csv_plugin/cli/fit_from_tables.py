@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=sorted(SOLVERS),
         default=DEFAULT_SOLVER,
         help='how salience weights are learned; auto takes the solver\n'
-        f'with the least cross-validation error (default {DEFAULT_SOLVER})')
+        'with the least cross-validation error\n'
+        f'(default {DEFAULT_SOLVER})')
     parser.add_argument(
         '--choose',
         type=partial(whole_number, least=1),

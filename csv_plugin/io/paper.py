@@ -38,7 +38,7 @@ def paper_models() -> dict[str, ModelInfo]:
         dict[str, ModelInfo]: By model, with its series as the family.
 
     >>> paper_models()['Yi-34B']
-    ModelInfo(family='Yi', split='validation', params_b=34.0)
+    ModelInfo(family='Yi', split='validation', params_b=34.0, tokens=nan)
     """
     with as_file(files('csv_plugin.data') / 'paper_table2.csv') as path:
         rows = read_rows(path, ('model', 'series', 'split'))

@@ -58,7 +58,7 @@ def test_families_left_out_as_json(options, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer['title'] == '18 models, each predicted from other families'
     constant = answer['methods']['constant']
-    assert constant['looks_at'] == 'losses'
+    assert constant['looks_at'] == 'nothing'
     assert constant['mae'] == pytest.approx(
         np.mean([constant['benchmarks'][name]['mae']
                  for name in ('easy', 'hard')]))  # yapf: disable
