@@ -4,9 +4,8 @@ Cross-validation tells a good penalty from a bad one, but hardly one good
 penalty from the next, so fits of all penalties are averaged, the better the
 more. The penalty that is good for other benchmarks counts as well.
 """
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +30,6 @@ FLOOR_GAIN = 0.2
 POWER = -4
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
-
-
-class _Scale(NamedTuple):
-    """Losses, or their logarithms, as features of ridge regressions."""
-    ridge: RidgeRegressions
-    errors: NDArray
 
 
 @dataclass(frozen=True)
@@ -74,66 +67,74 @@ class AveragedRidge:
             InputError: A feature is negative, so that it has no logarithm.
         """
         pairs = list(zip(tasks, masks))
-        scales = [self._scales(*pair) for pair in progress(pairs)]
-        shared = _shared([scale for scale in scales if scale])
+        errors = [self._errors(*pair) for pair in progress(pairs)]
+        shared = _shared(
+            [of_task for of_task, mask in zip(errors, masks) if len(mask)])
         return [
-            self._averaged(task, mask, parts, shared) if parts else _uniform(
-                task, mask, self.name)
-            for (task, mask), parts in zip(pairs, scales)
+            self._averaged(*pair, of_task, shared)
+            if len(pair[1]) else _uniform(*pair, self.name)
+            for pair, of_task in zip(pairs, errors)
         ]
 
-    def _scales(self, task: Task, masks: NDArray) -> list[_Scale]:
-        """Errors of all penalties and floors; none with a single family."""
+    def _errors(self, task: Task, masks: NDArray) -> NDArray:
+        """On held-out families, by scale, penalty and floor, `(2, P, L)`.
+
+        NaN with a single family.
+        """
         if task.values.min() < 0:
             raise InputError(self.name, 'losses of 0 or more',
                              f'{task.values.min()}',
                              "Use the solver 'ridge' for these features.")
-        if not len(masks):
-            return []
         floors = floor_candidates(task.chance)
-        scales = []
-        for values in (task.values, relative_logs(task.values,
-                                                  _typical(task))):
-            ridge = regressions_on(replace(task, values=values))
+        if not len(masks):
+            return np.full((2, len(self.penalties) + 1, len(floors)), np.nan)
+        errors = []
+        for ridge in _both_scales(task):
             path = ridge.path(_problems(task, masks, floors), self.penalties)
-            exponents = np.array([part.exponents for part in path]).reshape(
-                len(path), len(floors),
-                len(masks) + 1, -1)
-            predicted = accuracy_at(exponents, floors[:, None, None])
-            errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
-            scales.append(_Scale(ridge, np.maximum(errors, LEAST_ERROR)))
-        return scales
+            exponents = np.array([part.exponents for part in path])
+            predicted = accuracy_at(
+                exponents.reshape(len(path), len(floors),
+                                  len(masks) + 1, -1), floors[:, None, None])
+            errors.append(
+                held_out_mse(predicted[:, :, :-1], task.accuracy, masks))
+        return np.maximum(errors, LEAST_ERROR)
 
-    def _averaged(self, task: Task, masks: NDArray, scales: list[_Scale],
+    def _averaged(self, task: Task, masks: NDArray, errors: NDArray,
                   shared: NDArray) -> SalienceFit:
         """One model of all penalties and both scales."""
         floors = floor_candidates(task.chance)
         dislike = FLOOR_GAIN * np.linspace(0, 1, len(floors))
-        # Of scale, penalty and floor.
-        evidence = np.log([scale.errors for scale in scales])
-        evidence += shared[:, :, None] + dislike
-        best = int(evidence.min(axis=1).mean(axis=0).argmin())
-        floor = floors[best]
+        excess = np.log(errors) + shared[:, :, None] + dislike
+        best = int(excess.min(axis=1).mean(axis=0).argmin())
+        excess = excess[:, :, best] - excess[:, :, best].min(axis=1)[:, None]
+        weights = np.exp(-excess / SHARPNESS)
+        weights /= weights.sum(axis=1)[:, None]
         rows = _problems(task, masks, floors[best:best + 1])
-        averages, errors, weights = [], [], []
-        for scale, by_penalty in zip(scales, evidence[:, :, best]):
-            weight = np.exp((by_penalty.min() - by_penalty) / SHARPNESS)
-            weights.append(weight / weight.sum())
-            averages.append(
-                _average(scale.ridge.path(rows, self.penalties), weights[-1]))
-            predicted = accuracy_at(averages[-1].exponents[:-1], floor)
-            errors.append(held_out_mse(predicted, task.accuracy, masks))
-        powers = np.maximum(errors, LEAST_ERROR)**POWER
-        shares = powers / powers.sum()
-        models = _joined(task, scales, averages, shares, floor)
+        parts, powers = [], []
+        for ridge, of_penalties in zip(_both_scales(task), weights):
+            average = _average(ridge.path(rows, self.penalties), of_penalties)
+            parts.append(ridge.models(average, floors[best]))
+            error = held_out_mse(
+                accuracy_at(average.exponents[:-1], floors[best]),
+                task.accuracy, masks)
+            powers.append(np.maximum(error, LEAST_ERROR)**POWER)
+        shares = np.array(powers) / sum(powers)
+        models = _joined(task, parts, shares)
         predicted = models[:-1].predict(task.values)
-        by_penalty = shares @ np.array(weights)
+        by_penalty = shares @ weights
         tried = np.array([np.inf, *self.penalties])
         return SalienceFit(
             self.name, models[-1], models[:-1], masks,
             float(tried[by_penalty.argmax()]),
             float(held_out_mse(predicted, task.accuracy, masks)),
             fit_notes(models[-1], masks, gained=bool(by_penalty[0] < 0.5)))
+
+
+def _both_scales(task: Task) -> Iterator[RidgeRegressions]:
+    """Ridge regressions on losses, then on their logarithms."""
+    yield regressions_on(task)
+    yield regressions_on(
+        replace(task, values=relative_logs(task.values, _typical(task))))
 
 
 def _typical(task: Task) -> NDArray:
@@ -150,16 +151,14 @@ def _problems(task: Task, masks: NDArray, floors: NDArray) -> Problems:
                     np.repeat(floors, len(rows)))
 
 
-def _shared(scales: list[list[_Scale]]) -> NDArray:
+def _shared(errors: Sequence[NDArray]) -> NDArray:
     """How much worse a penalty is than the best, on average, `(2, P)`.
 
     In logarithms of the error with the best floor.
     """
-    if not scales:
-        return np.zeros((2, 1))
-    logs = np.log([[scale.errors.min(axis=1) for scale in parts]
-                   for parts in scales])
-    return np.mean(logs - logs.min(axis=2, keepdims=True), axis=0)
+    logs = [np.log(of_task.min(axis=2)) for of_task in errors]
+    excess = [part - part.min(axis=1, keepdims=True) for part in logs]
+    return np.sum(excess, axis=0) / max(len(excess), 1)
 
 
 def _average(path: list[Solutions], weights: NDArray) -> Solutions:
@@ -169,22 +168,18 @@ def _average(path: list[Solutions], weights: NDArray) -> Solutions:
                        for name in ('free', 'penalised', 'exponents')))
 
 
-def _joined(task: Task, scales: list[_Scale], averages: list[Solutions],
-            shares: NDArray, floor: float) -> SalienceModel:
-    """Models `(F + 1,)` of exponents that are averages over both scales."""
+def _joined(task: Task, parts: Sequence[SalienceModel],
+            shares: NDArray) -> SalienceModel:
+    """Models `(F + 1,)` whose exponents are averages of both scales'."""
     typical = _typical(task)
-    parts = [
-        scale.ridge.models(average, floor)
-        for scale, average in zip(scales, averages)
-    ]
     slopes = [share * part.curve.alpha for share, part in zip(shares, parts)]
     plain, logs = (slope[:, None] * part.coefficients
                    for slope, part in zip(slopes, parts))
     offset = -sum(slope * part.curve.beta
                   for slope, part in zip(slopes, parts))
     # A logarithm counts as typical losses times one more than itself.
-    return SalienceModel.from_linear(plain, offset - logs.sum(axis=-1), floor,
-                                     task.uniform,
+    return SalienceModel.from_linear(plain, offset - logs.sum(axis=-1),
+                                     parts[0].curve.floor, task.uniform,
                                      LogTerms(logs / typical, typical))
 
 
