@@ -1,9 +1,9 @@
 """Methods side by side on the same models, each judged alike."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, product
 from time import process_time
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,8 +164,7 @@ def compare(evidence: Evidence,
             compared with first.
         folds (Sequence[Fold]): No model is predicted twice.
         seed (int): Of the cross-validation folds of each fit.
-        progress (Progress): Wraps the fits, one for every fold, method and
-            benchmark.
+        progress (Progress): Wraps the folds and methods.
     """
     models = tuple(model for fold in folds for model in fold.predict)
     observed = evidence.accuracies.select(models)
@@ -177,15 +176,17 @@ def compare(evidence: Evidence,
     cubes['extrapolated'] = np.zeros(shape, dtype=bool)
     seconds = dict.fromkeys(methods, 0.0)
     row = {model: m for m, model in enumerate(models)}
-    fits = list(
-        product(folds, enumerate(methods), enumerate(observed.benchmarks)))
-    for fold, (p, method), (b, benchmark) in progress(fits):
+    place = {name: b for b, name in enumerate(observed.benchmarks)}
+    fits = list(product(folds, enumerate(methods)))
+    for fold, (p, method) in progress(fits):
         start = process_time()
-        predicted = _predict(evidence, families, fold, method, benchmark, seed)
+        predicted = _predict(evidence, families, fold, method, seed)
         seconds[method] += process_time() - start
         rows = [row[model] for model in fold.predict]
-        for part in cubes if predicted else ():
-            cubes[part][rows, b, p] = getattr(predicted, part)[:, 0, 0]
+        for table in predicted:
+            columns = [place[name] for name in table.benchmarks]
+            for part, cube in cubes.items():
+                cube[np.ix_(rows, columns, [p])] = getattr(table, part)
     predictions = Predictions(
         models,
         observed.benchmarks,
@@ -200,13 +201,24 @@ def compare(evidence: Evidence,
 
 
 def _predict(evidence: Evidence, families: Mapping[str, str], fold: Fold,
-             method: str, benchmark: str, seed: int) -> Optional[Predictions]:
-    """Of one method on one benchmark; None if it says nothing."""
-    part = METHODS[method].part(evidence, benchmark)
-    if part is None:
-        return None
-    features, solver = part
-    predictor = fit_predictor(
-        features, evidence.accuracies.select(fold.fit, [benchmark]),
-        [families[model] for model in fold.fit], solver, seed)
-    return predictor.predict(features.select(fold.predict), LEVEL)
+             method: str, seed: int) -> list[Predictions]:
+    """Of one method, on the benchmarks about which it says something.
+
+    Benchmarks that are fitted to the same features are fitted together, as a
+    solver may learn from all of them.
+    """
+    parts = {
+        benchmark: part
+        for benchmark in evidence.accuracies.benchmarks
+        if (part := METHODS[method].part(evidence, benchmark))
+    }
+    predictions = []
+    for _, group in groupby(parts, lambda name: [*map(id, parts[name])]):
+        benchmarks = list(group)
+        features, solver = parts[benchmarks[0]]
+        predictor = fit_predictor(
+            features, evidence.accuracies.select(fold.fit, benchmarks),
+            [families[model] for model in fold.fit], solver, seed)
+        predictions.append(
+            predictor.predict(features.select(fold.predict), LEVEL))
+    return predictions

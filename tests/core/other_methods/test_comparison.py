@@ -25,7 +25,7 @@ def evidence(own=(), tokens=np.nan, doubles=()):
 def comparison():
     return compare(
         evidence(('easy', )), TABLES.families,
-        ['ridge', 'constant', 'own-units', 'completion'], [FOLD])
+        ['ridge', 'averaged', 'constant', 'own-units', 'completion'], [FOLD])
 
 
 def test_every_method_is_on_both_sides_of_solvers_and_none_is_forgotten():
@@ -52,20 +52,23 @@ def test_doubles_tell_nothing_of_each_other():
     assert facts.others('hard') == ['easy']
 
 
-def test_predictions_are_those_of_the_solver(comparison):
-    ridge = fit_predictor(TABLES.features, TABLES.accuracies.select(FOLD.fit),
-                          [TABLES.families[model] for model in FOLD.fit],
-                          SOLVERS['ridge'])
-    expected = ridge.predict(TABLES.features.select(FOLD.predict))
-    ours = comparison.predictions.select(methods=['ridge'])
+@pytest.mark.parametrize('solver', ['ridge', 'averaged'])
+def test_predictions_are_those_of_the_solver(comparison, solver):
+    """Also of one that learns from all benchmarks together."""
+    predictor = fit_predictor(TABLES.features,
+                              TABLES.accuracies.select(FOLD.fit),
+                              [TABLES.families[model] for model in FOLD.fit],
+                              SOLVERS[solver])
+    expected = predictor.predict(TABLES.features.select(FOLD.predict))
+    ours = comparison.predictions.select(methods=[solver])
     for part in ('values', 'low', 'high', 'extrapolated'):
         np.testing.assert_array_equal(
             getattr(ours, part), getattr(expected, part))
     real = TABLES.accuracies.select(FOLD.predict).values
     np.testing.assert_array_equal(ours.real, real)
-    errors = comparison.errors('ridge')
+    errors = comparison.errors(solver)
     assert errors['easy'].mse == mse(real[:, 0], expected.values[:, 0, 0])
-    means = comparison.mean_errors('ridge')
+    means = comparison.mean_errors(solver)
     assert means.mse == pytest.approx(
         np.sqrt(errors['easy'].mse * errors['hard'].mse))
     assert means.width == pytest.approx(
