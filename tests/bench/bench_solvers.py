@@ -32,7 +32,7 @@ def main(folder):
     print(f'{len(families)} models, {len(features.columns.units)} columns, '
           f'{len(accuracies.benchmarks)} benchmarks')
     seconds = {}
-    for name in ('ridge', 'uniform', 'nonnegative', 'auto'):
+    for name in ('ridge', 'averaged', 'uniform', 'nonnegative', 'auto'):
         start = time.process_time()
         fit_predictor(features, accuracies, families, SOLVERS[name])
         seconds[name] = time.process_time() - start

@@ -84,7 +84,7 @@ def test_solvers_are_measured(tmp_path):
     write_tables(tmp_path, tables, splits)
     printed = run('bench_solvers', str(tmp_path))
     assert printed.startswith('7 models, 2 columns, 2 benchmarks\n')
-    for solver in ('ridge', 'uniform', 'nonnegative', 'auto'):
+    for solver in ('ridge', 'averaged', 'uniform', 'nonnegative', 'auto'):
         assert f'\n{solver} ' in printed
 
 

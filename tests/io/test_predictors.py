@@ -17,7 +17,7 @@ import csv_plugin.io.predictors as module
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Ridge, Uniform
+from csv_plugin.core.salience import AveragedRidge, Ridge, Uniform
 from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.predictors import FORMAT, load_predictor, save_predictor
 from tests.core.training_worlds import (CHARACTERS, make_training,
@@ -727,3 +727,74 @@ def test_a_file_without_partial_scores_predicts_without_known_ones(
 def test_partial_scores_that_are_none(path, change, arrays, part):
     rewrite(path, change, **arrays)
     assert_error(path, part)
+
+
+LOGS = {
+    'log_coefficients': (4, ),
+    'fold_log_coefficients': (5, 4),
+    'typical': (4, )
+}
+
+
+@pytest.fixture(scope='module')
+def with_logs(tables) -> Predictor:
+    """Scores of 'easy' count logarithms; 'chance' is a mean accuracy."""
+    tables = tables.only('easy', 'chance')
+    return fit_predictor(tables.features, tables.accuracies, tables.groups,
+                         AveragedRidge())
+
+
+@pytest.fixture
+def path_of_logs(tmp_path, with_logs) -> Path:
+    save_predictor(with_logs, tmp_path / 'logs.safetensors')
+    return tmp_path / 'logs.safetensors'
+
+
+def test_logarithms_are_kept(tables, with_logs, path_of_logs, tmp_path):
+    loaded = load_predictor(path_of_logs)
+    before, after = (p.predict(tables.features) for p in (with_logs, loaded))
+    for part in PARTS:
+        assert getattr(before, part).tobytes() == getattr(after,
+                                                          part).tobytes()
+    assert loaded.weights('easy').tobytes() == with_logs.weights(
+        'easy').tobytes()
+    save_predictor(loaded, tmp_path / 'b')
+    assert (tmp_path / 'b').read_bytes() == path_of_logs.read_bytes()
+
+
+def test_layout_of_logarithms(path, path_of_logs):
+    """What docs/formats.md describes."""
+    arrays = load_file(path_of_logs)
+    for name, shape in LOGS.items():
+        assert arrays[f'0.{name}'].shape == shape
+        assert arrays[f'0.{name}'].dtype == np.float64
+        assert f'1.{name}' not in arrays
+    for file, version in ((path_of_logs, 3), (path, 2)):
+        with safe_open(file, framework='numpy') as opened:
+            header = json.loads(opened.metadata()[FORMAT])
+        assert header['format_version'] == version
+
+
+@pytest.mark.parametrize('name', LOGS)
+def test_logarithms_that_are_not_whole(path_of_logs, name):
+    array = load_file(path_of_logs)[f'0.{name}']
+    rewrite(path_of_logs, **{f'_0_{name}': array[..., :-1].copy()})
+    assert_error(path_of_logs, f"'0.{name}' of shape")
+    rewrite(path_of_logs, **{f'_0_{name}': np.full_like(array, np.nan)})
+    assert_error(path_of_logs, f"finite numbers in '0.{name}'")
+    rewrite(path_of_logs, **{f'_0_{name}': None})
+    assert_error(path_of_logs, f"an array '0.{name}'", 'found none')
+
+
+def test_logarithms_of_other_folds(path_of_logs):
+    array = load_file(path_of_logs)['0.fold_log_coefficients']
+    rewrite(path_of_logs, _0_fold_log_coefficients=array[:-1].copy())
+    assert_error(path_of_logs, "'0.fold_log_coefficients' of shape")
+
+
+@pytest.mark.parametrize('typical', [0., -1.])
+def test_typical_losses_are_positive(path_of_logs, typical):
+    array = load_file(path_of_logs)['0.typical'].copy()
+    array[-1] = typical
+    rewrite(path_of_logs, _0_typical=array)
+    assert_error(path_of_logs, 'a sound benchmark 0', 'positive numbers')
