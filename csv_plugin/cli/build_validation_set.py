@@ -82,6 +82,9 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('--choose and --from', 'both or none of them', 'one',
                          'Say how many texts, and of which collection.')
     if args.choose:
+        if args.out.resolve() == args.collection.resolve():
+            raise InputError('--out', 'another folder than that of --from',
+                             str(args.out), 'It would lose texts and losses.')
         choose(args)
     else:
         draw(args)
@@ -91,6 +94,7 @@ def choose(args: argparse.Namespace) -> None:
     """Write a collection of the texts that tell most."""
     collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
     fewer = collection.choose_texts(args.choose, args.seed)
+    benchmarks = read_benchmarks(args.collection / BENCHMARKS)
     scores = {
         model: {
             name: accuracy
@@ -98,8 +102,11 @@ def choose(args: argparse.Namespace) -> None:
         }
         for model, row in fewer.accuracies.to_dict().items()
     }
-    write_collection(args.out, fewer.texts, fewer.losses, fewer.info, scores,
-                     read_benchmarks(args.collection / BENCHMARKS))
+    # That table may describe benchmarks on which no model was run.
+    write_collection(
+        args.out, fewer.texts, fewer.losses, fewer.info, scores,
+        {name: benchmarks[name]
+         for name in fewer.accuracies.benchmarks})
     print(f'{len(fewer.texts)} of {len(collection.texts)} texts, fingerprint '
           f'{fewer.texts.fingerprint}\n\nWritten to {args.out}: {TEXTS}, and '
           'the losses on these texts')

@@ -212,12 +212,15 @@ def write_collection(folder: FilePath, texts: TextSet,
     for model, dump in dumps.items():
         write_dump(root / f'{model}.parquet', dump)
     write_texts(root / TEXTS, texts)
-    write_csv(root / MODELS, ('model', 'family', 'params_b', 'split'),
-              ((model, details.family, details.params_b, details.split)
-               for model, details in info.items()))
+    write_csv(root / MODELS,
+              ('model', 'family', 'params_b', 'split', 'tokens'),
+              ((model, details.family, details.params_b, details.split,
+                details.tokens) for model, details in info.items()))
     write_csv(root / SCORES, ('model', *benchmarks),
               ((model, *(scores.get(model, {}).get(name, math.nan)
                          for name in benchmarks)) for model in info))
-    write_csv(root / BENCHMARKS, ('benchmark', 'chance', 'n_items', 'main'),
-              ((name, details.chance, details.n_items, int(details.main))
+    write_csv(root / BENCHMARKS,
+              ('benchmark', 'chance', 'n_items', 'main', 'kind'),
+              ((name, details.chance, details.n_items, int(
+                  details.main), details.kind)
                for name, details in benchmarks.items()))

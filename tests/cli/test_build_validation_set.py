@@ -107,6 +107,8 @@ def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):
         {m: runs.dump(m, runs.model_losses(runs.FITTED[m])) for m in info},
         info, {m: {'easy': runs.true_accuracy(runs.FITTED[m])} for m in info},
         {'easy': BenchmarkInfo(0, 100, True, '')})  # yapf: disable
+    with open('all/benchmarks.csv', 'a') as file:
+        file.write('never run,0.25,100,1,\n')
     assert build_validation_set.main(
         ['--out', 'fewer', '--choose', '2', '--from', 'all']) == 0
     fewer = collection.read_collection('fewer')
@@ -118,6 +120,14 @@ def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):
     assert fewer.families == whole.families
     assert fewer.models_in('test') == whole.models_in('test')
     assert fewer.accuracies.to_dict() == whole.accuracies.to_dict()
+    assert fewer.coverage(fewer.models_to_fit())[1:] == whole.coverage(
+        whole.models_to_fit())[1:]
+
+
+def test_a_collection_does_not_lose_its_texts(tmp_path, capsys):
+    options = [f'--out={tmp_path}/all', f'--from={tmp_path}/x/../all']
+    assert build_validation_set.main(['--choose=2', *options]) == 2
+    assert 'another folder than that of --from' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('options', [['--choose=2'], ['--from=all']])

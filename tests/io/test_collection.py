@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import read_collection, write_collection
-from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, read_benchmarks
 from csv_plugin.io.text_sets import write_texts
 from tests.hostile_names import LEADING_OUT
 from tests.io.dump_files import (OTHER_TEXTS, TEXTS, dump, losses_in,
@@ -133,13 +133,13 @@ def test_models_without_splits_have_no_split_to_name(tmp_path):
 
 
 INFO = {
-    'm@1': ModelInfo('m', 'train', .5),
+    'm@1': ModelInfo('m', 'train', .5, 3e11),
     'm@2': ModelInfo('m', '', np.nan),
     'n': ModelInfo('n', 'test', 70.)
 }
 BENCHMARKS = {
-    'exam': BenchmarkInfo(.25, 40, True, ''),
-    'quiz': BenchmarkInfo(0., 0, True, '')
+    'exam': BenchmarkInfo(.25, 40, True, 'accuracy'),
+    'quiz': BenchmarkInfo(0., 0, False, '')
 }
 SCORES = {'m@1': {'exam': 1 / 3}, 'n': {'exam': .75, 'quiz': 0.}}
 
@@ -154,6 +154,8 @@ def test_written_collections_are_read_back(tmp_path):
     collection = read_collection(tmp_path / 'new/collection')
     assert collection.texts == TEXTS
     assert repr(collection.info) == repr(INFO)
+    described = read_benchmarks(tmp_path / 'new/collection/benchmarks.csv')
+    assert described == BENCHMARKS and collection.side == ('quiz', )
     assert losses_in(collection.losses) == {'m@1': .5, 'm@2': 1.5, 'n': 2.5}
     table = collection.accuracies
     assert table.benchmarks == tuple(BENCHMARKS)
