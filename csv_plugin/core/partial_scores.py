@@ -241,7 +241,8 @@ def _learn(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
            widening: NDArray) -> PartialScores:
     mean, totals = _moments(accuracies, TOTAL_MODELS)
     _, errors = _moments(accuracies - held_out, ERROR_MODELS, centre=False)
-    return PartialScores(names, mean, totals, errors, widening)
+    # What was filled in may lie outside of 0..1, and so may a mean of it.
+    return PartialScores(names, np.clip(mean, 0, 1), totals, errors, widening)
 
 
 def _moments(values: NDArray,
@@ -303,12 +304,13 @@ def _widening(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
               families: NDArray) -> NDArray:
     """As in `PartialScores`: each score from all others, families held out.
 
-    Ones where there is a single family.
+    Ones where families share no benchmark. There are two or more families,
+    as there are held-out predictions.
     """
     squares = np.full(accuracies.shape, np.nan)
     fold = grouped_folds(list(families), 5, 0)
     ones = np.ones(len(names))
-    for held in range(fold.max() + 1 if fold.any() else 0):
+    for held in range(fold.max() + 1):
         others = fold != held
         # A variance takes two.
         learned = np.sum(~np.isnan(accuracies[others]), axis=0) > 1
