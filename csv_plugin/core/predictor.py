@@ -383,9 +383,14 @@ class Predictor:
             values, narrowing = partial.complete(before, scores[row])
             gaps = np.isnan(scores[row])
             cells = row, place[gaps]
-            for end in ('low', 'high'):
-                width = (columns[end][row, place] - before) * narrowing
-                columns[end][cells] = np.clip(values + width, 0, 1)[gaps]
+            low, high = (columns[end][row, place] for end in ('low', 'high'))
+            below, above = _both_sides(before, low, high) * narrowing
+            # An interval that leaves nothing out has no width to narrow.
+            says = (low > 0) | (high < 1)
+            low = np.where(says, np.clip(values - below, 0, 1), 0)
+            high = np.where(says, np.clip(values + above, 0, 1), 1)
+            columns['low'][cells] = low[gaps]
+            columns['high'][cells] = high[gaps]
             columns['values'][cells] = values[gaps]
             columns['with_scores'][cells] = True
 
@@ -417,3 +422,15 @@ class Predictor:
                 'columns of a table',
                 'Give features to predict(), or train on token losses.')
         return TokenColumns(self.columns, self.matrix)
+
+
+def _both_sides(values: NDArray, low: NDArray, high: NDArray) -> NDArray:
+    """How far intervals `(B,)` reach below and above values, `(2, B)`.
+
+    Where one was cut off at 0 or 1, that side is no shorter than the other.
+    """
+    below, above = values - low, high - values
+    longer = np.maximum(below, above)
+    return np.stack(
+        [np.where(low > 0, below, longer),
+         np.where(high < 1, above, longer)])

@@ -4,12 +4,14 @@ import warnings
 import numpy as np
 import pytest
 
+from csv_plugin.core import partial_scores
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.partial_scores import (LEAST_MODELS, PartialScores,
                                             learn_partial_scores)
+from csv_plugin.core.predictor import _both_sides
 from csv_plugin.core.salience import Uniform
 
 NAMES = ('a', 'b', 'c', 'd')
@@ -136,6 +138,17 @@ def test_a_benchmark_that_few_were_run_on_is_left_out():
     assert partial is not None and partial.benchmarks == ('a', 'b', 'd')
 
 
+def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
+    """Weak models alone were run on the second benchmark."""
+    monkeypatch.setattr(partial_scores, '_STEPS', 100)
+    skill = np.concatenate([np.linspace(0, .4, 15), np.full(15, 1.0)])
+    accuracies = np.stack([skill, np.where(skill < .5, .6 + skill, NAN)], 1)
+    partial = learn_partial_scores(
+        ('a', 'b'), accuracies, accuracies + .01,
+        np.array([f'family-{i % 3}' for i in range(30)]))
+    assert partial is not None and partial.mean[1] == 1
+
+
 @pytest.mark.parametrize('changes', [
     dict(totals=-TOTALS),
     dict(totals=np.ones((4, 4))),
@@ -222,6 +235,22 @@ def test_known_scores_change_the_others_of_their_model(fitted):
     cell = table.at('m30', 'b')
     assert cell.with_scores and table.cells('b')[0].endswith('+')
     assert '+ made from the losses and the known scores' in table._repr_html_()
+
+
+def test_an_interval_that_leaves_nothing_out_stays_so(fitted):
+    """At a level for which too few models were held out."""
+    predictor, features, real = fitted
+    table = predictor.predict(features, .99, holes(real, 'a'))
+    assert table.with_scores[:, 1:].all()
+    np.testing.assert_array_equal(table.low[:, 1:], 0)
+    np.testing.assert_array_equal(table.high[:, 1:], 1)
+
+
+def test_a_side_that_was_cut_off_is_no_shorter_than_the_other():
+    below, above = _both_sides(
+        np.array([.1, .5, .9]), np.array([0, .3, .8]), np.array([.4, .6, 1]))
+    np.testing.assert_allclose(below, [.3, .2, .1])
+    np.testing.assert_allclose(above, [.3, .1, .1])
 
 
 def test_the_order_of_models_and_benchmarks_does_not_matter(fitted):
