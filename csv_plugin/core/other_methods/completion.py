@@ -111,6 +111,8 @@ def completion_weights(others: NDArray, target: NDArray,
     # far from the mean in units of the first are unlikely.
     factors = axes[:RANK] * sizes[:RANK, None] / np.sqrt(len(target))
     known = factors[:, :-1]
+    if not known.any():
+        return np.zeros(others.shape[1])
     inner = known @ known.T + penalty * (known[0] @ known[0]) * np.eye(
         len(factors))
     weights = np.linalg.solve(inner, known).T @ factors[:, -1]

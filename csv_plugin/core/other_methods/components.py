@@ -82,15 +82,19 @@ def principal_directions(values: NDArray, n: int) -> NDArray:
     m, n_columns = centred.shape
     if m > n_columns:
         products = centred.T @ centred
-        _, axes = eigh(
+        sizes, axes = eigh(
             products, subset_by_index=[n_columns - n, n_columns - 1])
-        return axes.T[::-1]
+        return (axes * _real(sizes)).T[::-1]
     sizes, axes = eigh(
         centred @ centred.T, subset_by_index=[max(m - n, 0), m - 1])
     directions = np.zeros((n, n_columns))
-    # Models that differ in fewer directions leave rounding errors.
-    real = sizes > 1e-12 * sizes[-1]
+    real = _real(sizes)
     lengths = np.sqrt(sizes[real])
     found = ((axes[:, real] / lengths).T @ centred)[::-1]
     directions[:len(found)] = found
     return directions
+
+
+def _real(sizes: NDArray) -> NDArray:
+    """Which eigenvalues, in rising order, are more than rounding errors."""
+    return np.asarray(sizes > 1e-12 * sizes[-1])

@@ -35,6 +35,12 @@ def test_benchmarks_without_differences_get_no_weight():
     assert completion_weights(others, SCORES[:, 6], 0.01)[4] == 0
 
 
+def test_no_other_benchmark_tells_models_apart():
+    others = np.full((30, 3), 0.3)
+    np.testing.assert_array_equal(
+        completion_weights(others, SCORES[:, 6], 0.01), 0)
+
+
 def test_holes_are_filled():
     holed = SCORES.copy()
     holed[[0, 3, 9, 9], [1, 2, 0, 5]] = np.nan

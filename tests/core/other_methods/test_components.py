@@ -33,8 +33,9 @@ def test_principal_directions_are_those_of_a_singular_value_decomposition(
     np.testing.assert_allclose(found @ found.T, np.eye(4), atol=1e-9)
 
 
-def test_directions_in_which_no_model_differs_are_zero():
-    values = np.outer(np.arange(5.0), np.ones(9))
+@pytest.mark.parametrize('n_models', [5, 12])
+def test_directions_in_which_no_model_differs_are_zero(n_models):
+    values = np.outer(np.arange(n_models), np.ones(9))
     found = principal_directions(values, 4)
     np.testing.assert_allclose(np.abs(found[0]), 1 / 3)
     np.testing.assert_array_equal(found[1:], 0)
