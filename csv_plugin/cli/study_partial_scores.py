@@ -82,9 +82,8 @@ def run(args: argparse.Namespace) -> None:
     if len({tables.families[model] for model in tables.features.models}) < 3:
         raise InputError('models', 'models of three families or more', 'fewer',
                          'Name more models.')
-    study = partial_scores_study(tables, dict(args.doubles),
-                                 SOLVERS[args.solver], range(args.seeds),
-                                 partial(tqdm, desc='fits'))
+    study = partial_scores_study(tables, args.doubles, SOLVERS[args.solver],
+                                 range(args.seeds), partial(tqdm, desc='fits'))
     args.out.mkdir(parents=True, exist_ok=True)
     write_csv(args.out / 'partial_scores.csv', HEADER, study.rows())
     print(table(study))

@@ -4,7 +4,7 @@ Every model is predicted by a predictor that was fitted to other families, on
 one benchmark at a time: from its losses, from its scores on the other
 benchmarks, and from both.
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,9 @@ METHODS = ('losses', 'scores', 'both')
 FOLDS = 8
 #: Draws of families with replacement, for intervals of the means.
 RESAMPLES = 2000
+
+#: Pairs of benchmarks that measure nearly the same.
+Doubles = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,22 +113,21 @@ def _gain(errors: NDArray) -> NDArray[np.float64]:
 
 
 def hidden_benchmarks(benchmarks: Sequence[str],
-                      doubles: Mapping[str, str]) -> dict[str, set[str]]:
+                      doubles: Doubles) -> dict[str, set[str]]:
     """What is not told when a benchmark is predicted: itself, its doubles.
 
     Args:
         benchmarks (Sequence[str]): Names.
-        doubles (Mapping[str, str]): Pairs of benchmarks that measure nearly
-            the same.
+        doubles (Doubles): Pairs of them; one may be in several.
 
     Raises:
         InputError: A double is not among the benchmarks.
 
-    >>> hidden_benchmarks(('a', 'b'), {'a': 'b'})['b'] == {'a', 'b'}
+    >>> hidden_benchmarks(('a', 'b'), [('a', 'b')])['b'] == {'a', 'b'}
     True
     """
     hidden = {name: {name} for name in benchmarks}
-    for pair in doubles.items():
+    for pair in doubles:
         for name, double in (pair, pair[::-1]):
             if name not in hidden:
                 raise InputError('doubles', 'names of benchmarks', repr(name),
@@ -135,7 +137,7 @@ def hidden_benchmarks(benchmarks: Sequence[str],
 
 
 def partial_scores_study(tables: ModelTables,
-                         doubles: Mapping[str, str],
+                         doubles: Doubles,
                          solver: Solver,
                          seeds: Sequence[int],
                          progress: Progress = iter) -> PartialScoresStudy:
@@ -144,7 +146,7 @@ def partial_scores_study(tables: ModelTables,
     Args:
         tables (ModelTables): Of all models; its main benchmarks are
             predicted, and scores on all others may be known.
-        doubles (Mapping[str, str]): As in `hidden_benchmarks`.
+        doubles (Doubles): As in `hidden_benchmarks`.
         solver (Solver): Learns the predictions from losses.
         seeds (Sequence[int]): Of the deals of families to folds.
         progress (Progress): Wraps the fits.

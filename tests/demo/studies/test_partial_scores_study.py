@@ -35,7 +35,7 @@ def study():
     return partial_scores_study(
         ModelTables(
             FeatureTable(models, columns, losses), accuracies, info,
-            ('a', 'b')), {'a': 'again'}, Uniform(), (0, ))
+            ('a', 'b')), [('a', 'again')], Uniform(), (0, ))
 
 
 def test_scores_help_where_they_know_more(study):
@@ -65,6 +65,11 @@ def test_errors_count_real_scores_alone():
     np.testing.assert_array_equal(part.errors(), [[4], [2], [1]])
 
 
+def test_a_benchmark_with_two_doubles():
+    hidden = hidden_benchmarks(('a', 'b', 'c'), [('a', 'b'), ('a', 'c')])
+    assert hidden['a'] == {'a', 'b', 'c'} and hidden['c'] == {'a', 'c'}
+
+
 def test_doubles_that_are_no_benchmarks():
     with pytest.raises(InputError, match="names of benchmarks, found 'x'"):
-        hidden_benchmarks(('a', 'b'), {'a': 'x'})
+        hidden_benchmarks(('a', 'b'), [('a', 'x')])
