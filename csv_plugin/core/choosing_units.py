@@ -69,7 +69,8 @@ def choose_units(features: FeatureTable,
         features (FeatureTable): Holds every model of `accuracies`; of K
             units.
         accuracies (AccuracyTable): What was observed, `(M, B)`. Benchmarks
-            on which nothing can be learned take no part.
+            on which nothing can be learned, or no model stands above
+            chance, take no part.
         families (Sequence[str]): Family of each model of `accuracies`.
         n (int): How many units to choose, from 1 to K.
         seed (int): Of the folds of families; same seed, same choice.

@@ -30,6 +30,9 @@ FLOOR_GAIN = 0.2
 POWER = -4
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
+#: Said where uniform weights count for half or more.
+LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
+               'uniform weights used')
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,12 @@ class AveragedRidge:
     Each scale has its own ridge regressions at all penalties. Their exponents
     are averaged, which makes one capability score of them. The weight of a
     penalty falls with its error on held-out families, of the benchmark and,
-    on average, of all benchmarks.
+    on average, of all benchmarks. The fit states the penalty of the largest
+    weight.
+
+    These weights, the floor, and the shares of the two scales are the same in
+    all fold models, so the accuracies of families that one of them holds out
+    had a part in them, and in nothing else of it.
 
     Args:
         penalties (tuple[float, ...]): Candidates, in falling order.
@@ -123,11 +131,13 @@ class AveragedRidge:
         predicted = models[:-1].predict(task.values)
         by_penalty = shares @ weights
         tried = np.array([np.inf, *self.penalties])
+        notes = fit_notes(models[-1], masks, gained=True)
+        if by_penalty[0] >= 0.5:
+            notes = (LITTLE_GAIN, *notes)
         return SalienceFit(
             self.name, models[-1], models[:-1], masks,
             float(tried[by_penalty.argmax()]),
-            float(held_out_mse(predicted, task.accuracy, masks)),
-            fit_notes(models[-1], masks, gained=bool(by_penalty[0] < 0.5)))
+            float(held_out_mse(predicted, task.accuracy, masks)), notes)
 
 
 def _both_scales(task: Task) -> Iterator[RidgeRegressions]:

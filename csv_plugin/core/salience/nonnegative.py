@@ -18,7 +18,7 @@ from csv_plugin.core.salience.linear import Uniform
 from csv_plugin.core.salience.nonnegative_regressions import \
     NonNegativeRegressions
 from csv_plugin.core.salience.ridge_regressions import Problems
-from csv_plugin.core.scaling_law import diagnose
+from csv_plugin.core.scaling_law import AT_CHANCE, diagnose
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
@@ -82,10 +82,10 @@ class NonNegative:
         constant = SalienceModel.constant(
             np.array([accuracy.mean() for accuracy in accuracies]),
             task.uniform)
-        mean_loss = task.values @ task.uniform
+        mean = task.values @ task.uniform
         # Without the held-out models there may be no slope.
         solved = np.array([
-            not diagnose(mean_loss[mask], accuracy, task.chance)
+            set(diagnose(mean[mask], accuracy, task.chance)) <= {AT_CHANCE}
             for mask, accuracy in zip(masks, accuracies)
         ])
         problems = Problems(task.accuracy, masks[solved].astype(float),

@@ -244,6 +244,17 @@ def test_folds_without_a_slope_predict_their_mean():
     assert len(SOLVER._candidates(alike, masks, 0.2)) == len(SOLVER.penalties)
 
 
+def test_accuracies_about_the_chance_level_are_fitted():
+    task = make_world(n=24, salience=(5, 1, 0), floor=0, noise=0.005).task
+    task = replace(task, accuracy=0.25 * task.accuracy)
+    assert task.at_chance and not task.problems
+    models, = NonNegative((0.01, ))._candidates(task,
+                                                np.ones((1, 24), dtype=bool),
+                                                0.0)
+    weights = models[0].coefficients / task.uniform
+    assert weights[0] > weights[1] > weights[2]
+
+
 @pytest.mark.parametrize('smallest', [0.0, -0.1])
 def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
     task = make_world().task
