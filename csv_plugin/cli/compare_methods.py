@@ -10,7 +10,7 @@ benchmark are named after it, such as arcc/main/0):
 """
 import argparse
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from typing import Optional
@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json, run_tool, whole_number)
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.other_methods.all_methods import (METHODS, Evidence,
                                                        own_units)
 from csv_plugin.core.other_methods.comparison import (Fold, compare,
@@ -111,7 +111,11 @@ def run(args: argparse.Namespace) -> None:
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     folds = _folds(args, tables)
-    evidence = _evidence(tables, dict(args.own_units), args.doubles)
+    # Models of other splits tell nothing, not even what fills a hole.
+    chosen = {*chain.from_iterable(fold.fit + fold.predict for fold in folds)}
+    tables = tables.select(
+        tuple(m for m in tables.features.models if m in chosen))
+    evidence = _evidence(tables, args.own_units, args.doubles)
     methods = list(dict.fromkeys([DEFAULT_SOLVER, *args.methods]))
     comparison = compare(evidence, tables.families, methods, folds, args.seed,
                          partial(tqdm, desc='fits'))
@@ -153,15 +157,18 @@ def _folds(args: argparse.Namespace, tables: ModelTables) -> list[Fold]:
     return [Fold(fit, predict)]
 
 
-def _evidence(tables: ModelTables, prefixes: Mapping[str, str],
+def _evidence(tables: ModelTables, prefixes: Sequence[tuple[str, str]],
               doubles: Sequence[tuple[str, str]]) -> Evidence:
     """What the tables tell of the main benchmarks.
 
     Raises:
-        InputError: An option names a benchmark that the tables lack.
+        InputError: An option names a benchmark that the tables lack, or a
+            benchmark has two prefixes.
     """
     known = tables.accuracies.benchmarks
-    for name in (*prefixes, *chain.from_iterable(doubles)):
+    first_parts = dict(prefixes)
+    check_unique('benchmarks of --own-units', [name for name, _ in prefixes])
+    for name in (*first_parts, *chain.from_iterable(doubles)):
         if name not in known:
             raise InputError('--own-units and --doubles',
                              f'benchmarks of {", ".join(known)}'[:300],
@@ -172,7 +179,7 @@ def _evidence(tables: ModelTables, prefixes: Mapping[str, str],
                     tables.accuracies.select(benchmarks=tables.main),
                     np.array([details.params_b for details in info]),
                     np.array([details.tokens for details in info]),
-                    own_units(units, tables.main, prefixes),
+                    own_units(units, tables.main, first_parts),
                     [frozenset(pair) for pair in doubles])
 
 

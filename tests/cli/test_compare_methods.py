@@ -1,6 +1,7 @@
 """Methods side by side on tables: what is written, printed and refused."""
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,9 +81,27 @@ def test_own_units_and_doubles_are_taken_from_the_options(
     assert methods['completion']['benchmarks']['easy']['mse'] is None
 
 
+def test_models_of_other_splits_tell_nothing(options, tmp_path, capsys):
+    """Not even what the holes of others are filled with."""
+    options += ['--methods', 'completion', '--json']
+    values = TABLES.accuracies.values.copy()
+    values[0, 1] = np.nan
+    splits = SPLITS | {model: 'other' for model in TABLES.models[1:4]}
+    found = []
+    for changed in (0, 0.1):
+        values[1:4] += changed
+        accuracies = replace(TABLES.accuracies, values=values.copy())
+        write_tables(tmp_path, replace(TABLES, accuracies=accuracies), splits)
+        assert script.main(options) == 0
+        methods = json.loads(capsys.readouterr().out)['methods']
+        found.append(methods['completion']['benchmarks'])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize('more, said', [
     (['--doubles', 'easy=piqa'], "found 'piqa'"),
     (['--own-units', 'piqa=p'], "found 'piqa'"),
+    (['--own-units', 'easy=t0', 'easy=t1'], 'benchmarks of --own-units'),
     (['--predict', 'seen'], 'seen in both'),
     (['--predict', 'dev'], "models in split 'dev'"),
 ])
