@@ -17,13 +17,13 @@ from csv_plugin.io.tables import write_csv
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), geometric mean over {n_benchmarks} benchmarks,
 and as a share of that of {first}: in brackets the 90 % interval of the share
-if {n_families} families of predicted models are drawn again and again. MAE and
-the width of the {level:.0%} intervals are in points of accuracy, coverage is
-the share of intervals that hold the real accuracy, plain means over the
-benchmarks. Seconds of one processor for all fits and predictions. Methods
-that look at anything but losses answer another question: `own losses` are
-those of a benchmark's own items, `size, tokens` are known before a model is
-trained, `other scores` once most benchmarks have been run.
+if {n_families} families of predicted models are drawn again and again (none
+for one family). MAE and the width of the {level:.0%} intervals are in points
+of accuracy, coverage is the share of intervals that hold the real accuracy,
+plain means over the benchmarks. Seconds of one processor for all fits and
+predictions. Methods that look at anything but losses answer another question:
+`own losses` are those of a benchmark's own items, `size, tokens` are known
+before a model is trained, `other scores` once most benchmarks have been run.
 """
 
 
@@ -74,11 +74,11 @@ def _digits(value: float, digits: int) -> str:
 
 
 def _share(row: Mapping[str, float]) -> str:
-    """The share with its interval, such as '1.20 (1.05 - 1.43)'."""
-    ratio, low, high = (
-        row[name] for name in ('ratio', 'ratio_low', 'ratio_high'))
-    return '-' if math.isnan(
-        ratio) else f'{ratio:.2f} ({low:.2f} - {high:.2f})'
+    """The share with its interval, if any, such as '1.20 (1.05 - 1.43)'."""
+    share = _digits(row['ratio'], 2)
+    if math.isnan(row['ratio_low']):
+        return share
+    return f'{share} ({row["ratio_low"]:.2f} - {row["ratio_high"]:.2f})'
 
 
 def _summaries(comparison: Comparison) -> dict[str, dict[str, float]]:

@@ -14,13 +14,13 @@ METHODS = ('ridge', 'pca', 'ladder', 'mean-loss')
 ERRORS = np.array([[.01, .02, np.nan, .005], [.04, .01, .1, .005]])
 
 
-def comparison():
+def comparison(families=('x', 'y')):
     values = 0.5 + np.repeat(ERRORS[None], 2, axis=0)
     flags = np.zeros(values.shape, bool)
     predictions = Predictions(('a', 'b'), ('easy|hard', 'other'), METHODS,
                               values, values - 0.03, values + 0.03, flags,
                               flags, np.full((2, 2), 0.5), 0.9)
-    return Comparison(predictions, ('x', 'y'), dict.fromkeys(METHODS, 2.4))
+    return Comparison(predictions, families, dict.fromkeys(METHODS, 2.4))
 
 
 def cells(table):
@@ -36,6 +36,11 @@ def test_methods_by_their_errors():
                        '2']  # yapf: disable
     assert rows[3][2:4] == ['0.200', '0.50 (0.50 - 0.50)']
     assert rows[5] == ['ladder', 'size, tokens', *['-'] * 5, '2']
+
+
+def test_a_share_without_an_interval():
+    rows = cells(methods_table(comparison(('x', 'x'))))
+    assert [row[3] for row in rows[3:]] == ['0.50', '1', '-']
 
 
 def test_benchmarks_in_their_order():

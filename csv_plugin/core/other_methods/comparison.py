@@ -109,6 +109,7 @@ class Comparison:
 
         Geometric mean over the benchmarks, and both ends of its 90 %
         interval: families are drawn, as many as there are, with repetition.
+        A single family has no interval: NaN.
 
         Args:
             method (str): One of the methods; all is NaN if it says nothing
@@ -128,7 +129,7 @@ class Comparison:
         # A draw may lack all models that were run on a benchmark.
         low, high = np.nanquantile(ratios[1:], [
             (1 - LEVEL) / 2, (1 + LEVEL) / 2
-        ]) if np.isfinite(ratios[0]) else (np.nan, np.nan)
+        ]) if n > 1 and np.isfinite(ratios[0]) else (np.nan, np.nan)
         return float(ratios[0]), float(low), float(high)
 
     def _weighted_mse(self, method: str, weights: NDArray) -> NDArray:

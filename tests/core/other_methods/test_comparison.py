@@ -132,6 +132,12 @@ def test_ratios_are_geometric_means_with_intervals_over_families():
     assert high == pytest.approx(0.04 / 0.01)
 
 
+def test_a_single_family_has_no_interval():
+    comparison = made_up(np.array([[[.1, .2]], [[.2, .1]]]), 'aa')
+    ratio, *ends = comparison.ratio('21')
+    assert ratio == pytest.approx(1) and np.isnan(ends).all()
+
+
 def test_draws_without_a_model_of_a_benchmark_do_not_count():
     errors = np.full((4, 2, 2), 0.1)
     errors[:, :, 1] = 0.2
