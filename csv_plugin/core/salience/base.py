@@ -80,7 +80,17 @@ class LogTerms:
                              f'{self.typical}'[:80], 'Fit them again.')
 
     def scores(self, values: NDArray) -> NDArray:
-        """Of feature columns `(M, K)`, which are no less than 0."""
+        """Of feature columns `(M, K)`.
+
+        Raises:
+            InputError: One is negative, so that it has no logarithm.
+        """
+        lowest = values.min(initial=0)
+        if lowest < 0:
+            raise InputError('losses',
+                             '0 or more, as their logarithms were fitted to',
+                             f'{lowest}',
+                             'Change the sign of log-likelihoods.')
         return (self.coefficients *
                 self.typical) @ (1 + relative_logs(values, self.typical)).T
 

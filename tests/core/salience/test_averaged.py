@@ -145,6 +145,14 @@ def test_losses_cannot_be_negative():
         AVERAGED.fit(task, masks_of(task))
 
 
+def test_losses_to_predict_from_cannot_be_negative():
+    task = world()
+    model = AVERAGED.fit(task, masks_of(task)).model
+    assert model.predict(np.zeros((0, 8))).shape == (0, )
+    with pytest.raises(InputError, match='losses: expected 0 or more.*sign'):
+        model.predict(-task.values)
+
+
 def test_columns_of_zeros_and_zeros_in_columns():
     task = world()
     task.values[:, 3] = 0
