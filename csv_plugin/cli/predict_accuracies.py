@@ -7,6 +7,7 @@ A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them.
 """
 import argparse
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -92,11 +93,7 @@ def run(args: argparse.Namespace) -> None:
                 'benchmarks of the predictor', 'none', 'Correct the names.')
         predictions = predictions.with_real(real)
         notes += next_notes(predictor, real)
-        strange = [b for b in known.benchmarks if b not in predictor.names]
-        if strange:
-            notes.append(
-                f'{args.known}: scores on {", ".join(strange)}, which '
-                'the predictor does not know, were not used')
+        notes += _unused(args.known, known, predictor)
     board = Leaderboard.of(predictions, {m: m
                                          for m in predictions.models}, notes,
                            scoring_lms({PREDICTED: predictor}, infos))
@@ -117,6 +114,22 @@ def _known(path: str) -> AccuracyTable:
     zeros = np.zeros(len(table.columns))
     return AccuracyTable(table.models, table.columns, table.values, zeros,
                          zeros.astype(np.int64))
+
+
+def _unused(path: str, known: AccuracyTable,
+            predictor: Predictor) -> Iterator[str]:
+    """Which known scores changed no prediction, and why."""
+    strange = [b for b in known.benchmarks if b not in predictor.names]
+    if strange:
+        yield (f'{path}: scores on {", ".join(strange)}, which the predictor '
+               'does not know, were not used')
+    partial = predictor.partial_scores
+    learned = partial.benchmarks if partial is not None else ()
+    mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
+    if mute:
+        yield (f'{path}: scores on {", ".join(mute)} changed no prediction, '
+               'as the predictor was fitted to too few models there to learn '
+               'how they go with others')
 
 
 def from_dumps(

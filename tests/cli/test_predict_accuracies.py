@@ -1,6 +1,7 @@
 """Predictions from dumps and from tables, on screen and as files."""
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from safetensors.numpy import save_file
 
 from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.salience import main
+from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
 from tests.runs import OTHER_TEXTS, dump, model_losses, train, write_run
@@ -191,6 +193,19 @@ def test_known_scores_fill_the_holes(folder, capsys):
                                                        'hard']['predicted']
     assert any('scores.csv: scores on new, which' in note
                for note in json.loads(text)['notes'])
+
+
+def test_known_scores_that_tell_nothing_are_named(folder, capsys):
+    own = train(('easy', 'hard', 'harder'))
+    partial = own.partial_scores
+    few = PartialScores(partial.benchmarks[1:], partial.mean[1:],
+                        partial.totals[1:, 1:], partial.errors[1:, 1:],
+                        partial.widening[1:])
+    save_predictor(replace(own, partial_scores=few), 'p.safetensors')
+    write_known('weak,0.3,0.2,')
+    assert call('dumps', '--known', 'scores.csv') == 0
+    said = ' '.join(capsys.readouterr().out.split())
+    assert 'scores on easy changed no prediction' in said
 
 
 def test_the_benchmark_to_run_next(folder, capsys):
