@@ -132,8 +132,8 @@ def predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
 
     Returns:
         dict[str, Any]: By benchmark, `capability` (Eq. 1, nats per
-        character) and `predicted`: `value`, `low`, `high`, `level`,
-        `extrapolated` and `in_sample`, or an `error`.
+        character) and `predicted`, the fields of a `Prediction`, or an
+        `error`.
     """
     try:
         predictor = load_predictor(path)
