@@ -61,8 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--solver',
         choices=sorted(SOLVERS),
         default=DEFAULT_SOLVER,
-        help='how salience weights are learned; auto takes the solver\n'
-        'with the least cross-validation error\n'
+        help='how salience weights are learned; averaged takes ridges of\n'
+        'all penalties on losses and their logarithms, auto the best of\n'
+        'uniform, ridge and nonnegative by cross-validation\n'
         f'(default {DEFAULT_SOLVER})')
     parser.add_argument(
         '--choose',
