@@ -31,7 +31,7 @@ main = fit_from_tables.main
 
 @pytest.fixture(scope='module')
 def tables() -> Tables:
-    return small_tables(n_models=15, n_families=7)
+    return small_tables(n_models=15, n_families=4)
 
 
 @pytest.fixture
@@ -145,6 +145,7 @@ def test_outputs(tmp_path, arguments, tables):
     assert fitted == tuple(m for i, m in enumerate(tables.models) if i % 5 < 4)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
     assert main([*arguments, '--seed', '3']) == 0
     tables = read_model_tables(*inputs(tmp_path))
