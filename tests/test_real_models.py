@@ -121,7 +121,6 @@ def test_averaged(averaged):
     assert 0.86 <= cell_coverage(averaged) <= 0.97
 
 
-@pytest.mark.long
 def test_larger_runs_from_item_losses():
     study = split(read_main(GEMSTONES), DEFAULT_SOLVER)
     assert mean_mse(study, 'averaged') <= 0.13e-3
