@@ -797,4 +797,4 @@ def test_typical_losses_are_positive(path_of_logs, typical):
     array = load_file(path_of_logs)['0.typical'].copy()
     array[-1] = typical
     rewrite(path_of_logs, _0_typical=array)
-    assert_error(path_of_logs, 'a sound benchmark 0', 'positive numbers')
+    assert_error(path_of_logs, 'a sound benchmark 0', 'numbers of 1e-150')

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
-from csv_plugin.core.salience.base import (LogTerms, SalienceFit,
-                                           SalienceModel, Task, fit_notes,
-                                           floor_candidates, held_out_mse,
-                                           relative_logs)
+from csv_plugin.core.salience.base import (LEAST_TYPICAL, LogTerms,
+                                           SalienceFit, SalienceModel, Task,
+                                           fit_notes, floor_candidates,
+                                           held_out_mse, relative_logs)
 from csv_plugin.core.salience.linear import PENALTIES, Uniform, regressions_on
 from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
@@ -148,9 +148,9 @@ def _both_scales(task: Task) -> Iterator[RidgeRegressions]:
 
 
 def _typical(task: Task) -> NDArray:
-    """The mean of each column; 1 where all losses are 0. `(K,)`."""
+    """The mean of each column; 1 where all losses are about 0. `(K,)`."""
     means = task.values.mean(axis=0)
-    return np.where(means > 0, means, 1)
+    return np.where(means >= LEAST_TYPICAL, means, 1)
 
 
 def _problems(task: Task, masks: NDArray, floors: NDArray) -> Problems:

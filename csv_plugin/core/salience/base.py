@@ -12,6 +12,8 @@ from csv_plugin.core.splits import grouped_folds
 
 #: Losses below this share of the typical one have the logarithm of this.
 LEAST_RATIO = 1e-3
+#: Losses over smaller typical ones could be too large for float64.
+LEAST_TYPICAL = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +66,10 @@ class LogTerms:
 
     Args:
         coefficients (NDArray): Shape `(..., K)`.
-        typical (NDArray): Positive, shape `(K,)`.
+        typical (NDArray): `LEAST_TYPICAL` or more, shape `(K,)`.
 
     Raises:
-        InputError: A typical loss is not positive.
+        InputError: A typical loss is less.
     """
     coefficients: NDArray
     typical: NDArray
@@ -75,8 +77,9 @@ class LogTerms:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        if not np.all(self.typical > 0):
-            raise InputError('typical losses', 'positive numbers',
+        if not np.all(self.typical >= LEAST_TYPICAL):
+            raise InputError('typical losses',
+                             f'numbers of {LEAST_TYPICAL} or more',
                              f'{self.typical}'[:80], 'Fit them again.')
 
     def scores(self, values: NDArray) -> NDArray:
