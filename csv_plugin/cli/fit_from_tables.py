@@ -61,9 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--solver',
         choices=sorted(SOLVERS),
         default=DEFAULT_SOLVER,
-        help='how salience weights are learned; averaged takes ridges of\n'
-        'all penalties on losses and their logarithms, auto the best of\n'
-        'uniform, ridge and nonnegative by cross-validation\n'
+        help='how salience weights are learned; averaged takes\n'
+        'ridges of all penalties on losses and their logarithms,\n'
+        'auto the best of uniform, ridge and nonnegative by\n'
+        'cross-validation\n'
         f'(default {DEFAULT_SOLVER})')
     parser.add_argument(
         '--choose',

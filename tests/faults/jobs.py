@@ -262,7 +262,7 @@ def _prepare_texts(materials: Path) -> None:
 
 
 def _prepare_tables(materials: Path) -> None:
-    tables = small_tables(n_models=40, n_units=12)
+    tables = small_tables(n_models=40, n_units=60)
     splits = {
         model: 'test' if index % 4 == 0 else 'train'
         for index, model in enumerate(tables.models)
@@ -304,8 +304,17 @@ JOBS = {
                 'build_validation_set', '--sample', 'gsm8k=100', '--sample',
                 'hellaswag=100', '--sample', 'bbh=100', '--seed', variant)),
         Job(
-            'tables', _prepare_tables, lambda materials, variant: _tool(
-                'fit_from_tables', '--fit', 'train', '--seed', variant,
+            'tables',
+            _prepare_tables,
+            lambda materials, variant: _tool(
+                'fit_from_tables',
+                '--fit',
+                'train',
+                '--seed',
+                variant,
+                # The second predictor needs more room than the first leaves.
+                '--solver',
+                'averaged' if variant else 'uniform',
                 *(materials / 'tables').read_text('utf-8').split('\n'))),
     )
 }
