@@ -216,7 +216,7 @@ def test_numbers_of_any_column_are_counted():
             'model': names,
             'x.y': np.zeros(n_rows, np.float32)
         }))
-    assert len(data) < 10**4
+    assert len(data) < 10**5
     with pytest.raises(InputError, match='expands to at most'):
         read_numbers('f', data, 'model')
 
