@@ -1,4 +1,4 @@
-"""Ridges on losses and on their logarithms, averaged: the most accurate.
+"""Ridges on losses and on their logarithms, averaged.
 
 Cross-validation tells a good penalty from a bad one, but hardly one good
 penalty from the next, so fits of all penalties are averaged, the better the
@@ -18,7 +18,8 @@ from csv_plugin.core.salience.base import (LEAST_TYPICAL, LogTerms,
 from csv_plugin.core.salience.linear import PENALTIES, Uniform, regressions_on
 from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
-                                                        Solutions)
+                                                        Solutions,
+                                                        errors_by_floor)
 from csv_plugin.core.scaling_law import accuracy_at
 
 #: An error larger by this share makes the weight of a penalty e times smaller.
@@ -98,13 +99,9 @@ class AveragedRidge:
             return np.full((2, len(self.penalties) + 1, len(floors)), np.nan)
         errors = []
         for ridge in _both_scales(task):
-            path = ridge.path(_problems(task, masks, floors), self.penalties)
-            exponents = np.array([part.exponents for part in path])
-            predicted = accuracy_at(
-                exponents.reshape(len(path), len(floors),
-                                  len(masks) + 1, -1), floors[:, None, None])
-            errors.append(
-                held_out_mse(predicted[:, :, :-1], task.accuracy, masks))
+            path = ridge.path(
+                Problems.of_folds(task, masks, floors), self.penalties)
+            errors.append(errors_by_floor(path, task, masks, floors))
         return np.maximum(errors, LEAST_ERROR)
 
     def _averaged(self, task: Task, masks: NDArray, errors: NDArray,
@@ -117,7 +114,7 @@ class AveragedRidge:
         excess = excess[:, :, best] - excess[:, :, best].min(axis=1)[:, None]
         weights = np.exp(-excess / SHARPNESS)
         weights /= weights.sum(axis=1)[:, None]
-        rows = _problems(task, masks, floors[best:best + 1])
+        rows = Problems.of_folds(task, masks, floors[best:best + 1])
         parts, powers = [], []
         for ridge, of_penalties in zip(_both_scales(task), weights):
             average = _average(ridge.path(rows, self.penalties), of_penalties)
@@ -151,14 +148,6 @@ def _typical(task: Task) -> NDArray:
     """The mean of each column; 1 where all losses are about 0. `(K,)`."""
     means = task.values.mean(axis=0)
     return np.where(means >= LEAST_TYPICAL, means, 1)
-
-
-def _problems(task: Task, masks: NDArray, floors: NDArray) -> Problems:
-    """With each floor, the fits without held-out families and that to all."""
-    rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
-    return Problems(task.accuracy,
-                    np.tile(rows, (len(floors), 1)).astype(float),
-                    np.repeat(floors, len(rows)))
 
 
 def _shared(errors: Sequence[NDArray]) -> NDArray:

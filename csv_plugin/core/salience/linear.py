@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            SalienceModel, Task, fit_notes,
-                                           floor_candidates, held_out_mse)
+                                           floor_candidates)
 from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.ridge_regressions import (Problems,
-                                                        RidgeRegressions)
+                                                        RidgeRegressions,
+                                                        errors_by_floor)
 from csv_plugin.core.salience.wide_ridge import WideRidge
-from csv_plugin.core.scaling_law import accuracy_at
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
@@ -69,22 +69,15 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     floors = floor_candidates(task.chance)[:None if learn_floor else 1]
     if not len(masks):
         penalties, floors = (), floors[:1]
-    # The last mask is the fit on all models.
-    rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
-    problems = Problems(task.accuracy,
-                        np.tile(rows, (len(floors), 1)).astype(float),
-                        np.repeat(floors, len(rows)))
+    problems = Problems.of_folds(task, masks, floors)
     ridge = regressions_on(task)
     path = ridge.path(problems, penalties)
-    exponents = np.array([solutions.exponents for solutions in path])
-    predicted = accuracy_at(
-        exponents.reshape(len(path), len(floors), len(rows), -1),
-        floors[:, None, None])
-    errors = held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
+    errors = errors_by_floor(path, task, masks, floors)
     best, floor = (
         int(i) for i in np.unravel_index(np.argmin(errors), errors.shape))
     tried = np.array([np.inf, *penalties])
-    of_floor = slice(floor * len(rows), (floor + 1) * len(rows))
+    n_fits = len(masks) + 1
+    of_floor = slice(floor * n_fits, (floor + 1) * n_fits)
     path = [solutions[of_floor] for solutions in path]
     if best:
         path[best] = ridge.refined(problems[of_floor], path[best],

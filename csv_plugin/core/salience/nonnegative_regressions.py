@@ -17,6 +17,7 @@ from scipy.special import expit
 
 from csv_plugin.core.salience.base import SalienceModel
 from csv_plugin.core.salience.ridge_regressions import Problems
+from csv_plugin.core.salience.rows import dots, ratio
 from csv_plugin.core.salience.wide_ridge import CURVATURES, CentredFeatures
 from csv_plugin.core.scaling_law import Regressions, accuracy_at, slope_at
 
@@ -75,7 +76,7 @@ class NonNegativeRegressions:
         masks = problems.masks
         shares = masks / masks.sum(axis=1, keepdims=True)
         mean = (shares @ self._accuracy)[:, None]
-        variance = _dots(shares, (self._accuracy - mean)**2)
+        variance = dots(shares, (self._accuracy - mean)**2)
         #: What a squared residual counts, `(Q, n)`.
         self._shares = shares / variance[:, None]
         self._weights = np.ones((len(masks), values.shape[1]))
@@ -106,7 +107,7 @@ class NonNegativeRegressions:
                                            direct)
             gain = value - new
             # Steps shrink at least linearly.
-            expected = gain * np.minimum(_ratio(gain, last, 1), 1)
+            expected = gain * np.minimum(ratio(gain, last, 1), 1)
             going = expected > TOLERANCE * value + LEAST_IMPROVEMENT
             rows, value, last = rows[going], new[going], gain[going]
             if not len(rows):
@@ -145,7 +146,7 @@ class NonNegativeRegressions:
             moved = np.maximum(moved, 0)
             return moved, moved @ columns.T
 
-        slope = _dots(np.where(weights + change < 0, 0, gradient), change)
+        slope = dots(np.where(weights + change < 0, 0, gradient), change)
         return self._line_search(rows, strength, value, used, slope, trial)
 
     def _line_search(self, rows: NDArray, strength: float, value: NDArray,
@@ -190,7 +191,7 @@ class NonNegativeRegressions:
                      lines: NDArray) -> NDArray:
         residuals = self._accuracy - accuracy_at(
             _exponents(scores, lines), self._floors[rows])
-        return _dots(self._shares[rows] * residuals, residuals) / 2
+        return dots(self._shares[rows] * residuals, residuals) / 2
 
     def _fit_lines(self, rows: NDArray, scores: NDArray,
                    lines: NDArray) -> tuple[NDArray, NDArray]:
@@ -238,9 +239,9 @@ class _Curvature(NamedTuple):
            squares: NDArray) -> '_Curvature':
         """Of derivatives in the exponents, first and second, `(q, n)`."""
         total = squares.sum(axis=1, keepdims=True) + LEAST_CURVATURE
-        means = _dots(squares, scores)[:, None] / total
+        means = dots(squares, scores)[:, None] / total
         centred = scores - means
-        spread = _dots(squares, centred**2)[:, None] + LEAST_CURVATURE
+        spread = dots(squares, centred**2)[:, None] + LEAST_CURVATURE
         of_intercept = slopes * squares / np.sqrt(total)
         of_slope = slopes * squares * centred / np.sqrt(spread)
         exact = of_slope + gradient / np.sqrt(spread)
@@ -257,8 +258,8 @@ class _Curvature(NamedTuple):
 
     def line_step(self) -> NDArray:
         """The Newton step of intercept and slope, `(q, 2)`."""
-        slope = -_dots(self.by_exponent, self.centred) / (
-            _dots(self.squares, self.centred**2) + LEAST_CURVATURE)
+        slope = -dots(self.by_exponent, self.centred) / (
+            dots(self.squares, self.centred**2) + LEAST_CURVATURE)
         middle = -self.by_exponent.sum(axis=1) / (
             self.squares.sum(axis=1) + LEAST_CURVATURE)
         return np.stack([middle - slope * self.means, slope], axis=1)
@@ -325,17 +326,17 @@ class _Step(NamedTuple):
             image = image @ self.columns
             image *= free
             image += self.strength * direction
-            bend = _dots(direction, image)
+            bend = dots(direction, image)
             convex = bend > 1e-12 * self.strength * _squares(direction)
             if not iteration:
                 change[~convex] = direction[~convex] / self.strength
-            length = np.where(convex, _ratio(size, bend), 0)[:, None]
+            length = np.where(convex, ratio(size, bend), 0)[:, None]
             change += length * direction
             error -= length * image
             last, size = size, np.where(convex, _squares(error), 0)
             if np.all(size <= STEP_TOLERANCE**2 * first):
                 break
-            direction *= _ratio(size, last)[:, None]
+            direction *= ratio(size, last)[:, None]
             direction += np.where(convex[:, None], error, 0)
         return np.where(falling & self.free, down, change)
 
@@ -375,21 +376,5 @@ def _exponents(scores: NDArray, lines: NDArray) -> NDArray:
     return lines[:, :1] + lines[:, 1:] * scores
 
 
-def _dots(first: NDArray, second: NDArray) -> NDArray:
-    """Inner products of the rows of two arrays, `(q,)`."""
-    return np.einsum('qn,qn->q', first, second)
-
-
 def _squares(rows: NDArray) -> NDArray:
-    return _dots(rows, rows)
-
-
-def _ratio(numerator: NDArray,
-           denominator: NDArray,
-           otherwise: float = 0) -> NDArray:
-    """The ratio where the denominator is positive."""
-    return np.divide(
-        numerator,
-        denominator,
-        where=denominator > 0,
-        out=np.full_like(numerator, otherwise))
+    return dots(rows, rows)

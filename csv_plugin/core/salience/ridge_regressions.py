@@ -1,11 +1,14 @@
 """What ridge regressions on the curve are asked and what they answer."""
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import SalienceModel
+from csv_plugin.core.salience.base import SalienceModel, Task, held_out_mse
+from csv_plugin.core.scaling_law import accuracy_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,25 @@ class Problems:
     floors: NDArray
 
     __repr__ = short_repr
+
+    @classmethod
+    def of_folds(cls, task: Task, masks: NDArray,
+                 floors: NDArray) -> 'Problems':
+        """With each floor, the fits without held-out families, and to all.
+
+        Args:
+            task (Task): Of n models.
+            masks (NDArray): As in `Solver.fit`, `(F, n)`.
+            floors (NDArray): Fractions, `(L,)`.
+
+        Returns:
+            Problems: `L (F + 1)` of them; the last of each floor is the fit
+            to all models.
+        """
+        rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
+        return cls(task.accuracy,
+                   np.tile(rows, (len(floors), 1)).astype(float),
+                   np.repeat(floors, len(rows)))
 
     def __getitem__(self, rows: Any) -> 'Problems':
         return Problems(self.accuracy, self.masks[rows], self.floors[rows])
@@ -50,6 +72,27 @@ class Solutions:
     def __getitem__(self, rows: Any) -> 'Solutions':
         return Solutions(self.free[rows], self.penalised[rows],
                          self.exponents[rows])
+
+
+def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
+                    floors: NDArray) -> NDArray:
+    """Mean squared errors on held-out models of solutions along a path.
+
+    Args:
+        path (Sequence[Solutions]): One per penalty, of the problems of
+            `Problems.of_folds`.
+        task (Task): As there.
+        masks (NDArray): As there, `(F, n)`.
+        floors (NDArray): As there, `(L,)`.
+
+    Returns:
+        NDArray: Shape `(P, L)`; NaN if nothing is held out.
+    """
+    exponents = np.array([solutions.exponents for solutions in path])
+    predicted = accuracy_at(
+        exponents.reshape(len(path), len(floors),
+                          len(masks) + 1, -1), floors[:, None, None])
+    return held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
 
 
 class RidgeRegressions(Protocol):

@@ -18,6 +18,7 @@ from scipy.special import expit
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceModel
 from csv_plugin.core.salience.ridge_regressions import Problems, Solutions
+from csv_plugin.core.salience.rows import dots, ratio
 from csv_plugin.core.scaling_law import (Regressions, accuracy_at, slope_at,
                                          weighted_squares)
 
@@ -223,7 +224,7 @@ class _Follower:
             new = self._step(rows, strength, value)
             gain = value - new
             # Steps shrink at least linearly.
-            expected = gain * np.minimum(_ratio(gain, last, 1), 1)
+            expected = gain * np.minimum(ratio(gain, last, 1), 1)
             going = expected > tolerance * value
             rows, value, last = rows[going], new[going], gain[going]
             if not len(rows):
@@ -238,8 +239,8 @@ class _Follower:
 
     def _objective(self, rows: NDArray, strength: float) -> NDArray:
         residuals = self._residuals(rows, self._exponents(rows))
-        return _dots(residuals, residuals) / self._n_fitted[rows] + (
-            strength * _dots(self._multipliers[rows], self._penalised[rows]))
+        return dots(residuals, residuals) / self._n_fitted[rows] + (
+            strength * dots(self._multipliers[rows], self._penalised[rows]))
 
     def _step(self, rows: NDArray, strength: float, value: NDArray) -> NDArray:
         """A Newton step of some regressions; their new objectives."""
@@ -252,7 +253,7 @@ class _Follower:
                     CURVATURES[1] * slopes**2))
         system = _System(self._products, self._columns, roots,
                          strength * self._n_fitted[rows])
-        target = roots * exponents + residuals * _ratio(slopes, roots)
+        target = roots * exponents + residuals * ratio(slopes, roots)
         # Multipliers over roots, and 0 for models without a slope.
         start = self._multipliers[rows] * roots / (roots**2 + LEAST_SQUARE)
         solution, penalised, free = system.solve(target, start)
@@ -276,16 +277,16 @@ class _Follower:
         """
         by_exponent = change.penalised + change.free @ self._columns.T
         parabola = strength * np.stack([
-            _dots(self._multipliers[rows], self._penalised[rows]),
-            2 * _dots(self._multipliers[rows], change.penalised),
-            _dots(change.multipliers, change.penalised)
+            dots(self._multipliers[rows], self._penalised[rows]),
+            2 * dots(self._multipliers[rows], change.penalised),
+            dots(change.multipliers, change.penalised)
         ])
         share, new = np.zeros(len(rows)), value.copy()
         trying, part = np.arange(len(rows)), 1.0
         for _ in range(MAX_HALVINGS):
             residuals = self._residuals(
                 rows[trying], exponents[trying] + part * by_exponent[trying])
-            trial = _dots(residuals, residuals) / self._n_fitted[rows[trying]]
+            trial = dots(residuals, residuals) / self._n_fitted[rows[trying]]
             trial += np.array([1, part, part**2]) @ parabola[:, trying]
             better = trial <= value[trying]
             share[trying[better]], new[trying[better]] = part, trial[better]
@@ -332,20 +333,20 @@ class _System:
         product = self._products.times(self._roots * x)
         error = target - self._strengths * x - self._roots * product
         direction, free = self._precondition(error)
-        size = first = _dots(error, direction)
+        size = first = dots(error, direction)
         for _ in range(MAX_ITERATIONS):
             by_direction = self._products.times(self._roots * direction)
             image = self._strengths * direction + self._roots * by_direction
-            length = _ratio(size, _dots(direction, image))[:, None]
+            length = ratio(size, dots(direction, image))[:, None]
             x += length * direction
             product += length * by_direction
             error -= length * image
             update, more = self._precondition(error)
             free += more
-            last, size = size, _dots(error, update)
+            last, size = size, dots(error, update)
             if np.all(size <= STEP_TOLERANCE**2 * first):
                 break
-            direction *= _ratio(size, last)[:, None]
+            direction *= ratio(size, last)[:, None]
             direction += update
         return x, product, free
 
@@ -372,19 +373,3 @@ class _System:
 def _keep_solvable(diagonal: NDArray) -> None:
     """Add to diagonals `(q, p)`, in place, for slopes that are all 0."""
     diagonal += 1e-15 * diagonal + 1e-200
-
-
-def _dots(first: NDArray, second: NDArray) -> NDArray:
-    """Inner products of the rows of two arrays, `(q,)`."""
-    return np.einsum('qn,qn->q', first, second)
-
-
-def _ratio(numerator: NDArray,
-           denominator: NDArray,
-           otherwise: float = 0) -> NDArray:
-    """The ratio where the denominator is positive."""
-    return np.divide(
-        numerator,
-        denominator,
-        where=denominator > 0,
-        out=np.full_like(numerator, otherwise))
