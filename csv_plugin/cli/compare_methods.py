@@ -20,6 +20,8 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json, run_tool, whole_number)
+from csv_plugin.cli.table_arguments import (add_fit_and_predict,
+                                            add_same_tables, two_names)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.other_methods.all_methods import (METHODS, Evidence,
                                                        own_units)
@@ -27,29 +29,14 @@ from csv_plugin.core.other_methods.comparison import (Fold, compare,
                                                       family_folds)
 from csv_plugin.core.salience import DEFAULT_SOLVER
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
-from csv_plugin.io.tables import split_name
 from csv_plugin.report.comparison_tables import (benchmarks_table,
                                                  methods_table, plain_values,
                                                  write_comparison)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    for name in ('losses', 'scores', 'models', 'benchmarks'):
-        parser.add_argument(
-            f'--{name}',
-            required=True,
-            metavar='FILE',
-            help=f'table of {name}, as for `salience fit` (required)')
-    for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
-                                  ('predict', 'predict', ['test'])):
-        parser.add_argument(
-            f'--{option}',
-            nargs='+',
-            type=split_name,
-            default=default,
-            metavar='SPLIT',
-            help=f'splits to {verb}, as the table of models names them\n'
-            f'(default {" ".join(default)})')
+    add_same_tables(parser)
+    add_fit_and_predict(parser)
     parser.add_argument(
         '--leave-family-out',
         action='store_true',
@@ -69,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--own-units',
         nargs='+',
-        type=_two_names,
+        type=two_names,
         default=[],
         metavar='BENCHMARK=PREFIX',
         help='what the names of units that are its own items begin\n'
@@ -77,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--doubles',
         nargs='+',
-        type=_two_names,
+        type=two_names,
         default=[],
         metavar='BENCHMARK=BENCHMARK',
         help='benchmarks that are nearly the same, so that neither\n'
@@ -90,20 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='seed of the cross-validation folds (default 0)')
     add_out(parser, 'the tables')
     add_json(parser)
-
-
-def _two_names(text: str) -> tuple[str, str]:
-    """Type of options such as `--own-units arc_challenge=arcc`.
-
-    Raises:
-        argparse.ArgumentTypeError: One of the names is missing.
-    """
-    first, _, second = text.rpartition('=')
-    if not first or not second:
-        raise argparse.ArgumentTypeError(
-            'expected two names such as piqa=core_piqa, found '
-            f'{text!r}')
-    return first, second
 
 
 def run(args: argparse.Namespace) -> None:

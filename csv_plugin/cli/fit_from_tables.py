@@ -20,6 +20,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
                                       check_folder, print_json, run_tool,
                                       whole_number)
+from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
@@ -27,36 +28,14 @@ from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import split_name, write_csv
+from csv_plugin.io.tables import write_csv
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    for table, metavar, text in (
-        ('losses', 'FILE', 'column model, and one of mean losses in nats per '
-         'unit,\nsuch as a text or an item: .csv or .parquet; or a\n'
-         '.safetensors tensor beside units.txt'),
-        ('scores', 'FILE', 'column model, and one of accuracies per '
-         'benchmark,\nfractions; empty where it was not run: .csv or\n'
-         '.parquet'), ('models', 'CSV', 'columns model, family and split'),
-        ('benchmarks', 'CSV', 'columns benchmark, chance, n_items and perhaps '
-         'main\n(0 for benchmarks that means leave out)')):
-        parser.add_argument(
-            f'--{table}',
-            required=True,
-            metavar=metavar,
-            help=f'{text} (required)')
-    for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
-                                  ('predict', 'predict', ['test'])):
-        parser.add_argument(
-            f'--{option}',
-            nargs='+',
-            type=split_name,
-            default=default,
-            metavar='SPLIT',
-            help=f'splits to {verb}, as the table of models names them\n'
-            f'(default {" ".join(default)})')
+    add_tables(parser)
+    add_fit_and_predict(parser)
     parser.add_argument(
         '--solver',
         choices=sorted(SOLVERS),

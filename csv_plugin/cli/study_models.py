@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
+from csv_plugin.cli.table_arguments import add_same_tables
 from csv_plugin.demo.studies.models_study import draws, models_study, table
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import write_csv
@@ -28,12 +29,7 @@ from csv_plugin.report.pictures import ModelsStudyRow, models_picture, save
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    for name in ('losses', 'scores', 'models', 'benchmarks'):
-        parser.add_argument(
-            f'--{name}',
-            required=True,
-            metavar='FILE',
-            help=f'table of {name}, as `salience fit` takes it (required)')
+    add_same_tables(parser)
     parser.add_argument(
         '--draws',
         type=partial(whole_number, least=1),

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
+from csv_plugin.cli.table_arguments import add_same_tables, two_names
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.demo.studies.partial_scores_study import (HEADER,
@@ -32,12 +33,7 @@ from csv_plugin.io.tables import split_name, write_csv
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    for name in ('losses', 'scores', 'models', 'benchmarks'):
-        parser.add_argument(
-            f'--{name}',
-            required=True,
-            metavar='TABLE',
-            help=f'table of {name}, as for `salience fit` (required)')
+    add_same_tables(parser)
     parser.add_argument(
         '--splits',
         nargs='+',
@@ -48,7 +44,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--doubles',
         nargs='+',
         default=[],
-        type=_pair,
+        type=two_names,
         metavar='A=B',
         help='benchmarks that measure nearly the same: scores on one\n'
         'are not told when the other is predicted\n'
@@ -66,11 +62,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         help='deals of the families to folds (default 3)')
     add_out(parser, 'partial_scores.csv')
     return parser.parse_args(argv)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, _, double = text.partition('=')
-    return name, double
 
 
 def run(args: argparse.Namespace) -> None:

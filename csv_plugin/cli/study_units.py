@@ -21,12 +21,13 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
+from csv_plugin.cli.table_arguments import add_fit_and_predict, add_same_tables
 from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
-from csv_plugin.io.tables import split_name, write_csv
+from csv_plugin.io.tables import write_csv
 
 #: Numbers of units.
 NUMBERS = (25, 50, 100, 200, 550)
@@ -51,21 +52,8 @@ class UnitsStudyRow(NamedTuple):
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    for name in ('losses', 'scores', 'models', 'benchmarks'):
-        parser.add_argument(
-            f'--{name}',
-            required=True,
-            metavar='FILE',
-            help=f'table of {name} for `salience fit` (required)')
-    for option, verb, splits in (('fit', 'fit to', ['train', 'validation']),
-                                 ('predict', 'predict', ['test'])):
-        parser.add_argument(
-            f'--{option}',
-            nargs='+',
-            type=split_name,
-            default=splits,
-            metavar='SPLIT',
-            help=f'splits to {verb} (default {" ".join(splits)})')
+    add_same_tables(parser)
+    add_fit_and_predict(parser)
     for option, default, words in (('units', NUMBERS, 'how many units'),
                                    ('draws', 10,
                                     'random draws of each number of units')):

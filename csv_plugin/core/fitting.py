@@ -57,20 +57,7 @@ def fit_predictor(features: FeatureTable,
         InputError: A model has no features or no family, or losses are too
             small for their squares to be numbers.
     """
-    if isinstance(families, Mapping):
-        raise InputError(
-            'families', 'a list, in the order of the accuracies',
-            f'a {type(families).__name__}',
-            'Give [families[model] for model in accuracies.models].')
-    if len(families) != len(accuracies.models):
-        raise InputError('families',
-                         f'{len(accuracies.models)}, one per model',
-                         f'{len(families)}', 'Name the family of each model.')
-    features = features.select(accuracies.models)
-    largest = np.abs(features.values).max(initial=0)
-    if 0 < largest < LEAST_LOSS:
-        raise InputError('features', f'losses of {LEAST_LOSS} or more',
-                         f'{largest} at most', 'Give them in another unit.')
+    features = _checked(features, accuracies, families)
     groups = np.asarray(families)
     tasks = {
         name: _task(features, accuracies, b, groups)
@@ -95,6 +82,26 @@ def fit_predictor(features: FeatureTable,
     }
     return Predictor(
         features.columns, benchmarks, versions, partial_scores=partial)
+
+
+def _checked(features: FeatureTable, accuracies: AccuracyTable,
+             families: Sequence[str]) -> FeatureTable:
+    """The features of the models with accuracies, if they can be fitted to."""
+    if isinstance(families, Mapping):
+        raise InputError(
+            'families', 'a list, in the order of the accuracies',
+            f'a {type(families).__name__}',
+            'Give [families[model] for model in accuracies.models].')
+    if len(families) != len(accuracies.models):
+        raise InputError('families',
+                         f'{len(accuracies.models)}, one per model',
+                         f'{len(families)}', 'Name the family of each model.')
+    features = features.select(accuracies.models)
+    largest = np.abs(features.values).max(initial=0)
+    if 0 < largest < LEAST_LOSS:
+        raise InputError('features', f'losses of {LEAST_LOSS} or more',
+                         f'{largest} at most', 'Give them in another unit.')
+    return features
 
 
 def _task(features: FeatureTable, accuracies: AccuracyTable, b: int,

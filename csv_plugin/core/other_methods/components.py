@@ -47,6 +47,7 @@ def fit_components(name: str, task: Task, masks: NDArray,
     numbers = [number for number in NUMBERS if number <= most]
 
     def candidates(part: Task) -> Candidates:
+        """Fits with each number of components."""
         directions = components(part, numbers[-1])
         scores = part.values @ directions.T
         lines = [fit_lines(part, scores[:, :1])]

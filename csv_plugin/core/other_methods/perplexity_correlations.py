@@ -34,6 +34,7 @@ class PerplexityCorrelations:
         shares = 0.5**np.arange(1 + int(np.log2(n_units)))
 
         def candidates(part: Task) -> Candidates:
+            """Fits with each number of units."""
             estimate = rank_estimate(part.values, 1 - part.accuracy)
             return Candidates.of_one_score_each(
                 part,

@@ -199,6 +199,7 @@ class SalienceModel:
         """
 
         def placed(values: NDArray, otherwise: float) -> NDArray:
+            """What was taken, among the other columns."""
             new = np.full((*values.shape[:-1], width), otherwise)
             new[..., places] = values[..., taken]
             return new

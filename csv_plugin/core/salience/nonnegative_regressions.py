@@ -140,6 +140,7 @@ class NonNegativeRegressions:
         by_score = change @ columns.T if direct else None
 
         def trial(part: NDArray, share: float) -> tuple[NDArray, NDArray]:
+            """Weights and scores of some regressions after a share of it."""
             moved = weights[part] + share * change[part]
             if by_score is not None:
                 return moved, self._scores[rows[part]] + share * by_score[part]

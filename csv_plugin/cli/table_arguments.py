@@ -1,0 +1,60 @@
+"""Options of the commands that work on tables of models."""
+import argparse
+
+from csv_plugin.io.tables import split_name
+
+
+def add_tables(parser: argparse.ArgumentParser) -> None:
+    """`--losses`, `--scores`, `--models` and `--benchmarks`, explained."""
+    for table, metavar, text in (
+        ('losses', 'FILE', 'column model, and one of mean losses in nats per '
+         'unit,\nsuch as a text or an item: .csv or .parquet; or a\n'
+         '.safetensors tensor beside units.txt'),
+        ('scores', 'FILE', 'column model, and one of accuracies per '
+         'benchmark,\nfractions; empty where it was not run: .csv or\n'
+         '.parquet'), ('models', 'CSV', 'columns model, family and split'),
+        ('benchmarks', 'CSV', 'columns benchmark, chance, n_items and perhaps '
+         'main\n(0 for benchmarks that means leave out)')):
+        parser.add_argument(
+            f'--{table}',
+            required=True,
+            metavar=metavar,
+            help=f'{text} (required)')
+
+
+def add_same_tables(parser: argparse.ArgumentParser) -> None:
+    """The same four options, for a command that is not the first to read."""
+    for name in ('losses', 'scores', 'models', 'benchmarks'):
+        parser.add_argument(
+            f'--{name}',
+            required=True,
+            metavar='FILE',
+            help=f'table of {name}, as for `salience fit` (required)')
+
+
+def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:
+    """`--fit` and `--predict`, the splits of models."""
+    for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
+                                  ('predict', 'predict', ['test'])):
+        parser.add_argument(
+            f'--{option}',
+            nargs='+',
+            type=split_name,
+            default=default,
+            metavar='SPLIT',
+            help=f'splits to {verb}, as the table of models names them\n'
+            f'(default {" ".join(default)})')
+
+
+def two_names(text: str) -> tuple[str, str]:
+    """Type of options such as `--own-units arc_challenge=arcc`.
+
+    Raises:
+        argparse.ArgumentTypeError: One of the names is missing.
+    """
+    first, _, second = text.rpartition('=')
+    if not first or not second:
+        raise argparse.ArgumentTypeError(
+            'expected two names such as piqa=core_piqa, found '
+            f'{text!r}')
+    return first, second
