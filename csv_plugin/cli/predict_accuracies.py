@@ -24,7 +24,7 @@ from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.tables import read_accuracy_columns
+from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
 from csv_plugin.report.notes import next_notes, predictor_notes
@@ -57,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'as `salience fit` takes them: they stand beside the\n'
         'predictions and help to make the others (default: none)')
     parser.add_argument(
+        '--benchmarks',
+        metavar='CSV',
+        help='columns benchmark, chance and n_items, of how many items\n'
+        'the known scores are (default: of as many as those that\n'
+        'the predictor was fitted to)')
+    parser.add_argument(
         '--out',
         metavar='DIR',
         type=Path,
@@ -73,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         check_folder(args.out)
     predictor = load_predictor(args.predictor)
-    known = _known(args.known) if args.known else None
+    known = _known(args.known, args.benchmarks)
     infos: dict[str, DumpInfo] = {}
     if args.losses:
         # Tables may have more units, in any order; tokens are no units.
@@ -108,12 +114,25 @@ def run(args: argparse.Namespace) -> None:
             print('', *files, sep='\n')
 
 
-def _known(path: str) -> AccuracyTable:
-    """Scores without chance levels, which the predictor knows."""
-    table = read_accuracy_columns(path)
-    zeros = np.zeros(len(table.columns))
-    return AccuracyTable(table.models, table.columns, table.values, zeros,
-                         zeros.astype(np.int64))
+def _known(scores: Optional[str],
+           benchmarks: Optional[str]) -> Optional[AccuracyTable]:
+    """Scores that are known, without chance levels, which the predictor has.
+
+    Raises:
+        InputError: The number of items is given of scores that are not, or
+            a table cannot be read.
+    """
+    if scores is None:
+        if benchmarks is not None:
+            raise InputError('--benchmarks', 'known scores beside it', 'none',
+                             'Give --known, or leave --benchmarks out.')
+        return None
+    table = read_accuracy_columns(scores)
+    info = read_benchmarks(benchmarks) if benchmarks else {}
+    n_items = [info[name].n_items if name in info else 0
+               for name in table.columns]  # yapf: disable
+    return AccuracyTable(table.models, table.columns, table.values,
+                         np.zeros(len(n_items)), np.array(n_items, np.int64))
 
 
 def _unused(path: str, known: AccuracyTable,

@@ -5,7 +5,9 @@ distribution over the benchmarks: they scatter around the mean accuracies of
 the models fitted on as those models do, `y ~ N(mean, totals)`, and around the
 predictions `p` from the losses as held-out models do, `y ~ N(p, errors)`. The
 product of both is a normal distribution too. Given the scores that are known,
-the others have a conditional mean and covariance in it.
+the others have a conditional mean and covariance in it. The covariances hold
+the sampling noise of the scores fitted on; a known score from fewer items has
+more of it.
 
 The covariances are shrunk, as there are few models for many benchmarks: toward
 one correlation for all pairs, as Ledoit and Wolf do ("Honey, I shrunk the
@@ -35,6 +37,11 @@ LEAST_MODELS = 5
 LEAST_DEVIATION = 1e-3
 #: Correlations with a smaller eigenvalue have no inverse to trust.
 LEAST_EIGENVALUE = 1e-8
+#: Right and wrong answers in equal parts, which are added to those that a
+#: score is made of before its noise is told: two right answers out of two are
+#: no score without noise (Agresti and Coull, The American Statistician 52(2),
+#: 1998).
+_IMAGINED_ITEMS = 4
 #: Of the estimates with missing scores.
 _STEPS = 8
 #: Models that the pooled widening counts as, beside those of a benchmark.
@@ -97,8 +104,8 @@ class PartialScores:
         """Inverses of both covariances, `(B, B)` each."""
         return np.linalg.inv(self.totals), np.linalg.inv(self.errors)
 
-    def _posterior(self, predicted: NDArray,
-                   known: NDArray) -> tuple[NDArray, NDArray]:
+    def _posterior(self, predicted: NDArray, known: NDArray,
+                   noise: NDArray) -> tuple[NDArray, NDArray]:
         """Mean and covariance of the U scores that are not known.
 
         Args as in `complete`.
@@ -107,22 +114,29 @@ class PartialScores:
             tuple[NDArray, NDArray]: Shapes `(U,)` and `(U, U)`.
         """
         of_totals, of_errors = self._precisions
-        precision = of_totals + of_errors
+        covariance = np.linalg.inv(of_totals + of_errors)
+        mean = covariance @ (of_totals @ self.mean + of_errors @ predicted)
         unknown = np.isnan(known)
-        pull = of_totals @ self.mean + of_errors @ predicted
-        pull = pull[unknown] - (
-            precision[np.ix_(unknown, ~unknown)] @ known[~unknown])
-        covariance = np.linalg.inv(precision[np.ix_(unknown, unknown)])
-        return covariance @ pull, covariance
+        seen = np.ix_(~unknown, ~unknown)
+        across = covariance[np.ix_(~unknown, unknown)]
+        slopes = np.linalg.solve(covariance[seen] + np.diag(noise[~unknown]),
+                                 across)
+        return (mean[unknown] + (known - mean)[~unknown] @ slopes,
+                covariance[np.ix_(unknown, unknown)] - across.T @ slopes)
 
-    def complete(self, predicted: NDArray,
-                 known: NDArray) -> tuple[NDArray, NDArray]:
+    def complete(self,
+                 predicted: NDArray,
+                 known: NDArray,
+                 noise: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
         """Accuracies of one model from its predictions and known scores.
 
         Args:
             predicted (NDArray): Accuracies from its losses, `(B,)`.
             known (NDArray): Its known accuracies, NaN where not known, one
                 at least. `(B,)`.
+            noise (Optional[NDArray]): By how much the sampling variance of
+                each known accuracy exceeds that of the models fitted on, as
+                `sampling_noise` tells; 0 by default. `(B,)`.
 
         Returns:
             tuple[NDArray, NDArray]: Accuracies, `(B,)`: fractions, the known
@@ -130,7 +144,9 @@ class PartialScores:
             predictions from losses alone, at most 1: `(B,)`, 0 where known.
         """
         unknown = np.isnan(known)
-        mean, covariance = self._posterior(predicted, known)
+        mean, covariance = self._posterior(
+            predicted, known,
+            np.zeros(len(known)) if noise is None else noise)
         values, narrowing = known.copy(), np.zeros(len(known))
         values[unknown] = np.clip(mean, 0, 1)
         share = np.diag(covariance) / np.diag(self.errors)[unknown]
@@ -140,6 +156,9 @@ class PartialScores:
 
     def gains(self, known: NDArray) -> NDArray:
         """What a run of each benchmark would tell about the others.
+
+        All scores, the known ones too, are taken to be from as many items as
+        those of the models fitted on.
 
         Args:
             known (NDArray): Whether the score of a model on each benchmark
@@ -151,7 +170,8 @@ class PartialScores:
             average, `(B,)`; NaN of benchmarks that are known.
         """
         scores = np.where(known, self.mean, np.nan)
-        _, covariance = self._posterior(self.mean, scores)
+        _, covariance = self._posterior(self.mean, scores,
+                                        np.zeros(len(known)))
         variance = np.diag(covariance)
         told = covariance**2 / np.outer(variance, variance)
         np.fill_diagonal(told, 0)
@@ -188,6 +208,30 @@ def _is_covariance(matrix: NDArray) -> bool:
     return bool(
         np.allclose(correlation, correlation.T)
         and np.linalg.eigvalsh(correlation)[0] > LEAST_EIGENVALUE)
+
+
+def sampling_noise(accuracy: NDArray, n_items: NDArray,
+                   n_fitted: NDArray) -> NDArray:
+    """Binomial variance of accuracies beyond that of the models fitted on.
+
+    Args:
+        accuracy (NDArray): Fractions, NaN where not known. Shape `(..., B)`.
+        n_items (NDArray): Number of items that they are from, 0 where not
+            known: taken to be as many as those of the models fitted on.
+            Shape `(B,)`.
+        n_fitted (NDArray): Number of items of the models fitted on, 0 where
+            not known: taken to be without end. Shape `(B,)`.
+
+    Returns:
+        NDArray: Shape `(..., B)`, NaN where the accuracy is not known.
+    """
+    counted = n_items > 0
+    fewer = np.divide(1, n_items, where=counted, out=np.zeros(len(n_items)))
+    fewer -= np.divide(
+        1, n_fitted, where=counted & (n_fitted > 0), out=np.zeros(len(fewer)))
+    share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
+        n_items + _IMAGINED_ITEMS)
+    return np.asarray(share * (1 - share) * np.maximum(fewer, 0))
 
 
 def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:

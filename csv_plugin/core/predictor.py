@@ -15,7 +15,7 @@ from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.notebook_tables import html_table
-from csv_plugin.core.partial_scores import PartialScores
+from csv_plugin.core.partial_scores import PartialScores, sampling_noise
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
@@ -355,7 +355,7 @@ class Predictor:
         """
         partial, scores = self._known_scores(models, known)
         found = {}
-        for model, row in zip(models, scores):
+        for model, row in zip(models, scores.values):
             gains = dict(
                 zip(partial.benchmarks, partial.gains(~np.isnan(row))))
             unknown = [name for name in gains if not np.isnan(gains[name])]
@@ -375,12 +375,17 @@ class Predictor:
                 them, `(M, B)` each; changed in place.
             known (AccuracyTable): As in `predict`.
         """
-        partial, scores = self._known_scores(models, known)
+        partial, table = self._known_scores(models, known)
+        scores = table.values
         place = np.array(
             [self.names.index(name) for name in partial.benchmarks])
+        noise = sampling_noise(
+            scores, table.n_items,
+            np.array([self.benchmarks[b].n_items for b in place]))
         for row in np.flatnonzero(~np.isnan(scores).all(axis=1)):
             before = columns['values'][row, place]
-            values, narrowing = partial.complete(before, scores[row])
+            values, narrowing = partial.complete(before, scores[row],
+                                                 noise[row])
             gaps = np.isnan(scores[row])
             cells = row, place[gaps]
             low, high = (columns[end][row, place] for end in ('low', 'high'))
@@ -394,12 +399,10 @@ class Predictor:
             columns['values'][cells] = values[gaps]
             columns['with_scores'][cells] = True
 
-    def _known_scores(self, models: Sequence[str],
-                      known: AccuracyTable) -> tuple[PartialScores, NDArray]:
-        """Partial scores, and known scores of models on its benchmarks.
-
-        NaN where not known.
-        """
+    def _known_scores(
+            self, models: Sequence[str],
+            known: AccuracyTable) -> tuple[PartialScores, AccuracyTable]:
+        """Partial scores, and known scores of models on its benchmarks."""
         partial = self.partial_scores
         if partial is None:
             raise InputError(
@@ -412,8 +415,7 @@ class Predictor:
                 f'{shortened(", ".join(partial.benchmarks), 200)}',
                 f'scores on {shortened(", ".join(known.benchmarks), 200)}',
                 'Correct the names, or give no known scores.')
-        scores = known.spread(models, partial.benchmarks).values
-        return partial, scores
+        return partial, known.spread(models, partial.benchmarks)
 
     def _token_columns(self) -> TokenColumns:
         if self.matrix is None or self.columns.scored is None:

@@ -13,6 +13,7 @@ from csv_plugin.core.predicting import (collect_features, predict_models,
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.runs.run_dumps import RunDumps
+from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.report.leaderboards import Leaderboard, compare
 from csv_plugin.report.notes import engine_notes, next_notes, predictor_notes
 
@@ -29,7 +30,8 @@ def predict_run(dumps: RunDumps,
                 progress: Progress = iter) -> tuple[Leaderboard, RunColumns]:
     """Predict the models of a run anew.
 
-    Real accuracies help to predict those that the run lacks.
+    Real accuracies help to predict those that the run lacks, less so where
+    the run takes few of the items.
 
     Args:
         dumps (RunDumps): Those of the run.
@@ -47,7 +49,8 @@ def predict_run(dumps: RunDumps,
     """
     columns = collect_features(predictors, list(folders.values()), dumps.read,
                                progress)
-    known = _known(folders, predictable_benchmarks(predictors), real)
+    known = _known(folders, predictable_benchmarks(predictors), real,
+                   read_most_items(dumps.work_dir))
     predictions = predict_models(predictors, columns, known.benchmarks, known)
     infos = dumps.of_models(folders)
     remarks = [
@@ -63,11 +66,13 @@ def predict_run(dumps: RunDumps,
                    scoring_lms(predictors, infos)), columns
 
 
-def _known(
-        folders: Mapping[str, str], benchmarks: Sequence[str],
-        real: Mapping[tuple[str, str], Union[float,
-                                             Missing]]) -> AccuracyTable:
-    """Real accuracies of the models, under their names in the run's files."""
+def _known(folders: Mapping[str, str], benchmarks: Sequence[str],
+           real: Mapping[tuple[str, str], Union[float, Missing]],
+           most_items: Mapping[str, int]) -> AccuracyTable:
+    """Real accuracies of the models, under their names in the run's files.
+
+    Numbers of items are known of benchmarks that the run cuts short.
+    """
     values = [[real[model, benchmark] for benchmark in benchmarks]
               for model in folders]
     return AccuracyTable(
@@ -75,7 +80,8 @@ def _known(
         np.array([[
             np.nan if isinstance(value, Missing) else value for value in row
         ] for row in values]).reshape(len(folders), len(benchmarks)),
-        np.zeros(len(benchmarks)), np.zeros(len(benchmarks), np.int64))
+        np.zeros(len(benchmarks)),
+        np.array([most_items.get(name, 0) for name in benchmarks], np.int64))
 
 
 def scoring_lms(predictors: Mapping[str, Union[Predictor, Missing]],

@@ -1,5 +1,6 @@
 """Known scores of a model and its losses, together."""
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.partial_scores import (LEAST_MODELS, PartialScores,
-                                            learn_partial_scores)
+                                            learn_partial_scores,
+                                            sampling_noise)
 from csv_plugin.core.predictor import _both_sides
 from csv_plugin.core.salience import Uniform
 
@@ -43,6 +45,32 @@ def test_the_conditional_of_the_product_of_both_distributions():
     np.testing.assert_allclose(narrowing[[1, 3]],
                                np.sqrt(np.diag(left) / .001))
     np.testing.assert_array_equal(narrowing[[0, 2]], 0)
+
+
+def test_a_noisy_score_is_one_more_observation():
+    """The limits: without noise it is the score, with much it is nothing."""
+    known = np.array([.38, NAN, NAN, NAN])
+    exact, free = (
+        PARTIAL.complete(PREDICTED, scores)[0]
+        for scores in (known, NAN * known))
+    values, widths = zip(
+        *(PARTIAL.complete(PREDICTED, known, np.array([noise, 0, 0, 0]))
+          for noise in (0, .0001, .001, 1e9)))
+    np.testing.assert_array_equal(values[0], exact)
+    np.testing.assert_allclose(values[-1][1:], free[1:])
+    np.testing.assert_array_equal([row[0] for row in values], .38)
+    assert np.all(np.diff([row[1] for row in widths]) > 0)
+    covariance = np.linalg.inv(np.linalg.inv(TOTALS) + np.linalg.inv(ERRORS))
+    share = covariance[1, 0] / (covariance[0, 0] + .0001)
+    np.testing.assert_allclose(values[1][1], free[1] + share * (.38 - free[0]))
+
+
+def test_the_noise_of_fewer_items():
+    scores = np.array([[.5, .5, .5, 1, NAN]])
+    noise = sampling_noise(scores, np.array([96, 0, 1000, 2, 10]),
+                           np.array([192, 100, 500, 0, 100]))
+    np.testing.assert_allclose(noise,
+                               [[.25 / 192, 0, 0, 2 / 3 * 1 / 3 / 2, NAN]])
 
 
 def test_scores_alone_are_the_conditional_of_the_totals():
@@ -235,6 +263,20 @@ def test_known_scores_change_the_others_of_their_model(fitted):
     cell = table.at('m30', 'b')
     assert cell.with_scores and table.cells('b')[0].endswith('+')
     assert '+ made from the losses and the known scores' in table._repr_html_()
+
+
+def test_a_score_from_few_items_changes_less(fitted):
+    predictor, features, real = fitted
+    alone = predictor.predict(features).values
+    known = holes(real, 'a', slice(0, 5))
+    moved, widths = [], []
+    for n_items in (2, 20, 200, 0):
+        table = predictor.predict(
+            features, known=replace(known, n_items=np.full(4, n_items)))
+        moved.append(np.abs(table.values - alone)[:5, 1].mean())
+        widths.append((table.high - table.low)[:5, 1].mean())
+    assert np.all(np.diff(widths) < 0)
+    assert moved[0] < .2 * moved[-1] < moved[2]
 
 
 def test_an_interval_that_leaves_nothing_out_stays_so(fitted):

@@ -22,7 +22,7 @@ from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.oc.common_groups import with_common_groups
 from csv_plugin.oc.summarizers import PredictedSummarizer
-from csv_plugin.report.leaderboards import WIDTH
+from csv_plugin.report.leaderboards import WIDTH, read_leaderboard
 from tests.hostile_names import FORMULAS, MARKS, UNSEEN
 from tests.oc.command import opencompass
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, dump, model_losses, train,
@@ -471,6 +471,23 @@ def test_a_hole_is_filled_from_losses_and_other_scores(run, predictors):
         marked = [(row['model'], row['benchmark'], row['predictor'])
                   for row in csv.DictReader(file) if row['with_scores'] == '1']
     assert marked == [('new-1', 'easy', 'predicted')]
+
+
+def test_a_score_on_few_items_tells_less(run, predictors):
+
+    def predicted():
+        summarize(make_config(run), predictors)
+        board = read_leaderboard(run / 'summary' / f'leaderboard_{TIME}.json')
+        return board.predictions.at('new-1', 'easy', 'predicted').value
+
+    alone = predicted()
+    (run / 'results' / 'new-1' / 'easy.json').unlink()
+    filled = predicted()
+    (run / 'configs').mkdir()
+    (run / 'configs/run.py').write_text(
+        "models=[]\ndatasets=[dict(abbr='hard', reader_cfg="
+        "dict(test_range='[0:2]'))]")
+    assert abs(predicted() - alone) < .1 * abs(filled - alone)
 
 
 @pytest.mark.parametrize('score, shown', [('NaN', 'nan'), ('101.5', '101.5'),
