@@ -64,6 +64,7 @@ _PUBLIC = {
     'plot_coverage': ('report.pictures.interval_coverage', 'plot_coverage'),
     'plot_heat_map': ('report.pictures.weights_on_text', 'plot_heat_map'),
     'plot_leaderboard': ('report.pictures.models_by_accuracy',
+    'merge_contributions': ('io.merging', 'merge_contributions'),
                          'plot_leaderboard'),
     'plot_outliers': ('report.pictures.far_from_prediction', 'plot_outliers'),
     'plot_predicted': ('report.pictures.predicted_by_real', 'plot_predicted'),
@@ -85,6 +86,7 @@ _PUBLIC = {
 }
 
 __all__ = ['__version__', *_PUBLIC]
+    'write_contribution': ('io.contributions', 'write_contribution'),
 
 
 def __getattr__(name: str) -> Any:

@@ -50,7 +50,14 @@ VERBS = {
     _Verb('csv_plugin.cli.import_losses',
           'read losses that other programs measured'),
     'status':
-    _Verb('csv_plugin.cli.check_run', 'say what a run of OpenCompass lacks'),
+    _Verb('csv_plugin.cli.check_run',
+          'say what a run of OpenCompass, or a list of models, lacks'),
+    'contribute':
+    _Verb('csv_plugin.cli.contribute_losses',
+          'pack losses and accuracies into one file for others'),
+    'merge':
+    _Verb('csv_plugin.cli.merge_contributions',
+          'join the contributions of several groups'),
     'train':
     _Verb('csv_plugin.cli.train_scoring_head',
           'train a predictor on token losses and accuracies', 'lm,report'),

@@ -12,23 +12,21 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, add_verbose, check_folder,
-                                      named_number, refuse, run_tool)
-from csv_plugin.core.conventions import InputError
+                                      refuse, run_tool)
+from csv_plugin.cli.source_arguments import (add_sources, check_sources,
+                                             collect_sources)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
-from csv_plugin.io.collecting import collect, named_benchmarks
 from csv_plugin.io.collection import MODELS, Collection, read_collection
 from csv_plugin.io.tables import ModelInfo, read_models, split_name
-from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
 
@@ -37,63 +35,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_sources(parser)
+    add_sources(parser.add_argument_group('losses and accuracies'))
     _add_training(parser)
     add_out(parser, 'the predictor, the report and the pictures')
     add_verbose(parser)
-
-
-def _add_sources(parser: argparse.ArgumentParser) -> None:
-    """Options that say where losses and accuracies come from."""
-    group = parser.add_argument_group('losses and accuracies')
-    source = group.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        '--runs',
-        nargs='+',
-        metavar='DIR',
-        help='time-stamped folders of OpenCompass, the newest last,\n'
-        'which counts where several have a result; this,\n'
-        '--dumps or --collection is required')
-    source.add_argument(
-        '--dumps',
-        nargs='+',
-        metavar='FILE',
-        help='token losses <model>.parquet, in place of --runs;\n'
-        'needs --scores')
-    source.add_argument(
-        '--collection',
-        metavar='DIR',
-        type=Path,
-        help='OUT/collection of an earlier call, in place of\n'
-        '--runs; the next five options are refused beside it')
-    group.add_argument(
-        '--texts',
-        metavar='FILE',
-        help='validation set that the losses are on (required)')
-    group.add_argument(
-        '--models',
-        metavar='FILE',
-        help='table with the columns model, family, and split or\n'
-        'params_b (required, but for --split paper)')
-    group.add_argument(
-        '--benchmarks',
-        nargs='+',
-        metavar='CSV|NAME',
-        help='names as OpenCompass has them, or one table with the\n'
-        'columns benchmark, chance, n_items (required)')
-    group.add_argument(
-        '--chance',
-        nargs='+',
-        type=named_number,
-        metavar='NAME=LEVEL',
-        help='accuracies of guessing, fractions in 0..1 such as\n'
-        'mine=0.25 (default: those of the table, or of common\n'
-        'benchmarks)')
-    group.add_argument(
-        '--scores',
-        metavar='CSV|paper',
-        help='table of accuracies, fractions in 0..1; paper for those\n'
-        'of the paper (default: those of the runs)')
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
@@ -257,23 +202,6 @@ def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     })
 
 
-def check_sources(args: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
-    if args.collection:
-        refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
-               'chance')
-        return
-    lacking = [
-        f'--{name}' for name in ('texts', 'benchmarks')
-        if not getattr(args, name)
-    ]
-    if lacking:
-        raise InputError('--runs and --dumps',
-                         '--texts and --benchmarks beside them',
-                         f'no {" and no ".join(lacking)}',
-                         'Name the texts and the benchmarks.')
-
-
 def model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
     """Families and splits of the models that the options name."""
     if args.collection:
@@ -287,10 +215,7 @@ def collected(args: argparse.Namespace,
     """Losses and accuracies of these models from what the options name."""
     folder = args.collection or args.out / 'collection'
     if not args.collection:
-        collect(folder, read_texts(args.texts), info,
-                named_benchmarks(args.benchmarks, dict(args.chance or ())),
-                args.runs or (), args.dumps or (), args.scores,
-                partial(tqdm, desc='losses'))  # yapf: disable
+        collect_sources(args, info, folder)
     collection = read_collection(folder, partial(tqdm, desc='dumps'))
     return replace(collection, info=info)
 

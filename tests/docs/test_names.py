@@ -53,7 +53,8 @@ def test_files_and_modules_that_pages_name_exist():
 
 
 #: Names in file formats that look like modules.
-FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states')
+FORMATS = ('csv_plugin.predictor', 'csv_plugin.dump', 'csv_plugin.states',
+           'csv_plugin.contribution')
 
 
 def exists(name):

@@ -139,6 +139,11 @@ def _write_tables(root: Path, zoo: Collection) -> None:
     write_csv(root / 'models.csv', ('model', 'family', 'split'),
               ([model, zoo.families[model], SPLITS[model[0]]]
                for model in models))
+    write_csv(root / 'their_models.csv', ('model', 'family'),
+              ([model, zoo.families[model]]
+               for model in zoo.losses if model[0] == 'c'))
+    write_csv(root / 'one_model.csv', ('model', 'family'),
+              [['d-m@100', zoo.families['d-m@100']]])
     write_csv(root / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
               zip(EXAMS, zoo.accuracies.chance, zoo.accuracies.n_items))
     write_csv(root / 'mine.csv', ('text_id', 'nats'),

@@ -1,0 +1,74 @@
+"""Pack losses and accuracies of models into one file for others.
+
+    salience contribute outputs/mine/2* --texts texts.jsonl \\
+        --models models.csv --benchmarks mmlu gsm8k \\
+        --giver 'Example Lab' --licence 'CC BY 4.0' --out example-lab.tar
+
+The file holds token losses, accuracies, families, how the losses were made,
+and checksums. It does not hold the texts. `salience merge` joins such files.
+"""
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tqdm import tqdm
+
+from csv_plugin.cli.source_arguments import (add_sources, check_sources,
+                                             collect_sources)
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
+from csv_plugin.io.contributions import write_contribution
+from csv_plugin.io.files import check_target
+from csv_plugin.io.tables import read_models
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_sources(parser, 'runs')
+    parser.add_argument(
+        '--giver',
+        required=True,
+        metavar='NAME',
+        help='who gives the losses and accuracies (required)')
+    parser.add_argument(
+        '--licence',
+        required=True,
+        metavar='NAME',
+        help="licence of the contribution, such as 'CC BY 4.0'\n"
+        '(required)')
+    parser.add_argument(
+        '--out',
+        required=True,
+        type=Path,
+        metavar='FILE',
+        help='the file to write, such as mine.tar (required)')
+
+
+def run(args: argparse.Namespace) -> None:
+    check_target(args.out)
+    check_sources(args)
+    with _collection(args) as folder:
+        given = write_contribution(args.out, folder, args.giver, args.licence,
+                                   partial(tqdm, desc='dumps'))
+    accuracies = given.accuracies.values
+    print(f'{len(given.losses)} models on {len(given.texts)} texts '
+          f'{given.texts.fingerprint[:12]}, '
+          f'{(accuracies == accuracies).sum()} accuracies. Given by '
+          f'{one_line(args.giver)} under {one_line(args.licence)}.\n\n'
+          f'Written to {args.out}.')
+
+
+@contextmanager
+def _collection(args: argparse.Namespace) -> Iterator[Path]:
+    """The collection that is named, or one of what the options name."""
+    if args.collection:
+        yield args.collection
+        return
+    if not args.models:
+        raise InputError('--models', 'a table of models and families', 'none',
+                         'Name the table.')
+    with TemporaryDirectory(prefix='csv_plugin.') as folder:
+        collect_sources(args, read_models(args.models), Path(folder))
+        yield Path(folder)

@@ -1,0 +1,114 @@
+"""Options that say where losses and accuracies of models come from."""
+import argparse
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import named_number, refuse
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.collecting import collect, named_benchmarks
+from csv_plugin.io.tables import ModelInfo
+from csv_plugin.io.text_sets import read_texts
+
+
+def add_sources(group: Any, runs: str = '--runs') -> None:
+    """Add the options, for `check_sources` and `collect_sources`.
+
+    Args:
+        group (Any): Part of a parser.
+        runs (str): The option of runs, or the name of arguments in its
+            place.
+    """
+    option = runs.startswith('-')
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        runs,
+        nargs='+' if option else '*',
+        default=(),
+        metavar='DIR' if option else 'RUN',
+        help='time-stamped folders of OpenCompass, the newest last,\n'
+        'which counts where several have a result; this,\n'
+        '--dumps or --collection is required')
+    source.add_argument(
+        '--dumps',
+        nargs='+',
+        metavar='FILE',
+        help='token losses <model>.parquet, in place of runs; needs\n'
+        '--scores')
+    source.add_argument(
+        '--collection',
+        metavar='DIR',
+        type=Path,
+        help='OUT/collection of an earlier call of salience train, or\n'
+        'of salience merge, in place of runs; the next five\n'
+        'options are refused beside it')
+    group.add_argument(
+        '--texts',
+        metavar='FILE',
+        help='validation set that the losses are on (required)')
+    group.add_argument(
+        '--models',
+        metavar='FILE',
+        help='table with the columns model, family, and split or\n'
+        'params_b (required, but for --split paper)')
+    group.add_argument(
+        '--benchmarks',
+        nargs='+',
+        metavar='CSV|NAME',
+        help='names as OpenCompass has them, or one table with the\n'
+        'columns benchmark, chance, n_items (required)')
+    group.add_argument(
+        '--chance',
+        nargs='+',
+        type=named_number,
+        metavar='NAME=LEVEL',
+        help='accuracies of guessing, fractions in 0..1 such as\n'
+        'mine=0.25 (default: those of the table, or of common\n'
+        'benchmarks)')
+    group.add_argument(
+        '--scores',
+        metavar='CSV|paper',
+        help='table of accuracies, fractions in 0..1; paper for those\n'
+        'of the paper (default: those of the runs)')
+
+
+def check_sources(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        InputError: There are too many or too few of them.
+    """
+    if args.collection:
+        refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
+               'chance')
+        return
+    lacking = [
+        f'--{name}' for name in ('texts', 'benchmarks')
+        if not getattr(args, name)
+    ]
+    if lacking:
+        raise InputError('runs and --dumps',
+                         '--texts and --benchmarks beside them',
+                         f'no {" and no ".join(lacking)}',
+                         'Name the texts and the benchmarks.')
+
+
+def collect_sources(args: argparse.Namespace, info: Mapping[str, ModelInfo],
+                    folder: Path) -> None:
+    """Write a collection of runs or dumps.
+
+    Args:
+        args (argparse.Namespace): Options, not with `--collection`.
+        info (Mapping[str, ModelInfo]): The models.
+        folder (Path): The collection to create.
+
+    Raises:
+        InputError: As in `collect`.
+    """
+    collect(folder, read_texts(args.texts), info,
+            named_benchmarks(args.benchmarks, dict(args.chance or ())),
+            args.runs, args.dumps or (), args.scores,
+            partial(tqdm, desc='losses'))  # yapf: disable
