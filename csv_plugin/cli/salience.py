@@ -73,6 +73,9 @@ VERBS = {
     'triage':
     _Verb('csv_plugin.cli.triage_checkpoints',
           'judge pretraining runs by their checkpoints'),
+    'benchmarks':
+    _Verb('csv_plugin.cli.judge_benchmarks',
+          'say which benchmarks tell pretraining runs apart'),
     'report':
     _Verb('csv_plugin.cli.render_report', 'make a page of a run', 'report'),
     'completion':

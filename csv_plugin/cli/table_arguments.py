@@ -22,14 +22,30 @@ def add_tables(parser: argparse.ArgumentParser) -> None:
             help=f'{text} (required)')
 
 
-def add_same_tables(parser: argparse.ArgumentParser) -> None:
-    """The same four options, for a command that is not the first to read."""
+def add_same_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
+    """The same four options, for a command that is not the first to read.
+
+    Args:
+        parser (argparse.ArgumentParser): Of the command.
+        optional (str): Tables that may be left out.
+    """
     for name in ('losses', 'scores', 'models', 'benchmarks'):
+        needed = name not in optional
+        default = 'required' if needed else 'default: none'
         parser.add_argument(
             f'--{name}',
-            required=True,
+            required=needed,
             metavar='FILE',
-            help=f'table of {name}, as for `salience fit` (required)')
+            help=f'table of {name}, as for `salience fit` ({default})')
+
+
+def add_checkpoints(parser: argparse.ArgumentParser) -> None:
+    """`--checkpoints`, a table of runs and steps."""
+    parser.add_argument(
+        '--checkpoints',
+        metavar='CSV',
+        help='columns model, run, step, and perhaps tokens, budget\n'
+        '(default: names of models tell run and step)')
 
 
 def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json, run_tool)
+from csv_plugin.cli.table_arguments import add_checkpoints
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.report.triage_files import PICTURE, write_triage
@@ -63,11 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         'none)')):
         parser.add_argument(
             f'--{option}', nargs='+', default=[], metavar='PLACE', help=text)
-    parser.add_argument(
-        '--checkpoints',
-        metavar='CSV',
-        help='columns model, run, step, and perhaps tokens, budget\n'
-        '(default: names of models tell run and step)')
+    add_checkpoints(parser)
     parser.add_argument(
         '--budget',
         type=positive,

@@ -41,6 +41,10 @@ NOT_RUN = {
         'python -m tests.bench.same_results':
         'takes minutes; tests/bench/test_same_results.py runs it on less',
     },
+    'docs/benchmarks_worth_running.md': {
+        'salience benchmarks --losses':
+        'tests/triage/test_benchmark_trust.py, where the tables are at hand',
+    },
     'docs/command.md': {
         'salience demo': DEMO,
         'salience predict --losses losses.csv --known': KNOWN,

@@ -11,6 +11,7 @@ from csv_plugin.report.pictures.errors_by_texts import (TextsStudyRow,
                                                         texts_picture)
 from csv_plugin.report.pictures.far_from_prediction import outliers_picture
 from csv_plugin.report.pictures.interval_coverage import coverage_picture
+from csv_plugin.report.pictures.order_by_share import order_picture
 from csv_plugin.report.pictures.panels import take_legend
 from csv_plugin.report.pictures.predicted_by_real import methods_picture
 from csv_plugin.report.pictures.style import save
@@ -18,7 +19,7 @@ from csv_plugin.report.pictures.style import save
 __all__ = [
     'Forecast', 'ModelsStudyRow', 'TextsStudyRow', 'Trajectory',
     'capability_picture', 'convergence_picture', 'coverage_picture',
-    'methods_picture', 'models_picture', 'outliers_picture', 'save',
-    'take_legend', 'texts_picture', 'training_curve_picture',
+    'methods_picture', 'models_picture', 'order_picture', 'outliers_picture',
+    'save', 'take_legend', 'texts_picture', 'training_curve_picture',
     'trajectory_picture'
 ]

@@ -1,0 +1,77 @@
+"""Benchmarks judged: what is written, printed and refused."""
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli import salience
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import Columns, FeatureTable
+from tests.tables import Tables, write_tables
+
+STEPS = (10, 20, 40, 80, 100)
+RUNS = 'abcdef'
+
+
+def runs_of_checkpoints() -> Tables:
+    """Runs that rise to different ends on 'easy', and noise, 'hard'."""
+    rng = np.random.default_rng(0)
+    models = tuple(f'{run}@{step}' for run in RUNS for step in STEPS)
+    skill = np.outer(np.arange(1, 7) / 6, np.log(STEPS)).ravel() / 5
+    losses = 2 - skill[:, None] + 0.02 * rng.normal(size=(len(models), 4))
+    scores = np.stack([0.3 + 0.5 * skill, rng.uniform(0.2, 0.3, len(models))],
+                      axis=1)  # yapf: disable
+    return Tables(
+        FeatureTable(models, Columns(tuple('tuvw'), np.full(4, 0.25), 'x'),
+                     losses),
+        AccuracyTable(models, ('easy', 'hard'), scores, np.full(2, 0.25),
+                      np.array([1000, 1000])),
+        {model: model[0] for model in models})  # yapf: disable
+
+
+@pytest.fixture
+def options(tmp_path):
+    tables = runs_of_checkpoints()
+    splits = {model: 'train' for model in tables.models}
+    return [
+        'benchmarks', *write_tables(tmp_path, tables, splits), '--out',
+        str(tmp_path / 'out')
+    ]
+
+
+def rows(path):
+    with path.open(newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def test_files_and_the_screen(options, tmp_path, capsys):
+    assert salience.main(options) == 0
+    out = tmp_path / 'out'
+    easy, hard = rows(out / 'benchmarks.csv')
+    assert easy['verdict'] == 'tells runs apart from 10% on'
+    assert hard['verdict'] == 'not predictable here'
+    assert hard['apart_from'] == '' and float(easy['apart_from']) == 0.1
+    assert float(easy['apart_from_by_losses']) < 1
+    order = rows(out / 'order.csv')
+    assert [row['share'] for row in order] == ['0.1', '0.2', '0.4', '0.8'] * 2
+    assert {row['order'] for row in order[:4]} == {'1.0'}
+    printed = capsys.readouterr().out
+    for text in (printed, (out / 'benchmarks.md').read_text()):
+        assert '2 benchmarks by 30 checkpoints of 6 runs' in text
+        assert 'by losses at 10%' in text and 'not predictable here' in text
+    assert (out / 'benchmarks.png').stat().st_size > 1000
+
+
+def test_scores_alone_as_json(options, capsys):
+    scores = options[3:7]
+    assert scores[::2] == ['--scores', '--models']
+    assert salience.main(['benchmarks', *scores, *options[-2:], '--json']) == 0
+    easy, hard = json.loads(capsys.readouterr().out)['benchmarks']
+    assert easy['runs'] == 6 and easy['apart_from_by_losses'] is None
+    assert easy['signal_to_noise'] > hard['signal_to_noise']
+
+
+def test_losses_need_chance_levels(options, capsys):
+    assert salience.main(options[:7] + options[-2:]) == 2
+    assert '--losses and --benchmarks' in capsys.readouterr().err

@@ -1,0 +1,117 @@
+"""Benchmarks that tell runs apart, and those that do not."""
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.tables import read_accuracy_columns
+from csv_plugin.triage.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
+from csv_plugin.triage.checkpoints import describe_checkpoints
+
+STEPS = (10, 20, 40, 80, 100)
+GEMSTONES = (
+    Path(__file__).resolve().parents[3] / 'shared/real/gemstones/scores.csv')
+
+
+def judge(scores: np.ndarray, **more) -> Trust:
+    """One benchmark, with scores by run and step, `(R, 5)`."""
+    models = [f'{r}@{step}' for r in range(len(scores)) for step in STEPS]
+    trust, = trust_benchmarks(models, ['exam'], scores.reshape(-1, 1),
+                              describe_checkpoints(models), **more)
+    return trust
+
+
+def rising(*ends: float) -> np.ndarray:
+    """Runs that rise in a line, each to its end."""
+    return 0.2 + np.outer(ends, np.log(STEPS) / np.log(100))
+
+
+def test_runs_that_rise_apart_are_told_apart_at_once():
+    trust = judge(rising(0.1, 0.2, 0.3))
+    assert trust.signal == pytest.approx(0.2 / 0.4)
+    assert trust.noise == pytest.approx(
+        (0.2 * np.log([40, 80, 100]) / np.log(100)).std() / 0.4)
+    assert trust.signal_to_noise == trust.signal / trust.noise
+    assert trust.rising == 1 and trust.order == (1, 1, 1, 1)
+    assert trust.shares == (0.1, 0.2, 0.4, 0.8)
+    assert trust.apart_from == 0.1
+    assert trust.verdict == 'tells runs apart from 10% on'
+    assert isnan(trust.order_by_size) and isnan(trust.apart_from_by_losses)
+
+
+def test_crossing_runs_are_told_apart_after_they_cross():
+    scores = rising(0.1, 0.2, 0.3)
+    scores[:, :2] = scores[::-1, :2]
+    trust = judge(scores)
+    assert trust.order == (0, 0, 1, 1)
+    assert trust.verdict == 'tells runs apart from 40% on'
+
+
+def test_noise_is_not_predictable():
+    scores = 0.25 + np.array([[1, -1, 1, -1, 1], [-1, 1, -1, 1, 0],
+                              [1, -1, 0, 1, -1]]) / 100
+    trust = judge(scores)
+    assert trust.signal_to_noise < 5 and trust.rising < 0.7
+    assert trust.verdict == NOT_HERE
+
+
+def test_one_slip_later_on_is_a_chance():
+    assert judge(rising(*np.arange(1, 7) / 10)).apart_from == 0.1
+    scores = rising(*np.arange(1, 7) / 10)
+    scores[:, 2] = scores[[2, 1, 0, 5, 4, 3], 2]
+    trust = judge(scores)
+    assert trust.order[2] == 0.6 and trust.apart_from == 0.1
+
+
+def test_scores_that_do_not_move_have_no_noise():
+    trust = judge(np.repeat([[0.125], [0.25], [0.5]], 5, axis=1))
+    assert trust.signal_to_noise == np.inf and trust.rising == 0.5
+
+
+def test_losses_are_judged_by_the_final_scores():
+    scores = rising(0.1, 0.2, 0.3)
+    by_losses = scores[::-1].reshape(-1, 1)
+    trust = judge(scores, by_losses=by_losses)
+    assert trust.order_by_losses == (0, 0, 0, 0)
+    assert trust.verdict.endswith('10% on')
+    assert isnan(trust.apart_from_by_losses)
+
+
+def test_missing_scores_leave_checkpoints_and_runs_out():
+    scores = rising(0.1, 0.2, 0.3, 0.4)
+    scores[3, -1] = np.nan  # its end is not known
+    scores[2, 0] = np.nan  # it starts later
+    trust = judge(scores)
+    assert trust.runs == ('0', '1', '2')
+    assert trust.shares == (0.2, 0.4, 0.8)
+    with pytest.raises(InputError, match="'exam'.*3 runs or more.*2"):
+        judge(scores[1:])
+
+
+def test_small_runs_tell_the_order_of_large_ones():
+    scores = rising(0.1, 0.3, 0.2, 0.6, 0.3, 0.5)
+    sizes = {
+        f'{run}@100': (f'family {run // 2}', 1.0 + run % 2)
+        for run in range(6)
+    }
+    # 0.1 < 0.2 < 0.3, but 0.3 < 0.6 > 0.5.
+    assert judge(scores, sizes=sizes).order_by_size == pytest.approx(2 / 3)
+
+
+@pytest.mark.skipif(not GEMSTONES.is_file(), reason='no scores of real runs')
+def test_real_runs():
+    table = read_accuracy_columns(GEMSTONES)
+    rows = trust_benchmarks(table.models, table.columns, table.values,
+                            describe_checkpoints(table.models))
+    found = {row.benchmark: row for row in rows}
+    # Figures of 22 runs, of which 15 are here.
+    for name, expected in (('hellaswag', 59), ('mmlu', 32), ('piqa', 22),
+                           ('commonsense_qa', 19), ('arc_easy', 17),
+                           ('arc_challenge', 16), ('openbookqa',
+                                                   14), ('winogrande', 12)):
+        assert found[name].signal_to_noise == pytest.approx(expected, rel=.2)
+    assert min(rows, key=lambda row: row.signal_to_noise).benchmark == 'siqa'
+    assert [name for name, row in found.items()
+            if row.verdict == NOT_HERE] == ['siqa', 'winogrande']
