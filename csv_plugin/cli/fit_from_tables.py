@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='how salience weights are learned; averaged takes\n'
         'ridges of all penalties on losses and their logarithms,\n'
         'auto the best of uniform, ridge and nonnegative by\n'
-        'cross-validation\n'
+        'cross-validation, plain is for few columns\n'
         f'(default {DEFAULT_SOLVER})')
     parser.add_argument(
         '--choose',

@@ -10,6 +10,7 @@ part that grows with the squared slope of the curve: where the curve is steep,
 an error of the score moves the accuracy most.
 """
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,15 @@ from scipy.optimize import nnls
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
+from csv_plugin.core.salience.linear import Plain
 
 #: The back-test fits on this share of the models, the worst by mean loss.
 BACKTEST_SHARE = 2 / 3
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
+#: Losses this much higher than those fitted on, as a share, count as within
+#: their range: tables are rounded.
+ROOM = 0.01
 _REMEDY = 'Fit the predictor again.'
 
 
@@ -44,6 +49,9 @@ class Intervals:
         score_low (float): Lowest capability score of the models fitted on,
             infinite without a model.
         score_high (float): The highest, negative infinite without a model.
+        highest (Optional[NDArray]): Highest value of each column, `(K,)`:
+            a model with a higher one has the interval 0 to 1. None where
+            there are so many columns that every model has one.
 
     Raises:
         InputError: An error or a variance is negative or not finite, an
@@ -58,6 +66,7 @@ class Intervals:
     backtest: NDArray
     score_low: float
     score_high: float
+    highest: Optional[NDArray] = None
 
     def __post_init__(self) -> None:
         for name in ('errors', 'variance', 'backtest'):
@@ -88,6 +97,20 @@ class Intervals:
         return (score < self.score_low - slack) | (
             score > self.score_high + slack)
 
+    def beyond(self, values: NDArray) -> NDArray[np.bool_]:
+        """Whether models have higher losses than any that was fitted on.
+
+        Args:
+            values (NDArray): Feature columns, `(M, K)`.
+
+        Returns:
+            NDArray: Shape `(M,)`; False where no highest ones are known.
+        """
+        if self.highest is None:
+            return np.zeros(len(values), dtype=bool)
+        room = ROOM * np.abs(self.highest)
+        return (values > self.highest + room).any(axis=1)
+
     def bounds(self, model: SalienceModel, values: NDArray,
                level: float) -> tuple[NDArray, NDArray]:
         """Lower and upper ends at a level, clipped to 0..1.
@@ -101,7 +124,8 @@ class Intervals:
 
         Returns:
             tuple[NDArray, NDArray]: Two of shape `(M,)`. Where too few
-            models were held out for the level, 0 and 1.
+            models were held out for the level, and for models that are
+            `beyond`, 0 and 1.
 
         Raises:
             InputError: The level is not in (0, 1).
@@ -124,7 +148,10 @@ class Intervals:
         half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
-        return np.clip(low, 0, 1), np.clip(high, 0, 1)
+        beyond = self.beyond(values)
+        return (np.where(beyond, 0,
+                         np.clip(low, 0,
+                                 1)), np.where(beyond, 1, np.clip(high, 0, 1)))
 
 
 def _deviation(variance: NDArray, slope: NDArray) -> NDArray:
@@ -166,6 +193,8 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
         solver (Solver): Fits the back-test, with its own cross-validation.
         seed (int): Of the back-test's folds.
     """
+    # With the many columns of other solvers, any model is beyond in some.
+    few = isinstance(solver, Plain)
     fold, held_out = np.nonzero(~fit.masks)
     by_fold = fit.folds.scores(task.values)
     predicted = fit.folds.curve.accuracies(by_fold)[fold, held_out]
@@ -177,7 +206,8 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
                      errors / _deviation(variance, slope), fold, variance,
                      _backtest(task, solver, seed, variance),
                      float(score.min(initial=np.inf)),
-                     float(score.max(initial=-np.inf)))
+                     float(score.max(initial=-np.inf)),
+                     task.values.max(axis=0) if few else None)
 
 
 def _backtest(task: Task, solver: Solver, seed: int,

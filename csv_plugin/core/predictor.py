@@ -1,6 +1,6 @@
 """Predicted accuracies from losses: a dot product and a curve."""
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Optional, Union
 
 import numpy as np
@@ -11,6 +11,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
+from csv_plugin.core.held_out_families import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
@@ -41,6 +42,8 @@ class BenchmarkPredictor:
         model (SalienceModel): Salience weights and the curve.
         intervals (Intervals): See `intervals`.
         notes (tuple[str, ...]): What a user should know.
+        families (tuple[HeldOutFamily, ...]): The families of these models,
+            and how well the others predict each; empty if not recorded.
 
     Raises:
         InputError: The name is empty, a model was fitted on twice, or a
@@ -56,6 +59,7 @@ class BenchmarkPredictor:
     model: SalienceModel
     intervals: Intervals
     notes: tuple[str, ...]
+    families: tuple[HeldOutFamily, ...] = ()
 
     def __post_init__(self) -> None:
         sound = {
@@ -90,10 +94,14 @@ class BenchmarkPredictor:
         low, high = self.intervals.bounds(self.model, values, level)
         scores = self.model.scores(values)
         return {
-            'values': self.model.curve.accuracies(scores),
-            'low': low,
-            'high': high,
-            'extrapolated': self.intervals.extrapolated(scores)
+            'values':
+            self.model.curve.accuracies(scores),
+            'low':
+            low,
+            'high':
+            high,
+            'extrapolated': (self.intervals.extrapolated(scores)
+                             | self.intervals.beyond(values))
         }
 
 
@@ -113,6 +121,8 @@ class Predictor:
             the weights; empty if there was none, or it is not known.
         partial_scores (Optional[PartialScores]): How accuracies on some of
             the benchmarks go together; None if that was not learned.
+        licences (Mapping[str, str]): Licence of the texts of the training by
+            their source, as far as it is known.
 
     Raises:
         InputError: There is no benchmark or one twice, the parts about
@@ -126,6 +136,7 @@ class Predictor:
     matrix: Optional[csc_array] = None
     scoring_lm: str = ''
     partial_scores: Optional[PartialScores] = None
+    licences: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.benchmarks:

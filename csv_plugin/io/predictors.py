@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional
@@ -21,6 +22,7 @@ from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
+from csv_plugin.core.held_out_families import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -32,6 +34,7 @@ from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
                                    check_version, sealed)
 from csv_plugin.io.files import FilePath, atomic_path, check_fields, read_bytes
 from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.licences import forbidden_uses
 from csv_plugin.io.safetensors_files import read_metadata
 
 FORMAT = 'csv_plugin.predictor'
@@ -39,6 +42,9 @@ FORMAT_VERSION = 2
 #: Of predictors that count logarithms, which earlier versions of the package
 #: would leave out.
 WITH_LOGS = 3
+#: Of predictors that know the highest losses fitted on, of which earlier
+#: versions of the package would take no notice.
+WITH_HIGHEST = 4
 
 _Arrays = Mapping[str, NDArray]
 
@@ -50,6 +56,7 @@ _HEADER_FIELDS = {
     'scoring_lm': 'a text',
     'benchmarks': 'a list',
     'partial_benchmarks': 'a list of texts',
+    'licences': 'texts by name',
 }
 _BENCHMARK_FIELDS = {
     'benchmark': 'a text',
@@ -62,6 +69,15 @@ _BENCHMARK_FIELDS = {
     'score_low': 'a number or null',
     'score_high': 'a number or null',
     'notes': 'a list of texts',
+    'families': 'a list',
+}
+_FAMILY_FIELDS = {
+    'family': 'a text',
+    'n_models': 'a count',
+    'lowest': 'a number',
+    'highest': 'a number',
+    'bias': 'a number or null',
+    'error': 'a number or null',
 }
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
 #: errors, b errors of the back-test.
@@ -81,6 +97,8 @@ _LOG_SHAPES = {
     'fold_log_coefficients': ('f', 'FK'),
     'typical': ('f', 'K'),
 }
+#: The same of the highest losses fitted on, where the benchmark has them.
+_HIGHEST_SHAPE = {'highest': ('f', 'K')}
 #: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
 #: entries of the matrix.
 _TOKEN_SHAPES = {
@@ -142,6 +160,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     }
     if predictor.scoring_lm:
         header['scoring_lm'] = predictor.scoring_lm
+    if predictor.licences:
+        header['licences'] = dict(predictor.licences)
     if predictor.partial_scores is not None:
         header['partial_benchmarks'] = predictor.partial_scores.benchmarks
         arrays.update({
@@ -161,7 +181,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
 def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
 
-    A file of format version 1 has no digest: a warning says so.
+    A file of format version 1 has no digest: a warning says so. So does one
+    where the licence of the texts of the training forbids a use.
 
     Raises:
         InputError: The file is missing, damaged, not a predictor or of a
@@ -173,7 +194,8 @@ def load_predictor(path: FilePath) -> Predictor:
     _check_texts(where, [
         header['fingerprint'], header['scoring_lm'], *header['units'],
         *header['versions'], *header['versions'].values(),
-        *map(str, header['texts']), *header['partial_benchmarks']
+        *map(str, header['texts']), *header['partial_benchmarks'],
+        *header['licences'], *header['licences'].values()
     ])
     lengths = {'K': len(header['units']), '2': 2, '3': 3}
     uniform = _array(where, arrays, 'uniform', ('f', 'K'), lengths)
@@ -185,11 +207,22 @@ def load_predictor(path: FilePath) -> Predictor:
         scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
     tokens = _tokens(where, header, arrays, lengths)
     partial = _partial_scores(where, header['partial_benchmarks'], arrays)
+    _warn_of_licences(where, header['licences'])
     with _errors_name(where, 'parts of a single predictor'):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens,
-                         header['scoring_lm'], partial)
+                         header['scoring_lm'], partial, header['licences'])
+
+
+def _warn_of_licences(where: str, licences: Mapping[str, str]) -> None:
+    for licence in sorted(set(licences.values())):
+        if uses := forbidden_uses(licence):
+            sources = ', '.join(s for s in licences if licences[s] == licence)
+            warnings.warn(
+                f'{where} was trained on texts of {sources} under {licence}, '
+                f'which forbids {" and ".join(uses)}',
+                stacklevel=3)
 
 
 def _partial_scores(where: str, benchmarks: Sequence[str],
@@ -288,6 +321,8 @@ def _arrays(part: BenchmarkPredictor) -> dict[str, NDArray]:
             'fold_log_coefficients': folds.logs.coefficients,
             'typical': part.model.logs.typical,
         }
+    if intervals.highest is not None:
+        arrays['highest'] = intervals.highest
     return arrays | {
         'coefficients': part.model.coefficients,
         'curve': _parameters(part.model.curve),
@@ -316,13 +351,16 @@ def _model(part: Mapping[str, NDArray], prefix: str,
 
 
 def _version(predictor: Predictor) -> int:
-    logs = any(part.model.logs is not None for part in predictor.benchmarks)
+    parts = predictor.benchmarks
+    if any(part.intervals.highest is not None for part in parts):
+        return WITH_HIGHEST
+    logs = any(part.model.logs is not None for part in parts)
     return WITH_LOGS if logs else FORMAT_VERSION
 
 
 def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark; null stands for what is not finite."""
-    return {
+    scalars = {
         'benchmark': part.benchmark,
         'chance': part.chance,
         'n_items': part.n_items,
@@ -334,6 +372,12 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
         'score_high': _finite(part.intervals.score_high),
         'notes': part.notes,
     }
+    if part.families:
+        scalars['families'] = [{
+            **vars(family), 'bias': _finite(family.bias),
+            'error': _finite(family.error)
+        } for family in part.families]
+    return scalars
 
 
 def _finite(number: float) -> Optional[float]:
@@ -342,11 +386,18 @@ def _finite(number: float) -> Optional[float]:
 
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: Mapping[str, int]) -> BenchmarkPredictor:
+    if isinstance(scalars, dict):
+        # Files of earlier versions lack them.
+        scalars.setdefault('families', [])
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
                  _REMEDY)
+    for family in scalars['families']:
+        check_fields(where, f'a family of benchmark {index}', family,
+                     _FAMILY_FIELDS, _REMEDY)
     _check_texts(where, [
         scalars['benchmark'], scalars['solver'], *scalars['fit_models'],
-        *scalars['notes']
+        *scalars['notes'], *(family['family']
+                             for family in scalars['families'])
     ])
     # F, N and b are lengths of this benchmark alone.
     sizes = dict(lengths)
@@ -366,16 +417,30 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                 len(scalars['fit_models']), part['errors'], part['error_fold'],
                 part['error_variance'], part['backtest'],
                 _number(scalars['score_low'], math.inf),
-                _number(scalars['score_high'], -math.inf)),
-            tuple(scalars['notes']))
+                _number(scalars['score_high'],
+                        -math.inf), part.get('highest')),
+            tuple(scalars['notes']), tuple(map(_family, scalars['families'])))
+
+
+def _family(values: Mapping[str, Any]) -> HeldOutFamily:
+    errors = ('bias', 'error')
+    return HeldOutFamily(
+        **{
+            name: values[name]
+            for name in _FAMILY_FIELDS if name not in errors
+        }, **{name: _number(values[name], math.nan)
+              for name in errors})
 
 
 def _benchmark_layouts(arrays: _Arrays,
                        index: int) -> dict[str, tuple[str, str]]:
     """The arrays of a benchmark: all about logarithms, or none."""
+    layouts = _SHAPES
     if any(f'{index}.{name}' in arrays for name in _LOG_SHAPES):
-        return _SHAPES | _LOG_SHAPES
-    return _SHAPES
+        layouts = layouts | _LOG_SHAPES
+    if f'{index}.highest' in arrays:
+        layouts = layouts | _HIGHEST_SHAPE
+    return layouts
 
 
 def _number(value: Optional[float], null: float) -> float:
@@ -463,12 +528,13 @@ def _header(where: str, data: bytes) -> dict[str, Any]:
                          'Give the file that a training wrote.')
     header = parse_json(metadata[FORMAT], where, _REMEDY)
     check_fields(where, 'the header', header, {}, _REMEDY)
-    version = check_version(where, header, WITH_LOGS,
+    version = check_version(where, header, WITH_HIGHEST,
                             'cp.save(cp.load(path), path) renews it.')
     if version >= WITH_DIGEST:
         check_seal(where, data, header.get('digest'), _REMEDY)
     # Files of earlier versions lack them, and those with nothing to say.
     header.setdefault('scoring_lm', '')
     header.setdefault('partial_benchmarks', [])
+    header.setdefault('licences', {})
     check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
     return header

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import Intervals, learn_intervals
-from csv_plugin.core.salience import (Constant, SalienceModel, Task, Uniform,
-                                      fold_masks)
+from csv_plugin.core.salience import (Constant, Plain, Ridge, SalienceModel,
+                                      Task, Uniform, fold_masks)
 from csv_plugin.core.scaling_law import Curve
 from tests.core.worlds import make_world
 
@@ -303,3 +303,29 @@ def test_coverage_of_new_families_is_near_the_level():
         hits.append(((low <= unseen.accuracy)
                      & (unseen.accuracy <= high))[inside])
     assert 0.85 <= np.concatenate(hits).mean() <= 0.97
+
+
+def test_a_loss_above_all_that_were_fitted_on_promises_nothing():
+    """Whatever the score: one loss of several is enough."""
+    intervals = replace(random_intervals(0), highest=np.array([1.7]))
+    near = np.array([[1.7], [1.716], [1.718]])
+    assert intervals.beyond(near).tolist() == [False, False, True]
+    low, high = intervals.bounds(MODEL, near, 0.9)
+    assert (low[2], high[2]) == (0, 1)
+    before = bounds(random_intervals(0), 0.9, values=near)
+    assert (low[:2].tolist(), high[:2].tolist()) == (before[0][:2].tolist(),
+                                                     before[1][:2].tolist())
+    two = replace(intervals, highest=np.array([1.0, 5.0]))
+    assert two.beyond(np.array([[0.9, 5.2], [0.9,
+                                             4.0]])).tolist() == [True, False]
+
+
+def test_only_a_fit_to_few_columns_knows_the_highest_losses():
+    task = make_world(n=28, n_families=5, salience=(1, 1, 0, 0)).task
+    masks = fold_masks(task.families, 0)
+    plain, ridge = (
+        learn_intervals(task, solver.fit(task, masks), solver, 0)
+        for solver in (Plain(), Ridge()))
+    assert not plain.beyond(task.values).any()
+    assert plain.beyond(task.values + 9).all()
+    assert not ridge.beyond(task.values + 9).any()

@@ -17,7 +17,7 @@ import csv_plugin.io.predictors as module
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import AveragedRidge, Ridge, Uniform
+from csv_plugin.core.salience import AveragedRidge, Plain, Ridge, Uniform
 from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.predictors import FORMAT, load_predictor, save_predictor
 from tests.core.training_worlds import (CHARACTERS, make_training,
@@ -246,17 +246,17 @@ def test_metadata_that_is_not_a_dict(path, text):
                  f'found {json.loads(text)!r}')
 
 
-@pytest.mark.parametrize('version', [4, 0, 99, '1', None, 1.5, True])
+@pytest.mark.parametrize('version', [5, 0, 99, '1', None, 1.5, True])
 def test_another_format_version(path, version):
     rewrite(path, lambda header: header.update(format_version=version))
-    assert_error(path, 'format version 1 to 3', f'found version {version!r}',
+    assert_error(path, 'format version 1 to 4', f'found version {version!r}',
                  'Install the version of csv_plugin that wrote it', 'numpy')
 
 
 def test_a_later_format_may_change_everything(path):
-    text = '{"format_version": 4}'
+    text = '{"format_version": 5}'
     save_file({'x': np.ones(1)}, path, metadata={FORMAT: text})
-    assert_error(path, 'format version 1 to 3', 'found version 4')
+    assert_error(path, 'format version 1 to 4', 'found version 5')
 
 
 @pytest.mark.parametrize('name',
@@ -798,3 +798,24 @@ def test_typical_losses_are_positive(path_of_logs, typical):
     array[-1] = typical
     rewrite(path_of_logs, _0_typical=array)
     assert_error(path_of_logs, 'a sound benchmark 0', 'numbers of 1e-150')
+
+
+def test_the_highest_losses_are_kept(tables, path):
+    """They have a format version of their own; docs/formats.md says so."""
+    tables = tables.only('easy')
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups, Plain())
+    save_predictor(predictor, path)
+    far = replace(tables.features, values=9 * tables.features.values)
+    for features in (tables.features, far):
+        before, after = (
+            p.predict(features) for p in (predictor, load_predictor(path)))
+        for part in PARTS:
+            assert getattr(before, part).tobytes() == getattr(after,
+                                                              part).tobytes()
+    assert (before.low == 0).all() and (before.high == 1).all()
+    assert before.extrapolated.all()
+    with safe_open(path, framework='numpy') as opened:
+        assert json.loads(opened.metadata()[FORMAT])['format_version'] == 4
+    rewrite(path, _0_highest=np.ones(3))
+    assert_error(path, "'0.highest' of shape")

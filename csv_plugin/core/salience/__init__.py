@@ -6,7 +6,7 @@ from csv_plugin.core.salience.base import (JointSolver, LogTerms,
                                            SalienceModel, Solver, Task,
                                            fold_masks)
 from csv_plugin.core.salience.constant import Constant
-from csv_plugin.core.salience.linear import Ridge, Uniform
+from csv_plugin.core.salience.linear import Plain, Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
 
 #: The solvers by the names that command lines and files use.
@@ -14,6 +14,7 @@ SOLVERS: dict[str, Solver] = {
     'auto': Auto(),
     'averaged': AveragedRidge(),
     'nonnegative': NonNegative(),
+    'plain': Plain(),
     'ridge': Ridge(),
     'uniform': Uniform(),
 }
@@ -22,6 +23,7 @@ DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
     'Auto', 'AveragedRidge', 'Constant', 'DEFAULT_SOLVER', 'JointSolver',
-    'LogTerms', 'NonNegative', 'RegularisationPath', 'Ridge', 'SOLVERS',
-    'SalienceFit', 'SalienceModel', 'Solver', 'Task', 'Uniform', 'fold_masks'
+    'LogTerms', 'NonNegative', 'Plain', 'RegularisationPath', 'Ridge',
+    'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task', 'Uniform',
+    'fold_masks'
 ]

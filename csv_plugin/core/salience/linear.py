@@ -5,7 +5,7 @@ coefficients `c`, with `u` the uniform ones: the mean loss keeps its own
 unpenalised coefficient, so without evidence the answer is the all-token
 baseline. Penalty and floor come from family-grouped cross-validation.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from csv_plugin.core.salience.wide_ridge import WideRidge
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
+#: What `Plain` takes: so weak that three columns are hardly shrunk.
+WEAK = 10**-3.5
 #: With no more columns, or models, regressions are solved on the columns.
 MAX_NARROW = 48
 
@@ -60,6 +62,36 @@ class Ridge:
         """See `Solver.fit`."""
         return _cross_validate(task, masks, self.name, self.penalties,
                                self.learn_floor)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Signed weights, hardly shrunk, and nothing chosen: for few columns.
+
+    The floor is the chance level. Where a handful of families must tell which
+    of many penalties and floors is best, for a handful of columns, the choice
+    costs more than it gains.
+
+    Args:
+        penalty (float): The only one.
+    """
+    penalty: float = WEAK
+    name: str = 'plain'
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`; of a single family, the mean loss is used."""
+        if not len(masks):
+            return replace(Uniform().fit(task, masks), solver=self.name)
+        floors = floor_candidates(task.chance)[:1]
+        problems = Problems.of_folds(task, masks, floors)
+        ridge = regressions_on(task)
+        start = ridge.path(problems, (self.penalty, ))[-1]
+        solutions = ridge.refined(problems, start, self.penalty)
+        models = ridge.models(solutions, floors[0])
+        error = errors_by_floor([solutions], task, masks, floors)
+        return SalienceFit(self.name, models[-1], models[:-1], masks,
+                           self.penalty, float(error[0, 0]),
+                           fit_notes(models[-1], masks, gained=True))
 
 
 def _cross_validate(task: Task, masks: NDArray, name: str,
