@@ -1,5 +1,6 @@
 """From losses and observed accuracies to a `Predictor`."""
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -12,12 +13,13 @@ from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.partial_scores import (held_out_predictions,
                                             learn_partial_scores)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import (Constant, JointSolver, SalienceFit,
-                                      Solver, Task, fold_masks)
+from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
+                                      SalienceFit, Solver, Task, fold_masks)
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Called with a benchmark, what was fitted to, and the fit.
@@ -137,14 +139,15 @@ def _fit_benchmark(
                   for problem in problems)
     if watch:
         watch(benchmark, task, fit)
-    part = BenchmarkPredictor(benchmark, task.chance,
-                              int(accuracies.n_items[index]),
-                              tuple(features.models[row] for row in rows),
-                              fit.solver, fit.penalty, fit.cv_mse, fit.model,
-                              learn_intervals(task, fit, used,
-                                              seed), notes + fit.notes)
+    predicted = held_out_predictions(task, fit)
+    part = BenchmarkPredictor(
+        benchmark, task.chance, int(accuracies.n_items[index]),
+        tuple(features.models[row] for row in rows), fit.solver,
+        fit.penalty, fit.cv_mse, fit.model,
+        learn_intervals(task, fit, used, seed), notes + fit.notes,
+        held_out_families(task.families.tolist(), task.accuracy, predicted))
     held_out = np.full(len(accuracies.models), np.nan)
-    held_out[rows] = held_out_predictions(task, fit)
+    held_out[rows] = predicted
     return part, held_out
 
 
@@ -154,12 +157,23 @@ def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
     masks, problems = fold_masks(task.families, seed), task.problems
     if not problems:
         fit = joint or solver.fit(task, masks)
+        if isinstance(solver, ChoosingSolver) and len(masks):
+            fit = _stated(fit, solver.held_out(task, masks), task.accuracy)
         if not task.at_chance or _losses_tell(task, fit):
             return solver, fit, ()
     if task.at_chance:
         problems = (*problems, AT_CHANCE)
     constant = Constant()
     return constant, constant.fit(task, masks), problems
+
+
+def _stated(fit: SalienceFit, held_out: NDArray,
+            accuracy: NDArray) -> SalienceFit:
+    """A fit that states the error of predictions that no choice saw."""
+    error = float(np.mean((held_out - accuracy)**2))
+    note = f'MSE {error:.2e} on families that had no part in the choice'
+    return replace(
+        fit, cv_mse=error, held_out=held_out, notes=(*fit.notes, note))
 
 
 def _losses_tell(task: Task, fit: SalienceFit) -> bool:

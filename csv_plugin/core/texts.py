@@ -86,10 +86,12 @@ class Text:
         answer (Optional[tuple[int, int]]): First character of the answer in
             the text, and the character after its last; None if the text has
             no answer.
+        licence (str): What the text may be used for, such as 'CC BY 4.0';
+            empty if it is not known.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8
-            cannot encode the id, the text or the source.
+            cannot encode the id, the text, the source or the licence.
 
     >>> Text('sum', 'Two and two is four.', answer=(15, 19)).answer
     (15, 19)
@@ -98,12 +100,14 @@ class Text:
     text: str
     source: str = ''
     answer: Optional[tuple[int, int]] = None
+    licence: str = ''
 
     def __post_init__(self) -> None:
         where = f'text {self.text_id!r}'
         utf8_bytes(self.text_id, f'text id {self.text_id!r}')
         utf8_bytes(self.text, where)
         utf8_bytes(self.source, f'source of {where}')
+        utf8_bytes(self.licence, f'licence of {where}')
         if self.answer is not None:
             start, end = map(index, self.answer)
             if not 0 <= start < end <= len(self.text):
@@ -161,6 +165,20 @@ class TextSet:
     def ids(self) -> tuple[str, ...]:
         """Names of the texts. Length S."""
         return tuple(text.text_id for text in self.texts)
+
+    @property
+    def licences(self) -> dict[str, str]:
+        """Licence by source, all that its texts have; without unknown ones.
+
+        >>> TextSet((Text('a', 'x', 'sums', licence='MIT'),
+        ...          Text('b', 'y', 'sums'), Text('c', 'z'))).licences
+        {'sums': 'MIT'}
+        """
+        licences: dict[str, dict[str, None]] = {}
+        for text in self.texts:
+            if text.licence:
+                licences.setdefault(text.source, {})[text.licence] = None
+        return {source: ', '.join(names) for source, names in licences.items()}
 
     def __len__(self) -> int:
         return len(self.texts)

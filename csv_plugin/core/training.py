@@ -120,7 +120,8 @@ class Training:
              accuracies: Optional[AccuracyTable] = None) -> Predictor:
         accuracies = self.accuracies if accuracies is None else accuracies
         models = self.losses.models
-        return fit_predictor(
+        predictor = fit_predictor(
             source.features(self.losses), accuracies.select(models),
             [self.families[model] for model in models], solver, self.seed,
             progress, watch)
+        return replace(predictor, licences=self.texts.licences)

@@ -16,9 +16,9 @@ def read_texts(path: FilePath) -> TextSet:
     """Read a validation set.
 
     The file is UTF-8, with or without a byte order mark. Every line is a
-    JSON object with the strings `text_id` and `text`. It may also have a
-    string `source`, and `[start, end]` in characters as the `answer`. Blank
-    lines are skipped, other fields ignored.
+    JSON object with the strings `text_id` and `text`. It may also have the
+    strings `source` and `licence`, and `[start, end]` in characters as the
+    `answer`. Blank lines are skipped, other fields ignored.
 
     Args:
         path (FilePath): The file, such as `texts.jsonl`.
@@ -73,6 +73,8 @@ def _record(text: Text) -> dict[str, Any]:
     }
     if text.answer is not None:
         record['answer'] = text.answer
+    if text.licence:
+        record['licence'] = text.licence
     return record
 
 
@@ -90,8 +92,10 @@ def _text(where: str, record: Any) -> Text:
     if not isinstance(record, dict):
         raise InputError(where, 'a JSON object', repr(record)[:80], _REMEDY)
     source, answer = record.get('source', ''), record.get('answer')
-    for name, value in (('text_id', record.get('text_id')),
-                        ('text', record.get('text')), ('source', source)):
+    licence = record.get('licence', '')
+    for name, value in (('text_id',
+                         record.get('text_id')), ('text', record.get('text')),
+                        ('source', source), ('licence', licence)):
         if not isinstance(value, str):
             raise InputError(where, f'a text as {name!r}',
                              repr(value)[:80] if name in record else 'none',
@@ -102,7 +106,7 @@ def _text(where: str, record: Any) -> Text:
             repr(answer)[:80], 'Give the positions of its first character and '
             'of the character after its last, counted from 0.')
     try:
-        return Text(record['text_id'], record['text'], source, answer)
+        return Text(record['text_id'], record['text'], source, answer, licence)
     except InputError as error:
         raise InputError(where, 'a text with a valid answer and encoding',
                          f'an error ({error})', 'Repair the line.') from error

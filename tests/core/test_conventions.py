@@ -139,7 +139,7 @@ def records():
 
 #: Dataclasses without arrays, whose fields one wants to read in full.
 SMALL = {'BenchmarkErrors', 'Completion', 'Constant', 'DumpInfo', 'Errors',
-         'Ladder', 'Missing', 'Outlier', 'PartialLeastSquares',
+         'HeldOutFamily', 'Ladder', 'Missing', 'Outlier', 'PartialLeastSquares',
          'PerplexityCorrelations', 'Prediction', 'PrincipalComponents', 'Text',
          'Uniform'}  # yapf: disable
 

@@ -13,9 +13,11 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import (learn_intervals, standardised_errors,
                                        worse_models)
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.partial_scores import held_out_predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
                                       Task, fold_masks)
@@ -98,7 +100,11 @@ def train_paper_head(training: Training,
         _with_head(part, heads, features, accuracies.column(part.benchmark),
                    families, masks, settings) for part in baseline.benchmarks)
     # The errors of the baseline are not those of the head.
-    predictor = replace(baseline, benchmarks=benchmarks, partial_scores=None)
+    predictor = replace(
+        baseline,
+        benchmarks=benchmarks,
+        partial_scores=None,
+        licences=training.texts.licences)
     return PaperHead(predictor.with_tokens(training.targets, source), heads[0])
 
 
@@ -191,6 +197,8 @@ def _with_head(mean: BenchmarkPredictor,
         cv_mse=fit.cv_mse,
         model=fit.model,
         intervals=replace(intervals, backtest=backtest),
+        families=held_out_families(task.families.tolist(), task.accuracy,
+                                   held_out_predictions(task, fit)),
         notes=fit.notes)
 
 

@@ -3,7 +3,8 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -25,6 +26,7 @@ from csv_plugin.oc.validation_set.text_sampling import Sample, sample_texts
 
 TEXTS, MANIFEST = 'texts.jsonl', 'manifest.json'
 WORKED_EXAMPLES = 'worked examples of the prompt'
+UNKNOWN = 'unknown'
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,10 @@ def build_validation_set(recipe: Sequence[TextSource],
         source.name: sample_texts(source, subtasks[source.name], seed, seen)
         for source in recipe if source.name not in skipped
     }
-    texts = TextSet(tuple(t for s in samples.values() for t in s.texts))
+    texts = TextSet(
+        tuple(
+            replace(text, licence=_licence(text, configs[name]))
+            for name, sample in samples.items() for text in sample.texts))
     manifest = dict(
         fingerprint=texts.fingerprint,
         n_texts=len(texts),
@@ -159,6 +164,12 @@ def _distinct(names: Iterable[str]) -> str:
     return ', '.join(dict.fromkeys(names))
 
 
+def _licence(text: Text, configs: dict[str, Any]) -> str:
+    """The licence of a text; empty if it is not known."""
+    known = licence(configs[_subtask_name(text)].get('path', ''))
+    return '' if known == UNKNOWN else known
+
+
 def _subtask_name(text: Text) -> str:
     return text.text_id.partition('/')[2].rpartition('/')[0]
 
@@ -175,7 +186,11 @@ def licence(path: str) -> str:
     >>> licence('opencompass/gsm8k'), licence('elsewhere')
     ('MIT', 'unknown')
     """
+    return _licences().get(path, UNKNOWN)
+
+
+@cache
+def _licences() -> dict[str, str]:
     table = files('csv_plugin.data').joinpath('licences.csv')
     rows = csv.DictReader(table.read_text('utf-8').splitlines())
-    licences = {row['path']: row['licence'] for row in rows}
-    return licences.get(path, 'unknown')
+    return {row['path']: row['licence'] for row in rows}
