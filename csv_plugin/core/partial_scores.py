@@ -237,6 +237,8 @@ def sampling_noise(accuracy: NDArray, n_items: NDArray,
 def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
     """Mean predictions of each model by the folds that have not seen it.
 
+    Where the solver was chosen, those by choices that have not seen it.
+
     Args:
         task (Task): What `fit` was fitted on.
         fit (SalienceFit): The fit and its folds.
@@ -244,6 +246,8 @@ def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
     Returns:
         NDArray: Accuracies, NaN where nothing was held out. `(n,)`.
     """
+    if fit.held_out is not None:
+        return fit.held_out
     held_out = ~fit.masks
     total = np.where(held_out, fit.folds.predict(task.values), 0).sum(axis=0)
     count = held_out.sum(axis=0)

@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Ridge
+from csv_plugin.core.salience import Auto, Ridge, Task, fold_masks
 from tests.tables import small_tables
 
 
@@ -40,6 +40,26 @@ def test_nobody_has_to_watch():
     for a, b in zip(alone.benchmarks, watched.benchmarks):
         np.testing.assert_array_equal(a.model.coefficients,
                                       b.model.coefficients)
+
+
+def test_the_error_that_is_stated_is_one_that_no_choice_saw():
+    """Also in what is known of families and of how scores go together."""
+    tables, auto = small_tables(), Auto((Ridge((1e-1, 1e-3)), ))
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups, auto)
+    part = predictor.benchmark('easy')
+    accuracy = tables.accuracies.column('easy')
+    rows = ~np.isnan(accuracy)
+    task = Task(
+        tables.features.select(tables.accuracies.models).values[rows],
+        tables.features.columns.uniform, accuracy[rows], part.chance,
+        np.array(tables.groups)[rows])
+    masks = fold_masks(task.families, 0)
+    errors = auto.held_out(task, masks) - task.accuracy
+    assert part.cv_mse == np.mean(errors**2) > auto.fit(task, masks).cv_mse
+    assert part.notes[-1].startswith(f'MSE {part.cv_mse:.2e} on families')
+    by_family = sum(each.n_models * each.error**2 for each in part.families)
+    assert by_family / len(errors) == pytest.approx(part.cv_mse)
 
 
 def test_families_by_name_are_refused():

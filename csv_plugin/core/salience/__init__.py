@@ -1,10 +1,10 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.auto import Auto
 from csv_plugin.core.salience.averaged import AveragedRidge
-from csv_plugin.core.salience.base import (JointSolver, LogTerms,
-                                           RegularisationPath, SalienceFit,
-                                           SalienceModel, Solver, Task,
-                                           fold_masks)
+from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
+                                           LogTerms, RegularisationPath,
+                                           SalienceFit, SalienceModel, Solver,
+                                           Task, fold_masks)
 from csv_plugin.core.salience.constant import Constant
 from csv_plugin.core.salience.linear import Plain, Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
@@ -22,8 +22,8 @@ SOLVERS: dict[str, Solver] = {
 DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
-    'Auto', 'AveragedRidge', 'Constant', 'DEFAULT_SOLVER', 'JointSolver',
-    'LogTerms', 'NonNegative', 'Plain', 'RegularisationPath', 'Ridge',
-    'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task', 'Uniform',
-    'fold_masks'
+    'Auto', 'AveragedRidge', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
+    'JointSolver', 'LogTerms', 'NonNegative', 'Plain', 'RegularisationPath',
+    'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task',
+    'Uniform', 'fold_masks'
 ]

@@ -287,6 +287,8 @@ class SalienceFit:
         notes (tuple[str, ...]): What a user should know, plain sentences.
         path (Optional[RegularisationPath]): What the penalty was chosen
             from; None if there was no choice.
+        held_out (Optional[NDArray]): As `ChoosingSolver.held_out` gives them;
+            None if no solver was chosen, or this was not asked.
     """
     solver: str
     model: SalienceModel
@@ -296,6 +298,7 @@ class SalienceFit:
     cv_mse: float
     notes: tuple[str, ...] = field(default=())
     path: Optional[RegularisationPath] = None
+    held_out: Optional[NDArray] = None
 
     def __repr__(self) -> str:
         return (f'SalienceFit({self.solver}, penalty {self.penalty:g}, '
@@ -333,6 +336,29 @@ class JointSolver(Solver, Protocol):
             tasks (Sequence[Task]): One a benchmark; as in `Solver.fit`.
             masks (Sequence[NDArray]): One a benchmark; as in `Solver.fit`.
             progress (Progress): Wraps the benchmarks.
+        """
+
+
+@runtime_checkable
+class ChoosingSolver(Solver, Protocol):
+    """Chooses among solvers by their errors on held-out families.
+
+    The error of the chosen one is too small to be stated: families that it
+    is measured on had a part in the choice.
+    """
+
+    def held_out(self, task: Task, masks: NDArray) -> NDArray:
+        """Predict families that had no part in any choice.
+
+        Nested cross-validation: each fold is predicted by a solver that was
+        chosen by cross-validation over the other folds.
+
+        Args:
+            task (Task): As in `fit`, of n models of two families or more.
+            masks (NDArray): As in `fit`; the first repeat counts.
+
+        Returns:
+            NDArray: Accuracies, `(n,)`.
         """
 
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience import (Auto, NonNegative, Ridge, Uniform,
+from csv_plugin.core.salience import (Auto, NonNegative, Ridge, Task, Uniform,
                                       fold_masks)
+from csv_plugin.core.salience.on_columns import OnColumns
 from tests.core.worlds import contradictory_task, make_world
 
 TASKS = {
@@ -65,3 +66,59 @@ def test_a_learned_floor_alone_is_no_reason_to_leave_the_mean_loss():
     solution = Auto().fit(task, masks_of(task))
     assert solution.solver == 'uniform'
     assert solution.model.curve.floor == pytest.approx(0.1)
+
+
+def noise_only(n=24, n_families=6, n_candidates=8, seed=0):
+    """A benchmark of which no column tells anything, and many candidates."""
+    rng = np.random.default_rng(seed)
+    values = 2 + .3 * rng.normal(size=(n, 2 * n_candidates))
+    task = Task(values, np.full(2 * n_candidates, 1 / (2 * n_candidates)),
+                np.clip(.5 + .1 * rng.normal(size=n), 0, 1), 0.,
+                np.array([f'family {i % n_families}' for i in range(n)]))
+    return task, Auto(
+        tuple(
+            OnColumns(f'pair {i}', Ridge((
+                1e-2, )), np.array([2 * i, 2 * i + 1]), np.array([.5, .5]))
+            for i in range(n_candidates)))
+
+
+@pytest.mark.parametrize('n_families', [2, 3, 6])
+def test_held_out_families_have_no_part_in_the_choice(n_families):
+    task, auto = noise_only(n_families=n_families, n_candidates=2)
+    masks = fold_masks(task.families, 0)
+    held_out = auto.held_out(task, masks)
+    partition = fold_masks(task.families, 0, n_repeats=1)
+    for mask in partition:
+        part = task.select(mask)
+        inner = [other[mask] for other in partition if (other != mask).any()]
+        inner = np.array([rows for rows in inner if rows.any()])
+        chosen = auto.fit(part, inner.reshape(-1, mask.sum()))
+        np.testing.assert_array_equal(held_out[~mask],
+                                      chosen.model.predict(task.values[~mask]))
+        # Other accuracies of these families change nothing.
+        other = replace(task, accuracy=np.where(mask, task.accuracy, .9))
+        np.testing.assert_array_equal(
+            auto.held_out(other, masks)[~mask], held_out[~mask])
+
+
+def test_the_error_of_a_choice_among_noise_is_not_that_of_the_chosen():
+    ratios = []
+    for seed in range(5):
+        task, auto = noise_only(n_candidates=12, seed=seed)
+        masks = fold_masks(task.families, 0)
+        least = auto.fit(task, masks).cv_mse
+        nested = np.mean((auto.held_out(task, masks) - task.accuracy)**2)
+        ratios.append([least, nested] / np.var(task.accuracy))
+    least, nested = np.mean(ratios, axis=0)
+    assert least < .8 * nested
+
+
+def test_a_family_without_which_nothing_can_be_learned():
+    task, auto = noise_only(n_families=2, n_candidates=2)
+    family = task.families[0]
+    same = replace(
+        task,
+        accuracy=np.where(task.families == family, task.accuracy, .25),
+        chance=.25)
+    held_out = auto.held_out(same, fold_masks(task.families, 0))
+    np.testing.assert_allclose(held_out[task.families == family], .25)
