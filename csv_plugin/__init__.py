@@ -80,13 +80,13 @@ _PUBLIC = {
     'save': ('io.predictors', 'save_predictor'),
     'score': ('lm.dumping', 'score'),
     'split_study': ('core.study', 'split_study'),
+    'write_contribution': ('io.contributions', 'write_contribution'),
     'write_dump': ('io.dumps', 'write_dump'),
     'write_lm_eval_task': ('io.importers.lm_eval', 'write_lm_eval_task'),
     'write_texts': ('io.text_sets', 'write_texts'),
 }
 
 __all__ = ['__version__', *_PUBLIC]
-    'write_contribution': ('io.contributions', 'write_contribution'),
 
 
 def __getattr__(name: str) -> Any:
