@@ -18,6 +18,7 @@ from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import attempt, predictable_benchmarks
 from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import check_plain_files, read_bytes
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
@@ -25,7 +26,7 @@ from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.common_groups import with_common_groups
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files)
-from csv_plugin.report.leaderboards import (as_text, standings,
+from csv_plugin.report.leaderboards import (Leaderboard, as_text, standings,
                                             write_leaderboard)
 from csv_plugin.report.run_leaderboards import predict_run
 
@@ -117,11 +118,27 @@ class PredictedSummarizer(DefaultSummarizer):
             for model, (benchmark,
                         place) in product(folders, self.places.items())
         }
-        self.leaderboard, _ = predict_run(
-            RunDumps(self.work_dir), folders, predictors, self.predictors,
-            without_fractions(real, predictors), self.verbose,
-            partial(tqdm, desc='predictions', delay=2))
+        self.leaderboard = self._predict(parsed, folders, predictors,
+                                         without_fractions(real, predictors))
         return raw, parsed, metrics, modes
+
+    def _predict(self, parsed: Mapping[str, Any], folders: Mapping[str, str],
+                 predictors: Mapping[str, Union[Predictor, Missing]],
+                 real: Mapping[tuple[str, str], Union[float, Missing]]) -> \
+            Leaderboard:
+        """The leaderboard; arguments as in `predict_run`.
+
+        Args:
+            parsed (Mapping): Numbers of the run by model, dataset and
+                metric.
+            folders (Mapping): See there.
+            predictors (Mapping): See there.
+            real (Mapping): See there.
+        """
+        board, _ = predict_run(
+            RunDumps(self.work_dir), folders, predictors, self.predictors,
+            real, self.verbose, partial(tqdm, desc='predictions', delay=2))
+        return board
 
     def _place(self, benchmark: str,
                metrics: Mapping[str, Sequence[str]]) -> _Place:

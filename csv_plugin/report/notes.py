@@ -9,6 +9,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
@@ -183,6 +184,32 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
                 for line in learning_notes(predictor, verbose)
             ]
     return lines
+
+
+def beyond_notes(
+    predictors: Mapping[str, Union[Predictor, Missing]],
+    columns: Mapping[str, Mapping[str, Union[FeatureTable, Missing]]],
+    names: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Which models have higher losses than all that were fitted on.
+
+    Args:
+        predictors (Mapping): By label, a predictor or why it is unusable.
+        columns (Mapping): What they predict from, by label and model.
+        names (Mapping[str, str]): What to call models instead.
+    """
+    for label, predictor in predictors.items():
+        if isinstance(predictor, Missing):
+            continue
+        beyond = [
+            names.get(model, model) for model, table in columns[label].items()
+            if isinstance(table, FeatureTable) and any(
+                part.intervals.beyond(table.values).any()
+                for part in predictor.benchmarks)
+        ]
+        if beyond:
+            yield (f'{label} promises nothing of {_first(beyond)}: higher '
+                   'losses than those of all models fitted on')
 
 
 def next_notes(

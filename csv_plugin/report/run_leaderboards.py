@@ -1,5 +1,6 @@
 """The leaderboard of a run: its dumps, predicted, beside real accuracies."""
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Union
 
 import numpy as np
@@ -15,7 +16,8 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.report.leaderboards import Leaderboard, compare
-from csv_plugin.report.notes import engine_notes, next_notes, predictor_notes
+from csv_plugin.report.notes import (beyond_notes, engine_notes, next_notes,
+                                     predictor_notes)
 
 #: Feature columns by predictor and folder of the model.
 RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
@@ -49,21 +51,48 @@ def predict_run(dumps: RunDumps,
     """
     columns = collect_features(predictors, list(folders.values()), dumps.read,
                                progress)
+    return predict_columns(columns, folders, predictors, files, real,
+                           dumps.of_models(folders),
+                           read_most_items(dumps.work_dir), verbose), columns
+
+
+def predict_columns(columns: RunColumns,
+                    folders: Mapping[str, str],
+                    predictors: Mapping[str, Union[Predictor, Missing]],
+                    files: Mapping[str, str],
+                    real: Mapping[tuple[str, str], Union[float, Missing]],
+                    infos: Mapping[str, DumpInfo] = MappingProxyType({}),
+                    most_items: Mapping[str, int] = MappingProxyType({}),
+                    verbose: bool = False) -> Leaderboard:
+    """Predict models from their feature columns.
+
+    Args:
+        columns (RunColumns): Of all predictors and models.
+        folders (Mapping[str, str]): As in `Leaderboard`.
+        predictors (Mapping): As in `predict_run`, like the next two.
+        files (Mapping[str, str]): See there.
+        real (Mapping): See there.
+        infos (Mapping[str, DumpInfo]): How the losses were made, by model,
+            where there are dumps of them.
+        most_items (Mapping[str, int]): Numbers of items of benchmarks that
+            the run cuts short.
+        verbose (bool): As in `predictor_notes`.
+    """
     known = _known(folders, predictable_benchmarks(predictors), real,
-                   read_most_items(dumps.work_dir))
+                   most_items)
     predictions = predict_models(predictors, columns, known.benchmarks, known)
-    infos = dumps.of_models(folders)
+    names = dict(zip(folders.values(), folders))
     remarks = [
-        *engine_notes(infos), *predictor_notes(predictors, files, verbose)
+        *engine_notes(infos), *beyond_notes(predictors, columns, names),
+        *predictor_notes(predictors, files, verbose)
     ]
     label, main = next(iter(predictors.items()))
     if isinstance(main, Predictor) and main.can_use(known):
         remarks += [
-            f'{label}: {line}' for line in next_notes(
-                main, known, dict(zip(folders.values(), folders)))
+            f'{label}: {line}' for line in next_notes(main, known, names)
         ]
     return compare(predictions, folders, real, remarks,
-                   scoring_lms(predictors, infos)), columns
+                   scoring_lms(predictors, infos))
 
 
 def _known(folders: Mapping[str, str], benchmarks: Sequence[str],

@@ -1,0 +1,22 @@
+"""Predictions from the bits per character of the dataset llm_compression.
+
+They are those of the predictor that comes with the package, of 28 public base
+models, or of the files that the variable CSV_PREDICTORS names, as in
+predicted.py.
+
+    opencompass --models ... --datasets llm_compression \\
+        --summarizer predicted_bpc --config-dir "$(salience configs --where)"
+"""
+from os.path import dirname, join, realpath
+
+from csv_plugin.oc.bits_per_character import PredictedBpcSummarizer
+
+package = dirname(dirname(dirname(realpath(__file__))))
+# Imports at the top of a config are lazy: they give names, not modules.
+chosen = __import__('csv_plugin.oc.chosen_predictors', fromlist=['chosen'])
+summarizer = dict(
+    type=PredictedBpcSummarizer,
+    predictors=chosen.chosen_predictors([
+        ('predicted', join(package, 'data', 'bits_per_character.safetensors')),
+    ]))
+del chosen, package

@@ -1,0 +1,89 @@
+"""Predictions from the bits per character that OpenCompass measures itself."""
+from collections.abc import Mapping
+from typing import Any, Union
+
+import numpy as np
+
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.runs.run_plan import read_most_items
+from csv_plugin.oc.summarizers import PredictedSummarizer
+from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.run_leaderboards import predict_columns
+
+#: Datasets of OpenCompass's `llm_compression`, by the units of predictors.
+CORPORA = {
+    'cc': 'llm_compression-commoncraw',
+    'python': 'llm_compression-python',
+    'arxiv_math': 'llm_compression-arxiv_math',
+}
+#: What its evaluator calls the bits per character.
+METRIC = 'bpc'
+
+
+class PredictedBpcSummarizer(PredictedSummarizer):
+    """Predicts from bits per character; else as `PredictedSummarizer`.
+
+    Its predictors take losses on the units of `CORPORA`. Real accuracies
+    stand beside the predictions where `benchmarks` names their datasets.
+    """
+
+    def _predict(
+            self, parsed: Mapping[str, Any], folders: Mapping[str, str],
+            predictors: Mapping[str, Union[Predictor, Missing]],
+            real: Mapping[tuple[str, str], Union[float,
+                                                 Missing]]) -> Leaderboard:
+        columns = {
+            label: {
+                folder:
+                predictor if isinstance(predictor, Missing) else _features(
+                    folder, parsed[model], predictor)
+                for model, folder in folders.items()
+            }
+            for label, predictor in predictors.items()
+        }
+        return predict_columns(
+            columns,
+            folders,
+            predictors,
+            self.predictors,
+            real,
+            most_items=read_most_items(self.work_dir),
+            verbose=self.verbose)
+
+    def _format_table(self, parsed: Any, *args: Any,
+                      **kwargs: Any) -> list[list[str]]:
+        """With bits per character to four digits, as they are compared."""
+        table = super()._format_table(parsed, *args, **kwargs)
+        for row in table[1:]:
+            if row[0] in CORPORA.values() and row[2] == METRIC:
+                row[4:] = [
+                    f'{parsed[model][row[0]][METRIC]:.4f}'
+                    if row[0] in parsed[model] else '-'
+                    for model in self.model_abbrs
+                ]
+        return table
+
+
+def _features(model: str, scores: Mapping[str, Mapping[str, float]],
+              predictor: Predictor) -> Union[FeatureTable, Missing]:
+    """The columns of a model, or why there are none."""
+    units = predictor.columns.units
+    foreign = [unit for unit in units if unit not in CORPORA]
+    if foreign:
+        return Missing(f'the predictor is of {foreign[0]!r}, and not of bits '
+                       f'per character on {", ".join(CORPORA)}')
+    lacking = [
+        CORPORA[unit] for unit in units
+        if METRIC not in scores.get(CORPORA[unit], {})
+    ]
+    if lacking:
+        return Missing(f'no bits per character of {", ".join(lacking)} in '
+                       'this run')
+    values = [scores[CORPORA[unit]][METRIC] for unit in units]
+    if not np.isfinite(values).all():
+        return Missing(f'bits per character of {max(values)}: OpenCompass '
+                       'sums losses in the number format of the model, where '
+                       'those of a large batch may overflow in float16')
+    return FeatureTable((model, ), predictor.columns, np.array([values]))
