@@ -43,6 +43,9 @@ VERBS = {
     'losses':
     _Verb('csv_plugin.cli.score_models',
           'score models on texts, with any engine', 'lm'),
+    'slurm':
+    _Verb('csv_plugin.cli.write_slurm_script',
+          'write a script that scores many models by Slurm', 'report'),
     'lm-eval-task':
     _Verb('csv_plugin.cli.write_lm_eval_task',
           'have lm-evaluation-harness score the texts'),

@@ -12,14 +12,22 @@ With an engine other than transformers (docs/engines.md):
 A call that was interrupted goes on when it is made again. On several machines
 that share the folder, --shard 1/4 to --shard 4/4 score a quarter of the texts
 each; a last call without --shard joins them.
+
+Many models on many machines (docs/cluster.md): each call takes models of the
+list that no other call works on, and a last one checks that all are there.
+
+    salience losses --models models.csv --shard 1/4 --texts texts.jsonl \\
+        --out outputs/losses
 """
 import argparse
+import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from tqdm import tqdm
 
@@ -29,18 +37,24 @@ from csv_plugin.cli.dump_parts import REST, DumpParts
 from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
                                             check_engine, open_engine, setting,
                                             what_counts)
+from csv_plugin.cli.scoring_lists import score_list
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
+from csv_plugin.io.claims import HeldClaim
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.model_paths import split_name
+from csv_plugin.io.model_lists import DTYPES, ListedModel, read_model_list
+from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts
 
-#: A part of the texts: its number, from 1, and the number of parts.
+if TYPE_CHECKING:
+    from csv_plugin.lm.tokens.known_tokens import KnownTokens
+
+#: A part of the work: its number, from 1, and the number of parts.
 Shard = tuple[int, int]
 
 
@@ -48,17 +62,31 @@ def numbered_part(text: str) -> Shard:
     """Type of the option `--shard`.
 
     Raises:
-        argparse.ArgumentTypeError: It is not such as 1/4.
+        argparse.ArgumentTypeError: It is not such as 1/4, or it is `slurm`,
+            but this is no task of an array of Slurm.
 
     >>> numbered_part('1/4')
     (1, 4)
     """
-    number, _, count = text.partition('/')
+    number, _, count = (_part_in_slurm()
+                        if text == 'slurm' else text).partition('/')
     if not (number.isdecimal() and count.isdecimal()
             and 1 <= int(number) <= int(count)):
         raise argparse.ArgumentTypeError(
             f'expected a part such as 1/4, found {text!r}')
     return int(number), int(count)
+
+
+def _part_in_slurm() -> str:
+    """The place of this task among those of its array of jobs."""
+    names = [f'SLURM_ARRAY_TASK_{end}' for end in ('ID', 'MIN', 'COUNT')]
+    try:
+        task, first, count = (int(os.environ[name]) for name in names)
+    except (KeyError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f'expected numbers in {", ".join(names)}, as Slurm gives them to '
+            f'the tasks of an array, found {error}') from error
+    return f'{task - first + 1}/{count}'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +102,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='PATTERN',
         help="folders of checkpoints, such as 'runs/*/checkpoint-*',\n"
         'which are called run@step (default: none)')
+    parser.add_argument(
+        '--models',
+        dest='list',
+        metavar='LIST',
+        help='in place of both: a file with a MODEL in each line, or\n'
+        'a table .csv with the columns model (its name), path\n'
+        'and perhaps tokenizer and dtype; calls at the same time\n'
+        'take models of it that no other works on')
     add_texts(parser)
     add_out(parser, 'the dumps NAME.parquet')
     parser.add_argument(
@@ -99,7 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model's own; required with CTranslate2 and llama.cpp)")
     parser.add_argument(
         '--dtype',
-        choices=('float32', 'bfloat16', 'float16'),
+        choices=DTYPES,
         help='number format of the weights; that of a server, which\n'
         'does not tell it, is noted in the dump (default: with\n'
         'transformers bfloat16 on a GPU, else float32; else that\n'
@@ -121,8 +157,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--shard',
         type=numbered_part,
         metavar='I/N',
-        help='score the I-th of N parts of the texts (default: all\n'
-        'that is not scored)')
+        help='score the I-th of N parts of the texts; with --models,\n'
+        'the I-th of N parts of the models first, then what\n'
+        'nobody works on; slurm stands for the part of this task\n'
+        'in an array of Slurm (default: all that is not scored)')
 
 
 def run(args: argparse.Namespace) -> None:
@@ -131,27 +169,66 @@ def run(args: argparse.Namespace) -> None:
     options = EngineOptions(args.engine or 'transformers',
                             args.url, args.context, args.dtype,
                             dict(args.setting), args.trust_remote_code)
-    models = named_models(args.models, args.checkpoints)
-    check_engine(options, args.tokenizer, len(models))
+    models = _models(args)
+    for model in models.values():
+        check_engine(
+            options._replace(dtype=model.dtype), model.tokenizer, len(models))
     texts = read_texts(args.texts)
-    stated = {'dtype': args.dtype} if args.dtype else {}
-    if args.engine:
-        stated['engine'] = ENGINES[args.engine].recorded
-    failed = []
-    for name, model in models.items():
-        losses = _Losses(name, model, args.tokenizer, options, texts, args.out)
+    failed: list[str] = []
+
+    def score(name: str,
+              shard: Optional[Shard] = None,
+              claim: Optional[HeldClaim] = None) -> None:
+        losses = _Losses(name, models[name], options, texts, args.out)
+        dtype = models[name].dtype
+        stated = {'dtype': dtype} if dtype else {}
+        if args.engine:
+            stated['engine'] = ENGINES[args.engine].recorded
+        done = losses.score(shard, stated, claim)
+        print(one_line(f'{name}: {done}'), flush=True)
+
+    @contextmanager
+    def told(name: str) -> Iterator[None]:
         try:
-            done = losses.score(args.shard, stated)
-            print(one_line(f'{name}: {done}'), flush=True)
+            yield
         # The others may be sound.
-        except InputError as error:
+        except (InputError, OSError) as error:
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
             failed.append(name)
+
+    if args.list:
+        score_list(models, args.out, args.shard or (1, 1),
+                   lambda name, claim: score(name, claim=claim), told)
+    else:
+        for name in models:
+            with told(name):
+                score(name, args.shard)
     if failed:
         raise InputError(
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
+
+
+def _models(args: argparse.Namespace) -> dict[str, ListedModel]:
+    """The models of the call by name; options hold where a list says none."""
+    if args.list:
+        if args.models or args.checkpoints:
+            raise InputError('--models', 'no other models beside it',
+                             ', '.join(args.models) or args.checkpoints,
+                             'Put them into the list.')
+        models = read_model_list(args.list)
+    else:
+        models = {
+            name: ListedModel(path)
+            for name, path in named_models(args.models,
+                                           args.checkpoints).items()
+        }
+    return {
+        name: ListedModel(path, tokenizer or args.tokenizer, dtype
+                          or args.dtype)
+        for name, (path, tokenizer, dtype) in models.items()
+    }
 
 
 def named_models(models: Sequence[str],
@@ -166,8 +243,7 @@ def named_models(models: Sequence[str],
         InputError: There are none, two have one name, or a name cannot be
             that of a file.
     """
-    named = [(name or Path(path).name, path)
-             for name, path in map(split_name, models)]
+    named = [name_and_path(model) for model in models]
     if checkpoints:
         named += [(name, str(path))
                   for name, path in checkpoint_folders(checkpoints).items()]
@@ -185,31 +261,32 @@ class _Losses:
 
     Args:
         name (str): Of the model.
-        model (str): Folder, file, or name on the hub or on the server.
-        tokenizer (Optional[str]): Folder or name of the tokenizer, by
-            default the model's.
-        options (EngineOptions): Of the engine.
+        model (ListedModel): Its tokenizer is by default that in its folder.
+        options (EngineOptions): Of the engine; `dtype` is the model's.
         texts (TextSet): All that are to be scored.
         out (Path): Folder of the dumps.
     """
 
-    def __init__(self, name: str, model: str, tokenizer: Optional[str],
-                 options: EngineOptions, texts: TextSet, out: Path) -> None:
-        self.name, self.model, self.texts = name, model, texts
-        self.tokenizer, self.options = tokenizer or model, options
+    def __init__(self, name: str, model: ListedModel, options: EngineOptions,
+                 texts: TextSet, out: Path) -> None:
+        self.name, self.model, self.texts = name, model.path, texts
+        self.tokenizer = model.tokenizer or model.path
+        self.options = options._replace(dtype=model.dtype)
         self.file = out / f'{name}.parquet'
-        self.parts = DumpParts(
-            out / f'{name}.parts', {
-                **what_counts(model, options), 'tokenizer': self.tokenizer
-            })
+        self.parts = DumpParts(out / f'{name}.parts', {
+            **what_counts(self.model, self.options), 'tokenizer':
+            self.tokenizer
+        })
 
-    def score(self, shard: Optional[Shard], stated: Mapping[str, str]) -> str:
+    def score(self, shard: Optional[Shard], stated: Mapping[str, str],
+              claim: Optional[HeldClaim]) -> str:
         """Score what is not scored, and say what was done, in a line.
 
         Args:
             shard (Optional[Shard]): The part to score; None for all.
             stated (Mapping[str, str]): What a dump that is there has to
                 record, by the name of the field.
+            claim (Optional[HeldClaim]): That other calls respect.
 
         Raises:
             InputError: The model cannot be scored, what was scored before
@@ -227,14 +304,14 @@ class _Losses:
             if file.exists():
                 self._check_part(file, part)
                 return f'{file} is there'
-            write_dump(file, self._scored(part, label))
+            write_dump(file, self._scored(part, label, claim))
             shutil.rmtree(self.parts.folder / label, ignore_errors=True)
             return f'{len(part)} of {len(self.texts)} texts, {file}'
         parts = self.parts.read()
         done = {text.text_id for part in parts for text in part.texts}
         rest = [text for text in self.texts if text.text_id not in done]
         if rest:
-            parts.append(self._scored(rest, REST))
+            parts.append(self._scored(rest, REST, claim))
         write_dump(self.file, merge_dumps(parts, self.texts))
         self.parts.remove()
         return f'{len(self.texts)} texts, {self.file}'
@@ -266,7 +343,8 @@ class _Losses:
                 str(file), 'losses on these texts', 'losses on others',
                 'Remove it, or choose another folder.')
 
-    def _scored(self, part: Sequence[Text], label: str) -> TokenLossDump:
+    def _scored(self, part: Sequence[Text], label: str,
+                claim: Optional[HeldClaim]) -> TokenLossDump:
         """Losses on some of the texts; chunks of them are kept."""
         from csv_plugin.lm.dumping import dump_info, dump_losses
         context = self.options.context
@@ -274,6 +352,13 @@ class _Losses:
                                         self.tokenizer)
         self.parts.begin(
             dump_info(engine, tokenizer, self.texts, self.name, context))
+
+        def progress(chunks: Iterable[int]) -> Iterator[int]:
+            for chunk in tqdm(chunks, desc=self.name):
+                if claim:
+                    claim.check()
+                yield chunk
+
         return dump_losses(
             engine,
             tokenizer,
@@ -282,4 +367,12 @@ class _Losses:
             self.name,
             context=context,
             folder=self.parts.folder / label,
-            progress=partial(tqdm, desc=self.name))
+            progress=progress,
+            tokenize=_known_tokens().tokenize)
+
+
+@cache
+def _known_tokens() -> 'KnownTokens':
+    """What the tokenizers of this process have made of the texts."""
+    from csv_plugin.lm.tokens.known_tokens import KnownTokens
+    return KnownTokens()

@@ -104,16 +104,22 @@ def _start(target: Path) -> str:
 
     They are short, so that a file may have the longest name that there is.
     """
-    # Machines may share a name, and containers a machine, but not processes.
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
+    return f'.{name}.{host_mark()}.'
+
+
+def host_mark() -> str:
+    """Twelve digits that tell the processes of this host from others.
+
+    Machines may share a name, and containers a machine, but not processes.
+    """
     machine, space = Path('/etc/machine-id'), Path('/proc/self/ns/pid')
     host = ' '.join([
         gethostname(),
         machine.read_text() if machine.exists() else '',
         os.readlink(space) if space.exists() else ''
     ])
-    return '.' + ''.join(
-        hashlib.sha256(os.fsencode(text)).hexdigest()[:12] + '.'
-        for text in (target.name, host))
+    return hashlib.sha256(os.fsencode(host)).hexdigest()[:12]
 
 
 def _suffix(target: Path) -> str:
@@ -131,12 +137,13 @@ def _remove_remains(target: Path) -> None:
     for name in names:
         if name.startswith(start):
             process = name.removeprefix(start).partition('.')[0]
-            if process.isdecimal() and not _is_running(int(process)):
+            if process.isdecimal() and not is_running(int(process)):
                 with suppress(OSError):
                     target.with_name(name).unlink()
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether a process of this host runs, as far as one can tell."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -47,6 +47,16 @@ def split_name(text: str) -> tuple[str, str]:
     return (name, path) if sign and '/' not in name else ('', text)
 
 
+def name_and_path(text: str) -> tuple[str, str]:
+    """A model's name and path in NAME=PATH, or in a path that ends with it.
+
+    >>> name_and_path('mine=my/model'), name_and_path('my/model/')
+    (('mine', 'my/model'), ('model', 'my/model/'))
+    """
+    name, path = split_name(text)
+    return name or Path(path).name, path
+
+
 def _model_name(path: Path) -> str:
     """Without the suffix of a file; a folder's name may have dots."""
     known = ('.jsonl', '.csv', '.parquet')

@@ -1,5 +1,7 @@
-"""Whether the weights at a path are still the same, without reading all."""
+"""Files with the weights of models: whether they are the same, read ahead."""
 import hashlib
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 from csv_plugin.io.files import FilePath, check_plain_files
@@ -28,11 +30,8 @@ def weights_mark(path: FilePath) -> str:
         InputError: As in `check_plain_files`.
         OSError: A file cannot be read.
     """
-    path = Path(path)
     check_plain_files(path)
-    files = [path] if path.is_file() else sorted(
-        file for pattern in _PATTERNS for file in path.glob(pattern)
-        if file.is_file())
+    files = _files(Path(path))
     digest = hashlib.sha256()
     for file in files:
         size = file.stat().st_size
@@ -42,3 +41,38 @@ def weights_mark(path: FilePath) -> str:
                 opened.seek(max(0, size - _LENGTH) * place // (_PLACES - 1))
                 digest.update(opened.read(_LENGTH))
     return digest.hexdigest()[:16] if files else ''
+
+
+def read_ahead(path: FilePath) -> threading.Thread:
+    """Read the weights of a model in the background, and keep nothing.
+
+    The system keeps what it has read in memory that nobody needs, so the
+    model is loaded from there.
+
+    Args:
+        path (FilePath): Folder or file of the model; a name on the hub has no
+            files here.
+
+    Returns:
+        threading.Thread: It ends with the process, or with an error of the
+        disk, which the one who loads the model will see.
+    """
+    thread = threading.Thread(target=_read, args=(Path(path), ), daemon=True)
+    thread.start()
+    return thread
+
+
+def _read(path: Path) -> None:
+    block = bytearray(2**24)
+    with suppress(OSError):
+        for file in _files(path):
+            with file.open('rb', buffering=0) as opened:
+                while opened.readinto(block):
+                    pass
+
+
+def _files(path: Path) -> list[Path]:
+    """What is read of a model besides its tokenizer."""
+    return [path] if path.is_file() else sorted(
+        file for pattern in _PATTERNS for file in path.glob(pattern)
+        if file.is_file())

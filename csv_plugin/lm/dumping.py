@@ -13,9 +13,11 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import prefix_token
 from csv_plugin.lm.engines.protocol import Engine
-from csv_plugin.lm.engines.token_losses import as_engine, token_losses
+from csv_plugin.lm.engines.token_losses import (Tokenize, as_engine,
+                                                token_losses)
 from csv_plugin.lm.engines.windows import window_stride
 from csv_plugin.lm.scoring_in_chunks import score_in_chunks
+from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
 def dump_info(engine: Engine,
@@ -60,7 +62,8 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 rank: bool = False,
                 context: Optional[int] = None,
                 folder: Optional[FilePath] = None,
-                progress: Progress = iter) -> TokenLossDump:
+                progress: Progress = iter,
+                tokenize: Tokenize = tokenize_all) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
     Scored: as in `token_losses`.
@@ -80,6 +83,7 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
             soon as they are computed: a call that is repeated after an
             interruption reads them there, see `score_in_chunks`.
         progress (Progress): Wraps the batches, or with a folder the chunks.
+        tokenize (Tokenize): As in `token_losses`.
 
     Returns:
         TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
@@ -94,7 +98,7 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
     def scored(some: Sequence[Text],
                progress: Progress = iter) -> TokenLossDump:
         losses = token_losses(engine, tokenizer, some, entropy, rank, context,
-                              progress)
+                              progress, tokenize)
         return TokenLossDump(info, tuple(losses))
 
     if folder is None:

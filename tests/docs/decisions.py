@@ -45,6 +45,11 @@ NOT_RUN = {
         'salience benchmarks --losses':
         'tests/triage/test_benchmark_trust.py, where the tables are at hand',
     },
+    'docs/cluster.md': {
+        'sbatch': 'needs Slurm; tests/cluster/run_on_slurm.sh installs it',
+        'sh tests/cluster/run_on_slurm.sh':
+        'installs Slurm, and takes minutes',
+    },
     'docs/command.md': {
         'salience demo': DEMO,
         'salience predict --losses losses.csv --known': KNOWN,

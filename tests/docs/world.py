@@ -61,6 +61,7 @@ def make_world(root: Path) -> None:
         shutil.copy(root / f'demo/collection/{model}.parquet',
                     root / f'{name}.parquet')
     _write_tables(root, zoo)
+    (root / 'models.txt').write_text('my-model\nother=my-model\n')
 
 
 def _part_of_the_zoo() -> Collection:
