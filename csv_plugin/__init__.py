@@ -75,6 +75,7 @@ _PUBLIC = {
     'read_lm_eval_accuracies': ('io.importers.lm_eval_accuracies',
                                 'read_lm_eval_accuracies'),
     'read_loss_features': ('io.model_tables', 'read_loss_features'),
+    'predictor_card': ('report.predictor_cards', 'predictor_card'),
     'read_model_tables': ('io.model_tables', 'read_model_tables'),
     'read_texts': ('io.text_sets', 'read_texts'),
     'save': ('io.predictors', 'save_predictor'),

@@ -37,7 +37,8 @@ HEAVY = ('torch', 'transformers', 'opencompass', 'mmengine', 'datasets')
 #: What light rooms do not load when they are imported.
 LOADED_LATE = HEAVY + ('pandas', )
 #: Packages that an installation without extras lacks.
-OPTIONAL = HEAVY + ('accelerate', 'jinja2', 'matplotlib', 'tensorboardX')
+OPTIONAL = HEAVY + ('accelerate', 'huggingface_hub', 'jinja2', 'matplotlib',
+                    'tensorboardX')
 #: Rooms that load nothing heavy. They also import nothing heavy inside of
 #: functions, except that `csv_plugin` itself may.
 LIGHT_ROOMS = {'', 'data', 'core', 'io', 'triage', 'report'}

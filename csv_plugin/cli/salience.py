@@ -73,6 +73,9 @@ VERBS = {
     'predict':
     _Verb('csv_plugin.cli.predict_accuracies',
           'predict accuracies from losses'),
+    'predictors':
+    _Verb('csv_plugin.cli.list_predictors',
+          'list predictors and their cards, here and on the hub', 'hub'),
     'triage':
     _Verb('csv_plugin.cli.triage_checkpoints',
           'judge pretraining runs by their checkpoints'),

@@ -21,6 +21,8 @@ STUDY = 'takes minutes; tests/demo/studies runs it on less'
 VLLM = 'needs vLLM and a GPU; tests/lm/engines has stand-ins'
 HARNESS = 'needs lm-evaluation-harness'
 HOST = 'needs a clone of OpenCompass'
+ON_HUB = 'needs the hub; tests/cli/test_list_predictors.py has a small one'
+LIVE = 'trains; tests/live has such trainings of small models'
 
 #: Reasons, by page and first words.
 NOT_RUN = {
@@ -55,6 +57,7 @@ NOT_RUN = {
         'salience predict --losses losses.csv --known': KNOWN,
         'salience texts': DATA,
         'salience losses my-model --engine vllm': VLLM,
+        'salience predictors hub:': ON_HUB,
         'salience train': TRAINED,
     },
     'docs/engines.md': {
@@ -138,6 +141,10 @@ NOT_RUN = {
     },
     'docs/validation_sets.md': {
         'python tools/study_units.py':
+    'docs/sharing.md': {
+        'salience predictors hub:': ON_HUB,
+        'salience predictors outputs/predictor --upload': ON_HUB,
+    },
         'takes an hour; tests/cli/test_study_units.py runs it on less',
         'salience fit --choose':
         'has 100 units; tests/cli/test_fit_from_tables.py chooses two',

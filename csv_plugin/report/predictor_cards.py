@@ -1,0 +1,145 @@
+"""Cards of predictors: what a file says of itself, as Markdown."""
+from collections.abc import Iterable, Sequence
+
+from tabulate import tabulate
+
+from csv_plugin.core.cells import interval, number, percent
+from csv_plugin.core.conventions import shortened
+from csv_plugin.core.escaping import markdown
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.io.licences import forbidden_uses
+from csv_plugin.report.notes import learning_notes
+
+#: Most characters of a list of names.
+_WIDTH = 300
+_NOT_RECORDED = 'not recorded'
+
+
+def predictor_card(name: str, predictor: Predictor) -> str:
+    """What a predictor was made of, and how far to trust it.
+
+    Args:
+        name (str): The title.
+        predictor (Predictor): Such as `load_predictor` returns; nothing else
+            is needed.
+
+    Returns:
+        str: Markdown with a line feed at its end.
+    """
+    parts = predictor.benchmarks
+    lines = [
+        f'# {markdown(name)}', '',
+        f'Predicts accuracies on {_listed(predictor.names)} from '
+        f'{units_of(predictor)}.', '', *_origin(predictor), '',
+        '## Benchmarks', '',
+        *_table(('benchmark', 'chance', 'items', 'models', 'their accuracies',
+                 'method', 'error on held-out families'),
+                map(_benchmark_row, parts)), '',
+        'Percent; the error is the root mean square over the models, each '
+        'predicted by fits to other families. The accuracies are the range '
+        'that was fitted to: predictions of models beyond it are marked, and '
+        'may be far off.', ''
+    ]  # yapf: disable
+    lines += _families(parts)
+    notes = [f'* {markdown(note)}' for note in learning_notes(predictor)]
+    if notes:
+        lines += ['## Notes', '', *notes, '']
+    return '\n'.join(lines)
+
+
+def units_of(predictor: Predictor) -> str:
+    """What a prediction is made from, in a few words."""
+    columns = predictor.columns
+    if predictor.targets is None:
+        return f'losses on {len(columns.units)} units of a table'
+    return (f'token losses on {len(predictor.targets.text_ids)} texts '
+            f'({columns.fingerprint[:12]})')
+
+
+def methods_of(predictor: Predictor) -> str:
+    """The solvers of all benchmarks, every one once."""
+    return ', '.join(sorted({part.solver for part in predictor.benchmarks}))
+
+
+def fitted_models(predictor: Predictor) -> set[str]:
+    """Models that the predictor was fitted to on any benchmark."""
+    return {
+        model
+        for part in predictor.benchmarks
+        for model in part.fit_models
+    }
+
+
+def _origin(predictor: Predictor) -> list[str]:
+    families = {
+        family.family
+        for part in predictor.benchmarks
+        for family in part.families
+    }
+    versions = [f'{n} {v}' for n, v in sorted(predictor.versions.items())]
+    rows = [
+        ('fitted to', f'{len(fitted_models(predictor))} models'),
+        ('families', _listed(sorted(families)) or _NOT_RECORDED),
+        ('method', markdown(methods_of(predictor))),
+        ('columns', f'{len(predictor.columns.units)}, such as '
+         f'{_listed(predictor.columns.units[:3])}'),
+        ('scoring LM', markdown(predictor.scoring_lm) or 'none'),
+        ('texts', _licences(predictor) or f'licence {_NOT_RECORDED}'),
+        ('versions', _listed(versions) or _NOT_RECORDED),
+    ]
+    return _table(('what', 'this predictor'), rows)
+
+
+def _licences(predictor: Predictor) -> str:
+    cells = []
+    for source, licence in predictor.licences.items():
+        uses = forbidden_uses(licence)
+        forbids = f', which forbids {" and ".join(uses)}' if uses else ''
+        cells.append(f'{markdown(source or "texts")} under '
+                     f'{markdown(licence)}{forbids}')
+    return '; '.join(cells)
+
+
+def _benchmark_row(part: BenchmarkPredictor) -> tuple[str, ...]:
+    accuracies = _NOT_RECORDED
+    if part.families:
+        accuracies = interval(
+            min(family.lowest for family in part.families),
+            max(family.highest for family in part.families))
+    return (markdown(part.benchmark), number(percent(part.chance)),
+            str(part.n_items or '-'), str(len(part.fit_models)), accuracies,
+            markdown(part.solver), number(percent(part.cv_mse**0.5)))
+
+
+def _families(parts: Sequence[BenchmarkPredictor]) -> list[str]:
+    """Errors by family and benchmark, where the file has them."""
+    known = [part for part in parts if part.families]
+    if not known:
+        return []
+    cells: dict[str, list[str]] = {}
+    models: dict[str, int] = {}
+    for index, part in enumerate(known):
+        for family in part.families:
+            row = cells.setdefault(family.family, ['-'] * len(known))
+            row[index] = (f'{number(percent(family.error))} '
+                          f'({percent(family.bias):+.1f})')
+            models[family.family] = max(
+                models.get(family.family, 0), family.n_models)
+    header = ('family', 'models', *(markdown(p.benchmark) for p in known))
+    rows = ((markdown(name), str(models[name]), *row)
+            for name, row in sorted(cells.items()))
+    return [
+        '## Errors by family', '', *_table(header, rows), '',
+        'Root mean square in percent and, in brackets, the mean of predicted '
+        'minus real accuracies; every family predicted by the others.', ''
+    ]  # yapf: disable
+
+
+def _listed(names: Sequence[str]) -> str:
+    return markdown(shortened(', '.join(names), _WIDTH))
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return tabulate(
+        list(rows), header, tablefmt='pipe',
+        disable_numparse=True).splitlines()

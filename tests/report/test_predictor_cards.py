@@ -1,0 +1,73 @@
+"""Cards of predictors: all from the file, and nothing but text."""
+from dataclasses import replace
+
+import pytest
+
+import csv_plugin as cp
+from csv_plugin.core.held_out_families import HeldOutFamily
+from csv_plugin.demo import shipped
+from tests.tables import small_tables
+
+
+@pytest.fixture(scope='module')
+def predictor():
+    tables = small_tables()
+    families = dict(zip(tables.accuracies.models, tables.groups))
+    return cp.fit(tables.features, tables.accuracies, families, 'ridge')
+
+
+def row(card, name):
+    line, = [
+        line for line in card.splitlines() if line.startswith(f'| {name} ')
+    ]
+    return [cell.strip() for cell in line.strip('|').split('|')]
+
+
+def test_a_card_says_what_the_file_holds(predictor, tmp_path):
+    cp.save(predictor, tmp_path / 'a.safetensors')
+    card = cp.predictor_card('a', cp.load(tmp_path / 'a.safetensors'))
+    assert card.startswith('# a\n\nPredicts accuracies on easy, hard')
+    assert 'losses on 4 units of a table' in card
+    assert row(card, 'fitted to')[1] == '15 models'
+    assert row(card, 'families')[1].startswith('family-0, family-1')
+    assert cp.__version__ in row(card, 'versions')[1]
+    assert row(card, 'texts')[1] == 'licence not recorded'
+    part = predictor.benchmark('easy')
+    family = part.families[0]
+    lowest = min(f.lowest for f in part.families)
+    assert row(card, 'easy')[4].startswith(f'{int(100 * lowest)}-')
+    assert row(card, family.family)[2] == (
+        f'{100 * family.error:.1f} ({100 * family.bias:+.1f})')
+    # Benchmarks that no model of a family was run on.
+    assert '-' in row(card, predictor.benchmarks[0].families[-1].family)
+
+
+def test_a_file_of_an_earlier_version_has_a_card():
+    card = cp.predictor_card('demo', cp.load(shipped.PREDICTOR))
+    assert '250 texts (ce4e749ad947)' in card
+    assert row(card, 'families')[1] == 'not recorded'
+    assert 'Errors by family' not in card
+    assert row(card, 'census')[1:5] == ['25.0', '240', '72', 'not recorded']
+
+
+def test_names_are_text(predictor):
+    part = predictor.benchmark('easy')
+    hostile = '[x](http://a.b)|<b>\n# y'
+    family = HeldOutFamily(hostile, 1, .1, .2, 0., 0.)
+    named = replace(
+        predictor,
+        benchmarks=(replace(part, benchmark=hostile, families=(family, )), ),
+        licences={hostile: hostile},
+        scoring_lm=hostile,
+        partial_scores=None)
+    card = cp.predictor_card(hostile, named)
+    assert '<b>' not in card and '\n# y' not in card
+    assert card.count('[x]') == card.count('\\[x]') > 4
+
+
+def test_licences_stand_on_the_card(predictor):
+    licences = {'ceval': 'CC BY-NC-SA 4.0', '': 'MIT'}
+    card = cp.predictor_card('a', replace(predictor, licences=licences))
+    assert row(card, 'texts')[1] == (
+        'ceval under CC BY-NC-SA 4.0, which forbids commercial use; texts '
+        'under MIT')
