@@ -25,7 +25,8 @@ def score_list(models: Mapping[str, ListedModel], out: Path,
 
     The models of the call's own part come first, and are looked at even if
     they are done or have failed. Of the other parts it takes what nobody has
-    begun, or whose process has died.
+    begun, or whose process has died; but nothing after a model of its own has
+    failed, which may be the fault of the machine.
 
     Args:
         models (Mapping[str, ListedModel]): By name.
@@ -42,6 +43,9 @@ def score_list(models: Mapping[str, ListedModel], out: Path,
     with _ends_after_sigterm():
         for i, name in enumerate(order):
             is_done = _dump(out, name).exists()
+            if i == n_own and any(
+                    error_note(out, own).exists() for own in order[:n_own]):
+                break
             if i >= n_own and (is_done or error_note(out, name).exists()):
                 continue
             with told(name), claimed(out, name) as claim:

@@ -116,7 +116,8 @@ def test_models_that_fail(out, capsys, monkeypatch):
     tokenizer = ['--tokenizer', str(TOKENIZER)]
     assert call('--shard', '1/2', *tokenizer, models='list') == 2
     assert 'none of k, m.' in capsys.readouterr().err
-    assert sorted(contents(out)) == ['k.error.txt', 'l.parquet', 'm.error.txt']
+    # The machine may be at fault: it takes nothing from other parts.
+    assert sorted(contents(out)) == ['k.error.txt', 'm.error.txt']
     assert call('--shard', '2/2', *tokenizer, models='list') == 0
     main(['status', 'out', '--models', 'list'])
     assert "failed: k, m: model 'none': expected" in capsys.readouterr().out

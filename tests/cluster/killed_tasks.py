@@ -151,13 +151,15 @@ def main() -> int:
     kills = [way for way, number in KILLS.items() for _ in range(number)]
     chance.shuffle(kills)
     done: Counter[str] = Counter()
+    n_before = 0
     while run('squeue', '--noheader', f'--job={job}').strip():
-        time.sleep(chance.uniform(.5, 4))
+        time.sleep(chance.uniform(.2, 2))
         start_at_once(job)
-        # Only one that has begun to score: the rest loads programs.
         tasks = [task for task in running(job) if processes(task)]
-        if kills and tasks and list((folder / 'many').glob('*.claim-*')):
-            way = kills.pop()
+        n_dumps = len(list((folder / 'many').glob('*.parquet')))
+        # Work goes on between two of them.
+        if kills and tasks and n_dumps >= n_before + 4:
+            n_before, way = n_dumps, kills.pop()
             hurt(chance.choice(tasks), way)
             done[way] += 1
     seconds = time.monotonic() - start

@@ -43,6 +43,12 @@ PartitionName=main Nodes=$host Default=YES
 END
 export SLURM_CONF="$daemons/slurm.conf"
 stop() {
+    # What runs would run on, and keep the port of slurmd.
+    scancel --quiet --partition main || true
+    for _ in 1 2 3 4 5 6 7 8 9; do
+        [ -n "$(squeue --noheader || true)" ] || break
+        sleep 1
+    done
     for name in slurmd slurmctld munge/munged; do
         [ ! -f "$daemons/$name.pid" ] || kill "$(cat "$daemons/$name.pid")" || true
     done
