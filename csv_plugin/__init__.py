@@ -79,6 +79,7 @@ _PUBLIC = {
     'read_model_tables': ('io.model_tables', 'read_model_tables'),
     'read_texts': ('io.text_sets', 'read_texts'),
     'save': ('io.predictors', 'save_predictor'),
+    'read_every_eval_ever': ('io.every_eval_ever', 'read_every_eval_ever'),
     'score': ('lm.dumping', 'score'),
     'split_study': ('core.study', 'split_study'),
     'write_contribution': ('io.contributions', 'write_contribution'),

@@ -20,26 +20,31 @@ from csv_plugin.cli.arguments import (add_out, check_folder, named_number,
                                       refuse, run_tool)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.io.every_eval_ever import read_every_eval_ever
 from csv_plugin.io.importers.importing import SOURCES, import_losses
 from csv_plugin.io.importers.lm_eval_accuracies import read_lm_eval_accuracies
 from csv_plugin.io.model_paths import paths_by_model, split_name
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 
+#: Accuracies without losses.
+RECORDS = 'every-eval-ever'
 LOSSES, SCORES, BENCHMARKS = 'losses.csv', 'scores.csv', 'benchmarks.csv'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'source',
-        choices=SOURCES,
-        help='the program that measured the losses (required)')
+        choices=(*SOURCES, RECORDS),
+        help='the program that measured the losses; accuracies alone\n'
+        f'come from {RECORDS} (required)')
     parser.add_argument(
         'paths',
         nargs='+',
         metavar='PATH',
         help='file or folder of each model, which is called after it,\n'
-        'or NAME=PATH (required)')
+        f'or NAME=PATH; of {RECORDS}, records or folders\n'
+        'of them (required)')
     parser.add_argument(
         '--texts',
         metavar='JSONL',
@@ -51,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         metavar='NAME',
         help='tasks and groups of lm-evaluation-harness whose\n'
-        'accuracies to import (default: none)')
+        'accuracies to import (default: none); evaluations in\n'
+        f'{RECORDS} (default: all)')
     parser.add_argument(
         '--metric',
         nargs='+',
@@ -72,6 +78,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
+    if args.source == RECORDS:
+        refuse(args, RECORDS, 'texts', 'metric')
+        import_records(args)
+        return
     if args.source != 'lm-eval' and args.benchmarks:
         raise InputError('--benchmarks', 'results of lm-eval',
                          f'those of {args.source}',
@@ -97,6 +107,16 @@ def run(args: argparse.Namespace) -> None:
     print(f'{len(features.models)} models, {len(features.columns.units)} '
           f'units. Written to {args.out}: {LOSSES}'
           f'{f", {SCORES}, {BENCHMARKS}" if accuracies else ""}')
+
+
+def import_records(args: argparse.Namespace) -> None:
+    """Write the accuracies of records as tables."""
+    accuracies = read_every_eval_ever(args.paths, args.benchmarks or (),
+                                      dict(args.chance or ()))
+    args.out.mkdir(parents=True, exist_ok=True)
+    _write_accuracies(args.out, accuracies)
+    print(f'{len(accuracies.models)} models, {len(accuracies.benchmarks)} '
+          f'benchmarks. Written to {args.out}: {SCORES}, {BENCHMARKS}')
 
 
 def _named_text(text: str) -> tuple[str, str]:

@@ -10,18 +10,21 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from time import time
 from typing import Optional
 
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_json, check_folder, print_json
+from csv_plugin.cli.arguments import (add_json, add_records, check_folder,
+                                      print_json)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.every_eval_ever import prediction_records, write_records
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
@@ -68,6 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help='folder for predictions.txt, .md, .csv and .json\n'
         '(default: none)')
+    add_records(parser, 'predictions')
+    parser.add_argument(
+        '--giver',
+        metavar='NAME',
+        help='organisation that gives the records (required for\n'
+        '--records)')
     add_json(parser)
 
 
@@ -76,8 +85,11 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('PLACE or --losses', 'one of them',
                          'both' if args.losses else 'none',
                          'Say where the losses of the models are.')
-    if args.out:
-        check_folder(args.out)
+    for folder in filter(None, (args.out, args.records)):
+        check_folder(folder)
+    if bool(args.records) != bool(args.giver):
+        raise InputError('--records and --giver', 'both or none of them',
+                         'one', 'Say who gives the records.')
     predictor = load_predictor(args.predictor)
     known = _known(args.known, args.benchmarks)
     infos: dict[str, DumpInfo] = {}
@@ -112,6 +124,9 @@ def run(args: argparse.Namespace) -> None:
         files = write_leaderboard(args.out / 'predictions', board)
         if not args.json:
             print('', *files, sep='\n')
+    if args.records:
+        write_records(args.records,
+                      prediction_records(predictions, args.giver, int(time())))
 
 
 def _known(scores: Optional[str],
