@@ -43,6 +43,18 @@ def test_growth_has_a_row_for_every_size():
     assert sizes == [['| 24', '8'], ['| 60', '8'], ['| 60', '60']]
 
 
+def test_intervals_are_measured_on_simulated_families():
+    printed = run('bench_intervals', '--worlds', '1', '--solvers', 'uniform')
+    rows = [[cell.strip() for cell in line.split('|')[1:-1]]
+            for line in printed.splitlines()[2:]
+            if '| uniform' in line]  # yapf: disable
+    assert [row[:2] for row in rows
+            ] == [[situation, families]
+                  for situation in ('inside', 'saturating', 'emerging')
+                  for families in ('3', '6', '12')]
+    assert all(0 <= float(cell) <= 1 for row in rows for cell in row[3::2])
+
+
 def test_engines_are_measured_beside_transformers(tmp_path, monkeypatch,
                                                   capsys):
     # In this process: others take long to load their packages.

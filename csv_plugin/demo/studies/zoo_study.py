@@ -122,31 +122,36 @@ class ZooStudy:
             }, 'auto': Auto(candidates)
         }
         features = source.features(self.table)
+        fitted = self.collection.models_in(TRAIN, VALIDATION)
         predictions = {
-            name: self._predict(features, solver)
+            name: self._predict(features, solver, fitted)
             for name, solver in methods.items()
         }
         return predictions | {
-            'label-token loss': self._label_token_loss(),
+            'label-token loss': self._label_token_loss(fitted),
             "the paper's head": self._head(),
         }
 
-    def _predict(self, features: FeatureTable, solver: Solver) -> NDArray:
+    def _predict(self, features: FeatureTable, solver: Solver,
+                 fitted: Sequence[str]) -> NDArray:
         """Accuracies that a solver predicts for all models, `(M, B)`."""
-        fitted = self.collection.models_in(TRAIN, VALIDATION)
+        predicted = np.empty(self.collection.accuracies.values.shape)
+        for b in range(predicted.shape[1]):
+            fit = solver.fit(*self._task(features, fitted, b))
+            predicted[:, b] = fit.model.predict(features.values)
+        return predicted
+
+    def _task(self, features: FeatureTable, fitted: Sequence[str],
+              b: int) -> tuple[Task, NDArray]:
+        """Exam b of the models to fit to, and the masks of its folds."""
         accuracies = self.collection.accuracies
         family_of = self.collection.families
         families = np.array([family_of[model] for model in fitted])
-        masks = fold_masks(families, seed=0)
-        predicted = np.empty(accuracies.values.shape)
-        for b, chance in enumerate(accuracies.chance):
-            task = Task(
-                features.select(fitted).values, features.columns.uniform,
-                accuracies.select(fitted).values[:, b], float(chance),
-                families)
-            fit = solver.fit(task, masks)
-            predicted[:, b] = fit.model.predict(features.values)
-        return predicted
+        task = Task(
+            features.select(fitted).values, features.columns.uniform,
+            accuracies.select(fitted).values[:, b],
+            float(accuracies.chance[b]), families)
+        return task, fold_masks(families, seed=0)
 
     def test_models(self) -> dict[str, NDArray[np.bool_]]:
         """Two kinds of test models, masks of shape `(M,)`.
@@ -179,7 +184,50 @@ class ZooStudy:
             for method, predicted in self.predictions().items()
         }
 
-    def _label_token_loss(self) -> NDArray:
+    def left_out(self, series: str) -> dict[str, NDArray]:
+        """Squared errors on a series of which no model takes part in a fit.
+
+        Args:
+            series (str): A family of the zoo; all other models are fitted.
+
+        Returns:
+            dict[str, NDArray]: By what they are, shape `(B,)`: test errors of
+            the all-token loss, the label-token loss and `auto`, then the
+            errors that `auto` states and the one that it chooses by.
+        """
+        fitted = [
+            model for model, row in self.collection.info.items()
+            if row.family != series
+        ]
+        blocks = feature_blocks(self.table, self.collection.texts,
+                                self.targets, self.states)
+        source, candidates = join_blocks(blocks)
+        auto, features = Auto(candidates), source.features(self.table)
+        predicted = np.empty(self.collection.accuracies.values.shape)
+        stated, least = np.empty((2, predicted.shape[1]))
+        for b in range(len(stated)):
+            task, masks = self._task(features, fitted, b)
+            fit = auto.fit(task, masks)
+            predicted[:, b] = fit.model.predict(features.values)
+            least[b] = fit.cv_mse
+            stated[b] = metrics.mse(task.accuracy, auto.held_out(task, masks))
+        rows = np.array(
+            [row.family == series for row in self.collection.info.values()])
+        real = self.collection.accuracies.values[rows]
+        tested = {
+            BASELINE: self._predict(features, Uniform(), fitted),
+            'label-token loss': self._label_token_loss(fitted),
+            'auto': predicted,
+        }
+        return {
+            **{
+                name: np.mean((values[rows] - real)**2, axis=0)
+                for name, values in tested.items()
+            }, 'stated': stated,
+            'chosen by': least
+        }
+
+    def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the answers of each exam's own texts."""
         groups = group_columns(
             self.table,
@@ -187,7 +235,7 @@ class ZooStudy:
         return np.stack([
             self._predict(
                 _only(groups, f'{name}/answer').features(self.table),
-                Uniform())[:, b]
+                Uniform(), fitted)[:, b]
             for b, name in enumerate(self.collection.accuracies.benchmarks)
         ],
                         axis=1)
