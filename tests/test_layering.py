@@ -25,6 +25,7 @@ ALLOWED = {
     'lm': {'core', 'io', 'lm'},
     'triage': {'core', 'io', 'triage'},
     'report': {'core', 'io', 'triage', 'report'},
+    'live': {'core', 'io', 'lm', 'triage', 'report', 'live'},
     'oc': {'core', 'io', 'lm', 'triage', 'report', 'oc'},
     'demo': {'core', 'io', 'lm', 'triage', 'report', 'demo'},
     # Files that OpenCompass reads, not modules that others import.

@@ -76,6 +76,9 @@ VERBS = {
     'predictors':
     _Verb('csv_plugin.cli.list_predictors',
           'list predictors and their cards, here and on the hub', 'hub'),
+    'watch':
+    _Verb('csv_plugin.cli.watch_checkpoints',
+          'predict a model while it trains, by its checkpoints', 'lm'),
     'triage':
     _Verb('csv_plugin.cli.triage_checkpoints',
           'judge pretraining runs by their checkpoints'),

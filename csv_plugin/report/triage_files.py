@@ -29,8 +29,7 @@ def write_triage(folder: Path, triage: Triage) -> list[Path]:
     write_text(folder / 'triage.md', f'{as_markdown(triage)}\n')
     content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
     write_text(folder / 'triage.json', f'{content}\n')
-    _write_records(folder / 'checkpoints.csv', triage.checkpoint_records())
-    _write_records(folder / 'forecasts.csv', triage.forecast_records())
+    write_tables(folder, triage)
     names = ['triage.md', 'triage.json', 'checkpoints.csv', 'forecasts.csv']
     try:
         from csv_plugin.report.triage_picture import write_picture
@@ -40,6 +39,17 @@ def write_triage(folder: Path, triage: Triage) -> list[Path]:
         return [folder / name for name in names]
     write_picture(folder / PICTURE, triage)
     return [folder / name for name in (*names, PICTURE)]
+
+
+def write_tables(folder: Path, triage: Triage) -> None:
+    """Write `checkpoints.csv` and `forecasts.csv`.
+
+    Args:
+        folder (Path): It exists; files of these names are replaced.
+        triage (Triage): As in `write_triage`.
+    """
+    _write_records(folder / 'checkpoints.csv', triage.checkpoint_records())
+    _write_records(folder / 'forecasts.csv', triage.forecast_records())
 
 
 def _write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, Protocol
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.io.files import FilePath
@@ -14,6 +14,13 @@ from csv_plugin.triage.checkpoints import (describe_checkpoints,
 from csv_plugin.triage.dump_places import find_dumps
 from csv_plugin.triage.judging import Triage, judge
 from csv_plugin.triage.readings import Readings
+
+
+class Job(Protocol):
+    """What looks for new checkpoints."""
+
+    def update(self) -> Optional[Triage]:
+        """A triage of all checkpoints, or None if nothing is new."""
 
 
 @dataclass(eq=False)
@@ -89,9 +96,9 @@ def until_stopped() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def watch(job: TriageJob, show: Callable[[Triage], None],
-          complain: Callable[[str], None], stop: threading.Event,
-          interval: float) -> None:
+def watch(job: Job, show: Callable[[Triage], None], complain: Callable[[str],
+                                                                       None],
+          stop: threading.Event, interval: float) -> None:
     """Look for new checkpoints until told to stop.
 
     Files that cannot be used yet, such as half-written ones, and folders that
@@ -99,7 +106,7 @@ def watch(job: TriageJob, show: Callable[[Triage], None],
     they change.
 
     Args:
-        job (TriageJob): The places to look.
+        job (Job): Looks.
         show (Callable): Gets every new triage.
         complain (Callable): Gets every new reason why there is none.
         stop (threading.Event): Ends the watch, at the latest when what is

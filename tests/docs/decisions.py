@@ -52,18 +52,6 @@ NOT_RUN = {
         'sh tests/cluster/run_on_slurm.sh':
         'installs Slurm, and takes minutes',
     },
-    'docs/bits_per_character.md': {
-        'from datasets import load_dataset':
-        'downloads the corpora',
-        'opencompass':
-        'tests/oc/test_bits_per_character.py runs it on a model of the zoo',
-        'salience fit':
-        'tests/oc/test_bits_per_character.py runs it',
-        'import pandas':
-        'needs what the command before it writes',
-        'salience compare-methods':
-        'takes a minute; tests/cli/test_compare_methods.py runs it on less',
-    },
     'docs/command.md': {
         'salience demo': DEMO,
         'salience predict --losses losses.csv --known': KNOWN,
@@ -93,9 +81,14 @@ NOT_RUN = {
         'lm_eval': HARNESS,
         'python -m tests.bench.compare_lm_eval': HARNESS,
     },
+    'docs/live.md': {
+        'import csv_plugin as cp\n\ncallback =': LIVE,
+        'live = ': LIVE,
+        'sh tests/live/real_trackers.sh': 'installs the trackers',
+        'OMP_NUM_THREADS=1 python -m tests.bench.live_training':
+        'takes minutes',
+    },
     'docs/opencompass.md': {
-        'opencompass --models hf_qwen2_7b':
-        'needs the hub; tests/oc/test_bits_per_character.py runs it on less',
         'opencompass --models tidewell_zoo':
         'takes minutes; tests/oc/test_chosen_predictors.py runs it on less',
         'git checkout': HOST,
@@ -148,6 +141,10 @@ NOT_RUN = {
         'python tools/study_triage.py': STUDY,
         'salience fit --losses ../shared/real': PUBLIC,
     },
+    'docs/sharing.md': {
+        'salience predictors hub:': ON_HUB,
+        'salience predictors outputs/predictor --upload': ON_HUB,
+    },
     'docs/training.md': {
         'salience train --collection': TRAINED,
         'salience train --method': TRAINED,
@@ -155,10 +152,6 @@ NOT_RUN = {
     },
     'docs/validation_sets.md': {
         'python tools/study_units.py':
-    'docs/sharing.md': {
-        'salience predictors hub:': ON_HUB,
-        'salience predictors outputs/predictor --upload': ON_HUB,
-    },
         'takes an hour; tests/cli/test_study_units.py runs it on less',
         'salience fit --choose':
         'has 100 units; tests/cli/test_fit_from_tables.py chooses two',

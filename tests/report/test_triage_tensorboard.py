@@ -44,4 +44,10 @@ def test_tensorboard(tmp_path):
     log.add(forecast(predictor, run_dumps({'good': 1.8}, 3), history))
     later = scalars(tmp_path / 'good')[len(logged):]
     assert {step for _, step, _ in later} == {35}
-    assert len(later) == 5
+    # Of two predictions and three forecasts, with both ends.
+    assert len(later) == 15
+    shown = first.predictions.at('good@20', 'hard')
+    assert [(step, value) for tag, step, value in logged
+            if tag in ('predicted/hard/low', 'predicted/hard/high')
+            ][-2:] == [(20, pytest.approx(shown.low)),
+                       (20, pytest.approx(shown.high))]

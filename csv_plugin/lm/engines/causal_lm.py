@@ -20,7 +20,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
-        with torch.inference_mode():
+        # Not `inference_mode`: what a model then keeps for later, such as a
+        # table of positions, could take no part in a training.
+        with torch.no_grad():
             yield
     finally:
         for module in training:

@@ -1,0 +1,125 @@
+"""Predict a model while it trains, from the checkpoints that it saves.
+
+    salience watch runs/mix1 --predictor predictor.safetensors \\
+        --texts texts.jsonl --out outputs/live
+
+The folder holds checkpoint-1000, checkpoint-2000 and so on, as trainers of
+Hugging Face save them. Each is scored once, when it is written completely; a
+call that was interrupted goes on when it is made again. With --once, what a
+trainer can start after every save, the call ends when all are scored.
+"""
+import argparse
+import glob
+import os
+from functools import partial
+from pathlib import Path
+
+from csv_plugin.cli.arguments import add_out, add_texts, check_folder
+from csv_plugin.cli.triage_checkpoints import positive
+from csv_plugin.live.trackers import TRACKERS
+from csv_plugin.report.triage_curves import CurveLog
+from csv_plugin.report.triage_tables import as_text
+from csv_plugin.report.triage_tensorboard import TensorBoardLog
+from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.watching import until_stopped, watch
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'folder',
+        metavar='DIR',
+        type=Path,
+        help='folder of the checkpoints, after which the run is\n'
+        'called (required)')
+    parser.add_argument(
+        '--predictor',
+        required=True,
+        metavar='FILE',
+        help='a predictor made from token losses (required)')
+    add_texts(parser)
+    add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
+    parser.add_argument(
+        '--once',
+        action='store_true',
+        help='score what there is, all of which is complete, and end\n'
+        '(default: look until Ctrl-C)')
+    parser.add_argument(
+        '--interval',
+        type=positive,
+        default=60,
+        metavar='SECONDS',
+        help='seconds between two looks (default 60)')
+    parser.add_argument(
+        '--budget',
+        type=positive,
+        default=float('nan'),
+        metavar='STEPS',
+        help='steps at the end of the run (default: those of the\n'
+        'earlier runs)')
+    parser.add_argument(
+        '--history',
+        nargs='+',
+        default=[],
+        metavar='PLACE',
+        help='losses of earlier, finished runs (default: none)')
+    parser.add_argument(
+        '--tokenizer',
+        metavar='PATH',
+        help='tokenizer, a folder or a name on the hub (default: that\n'
+        "in the checkpoint's folder)")
+    parser.add_argument(
+        '--trust-remote-code',
+        action='store_true',
+        help='run code that comes with the model (default: no)')
+    parser.add_argument(
+        '--tensorboard',
+        metavar='LOGDIR',
+        type=Path,
+        help='log the curves in this folder (default: no log)')
+    parser.add_argument(
+        '--tracker',
+        action='append',
+        default=[],
+        choices=sorted(TRACKERS),
+        metavar='NAME',
+        help='log the curves to mlflow, trackio or wandb; may be\n'
+        'given several times (default: none)')
+    parser.add_argument(
+        '--project',
+        default='salience',
+        metavar='NAME',
+        help='of the trackers (default salience)')
+
+
+def run(args: argparse.Namespace) -> None:
+    from csv_plugin.live.live_predictions import LivePredictions
+    from csv_plugin.live.new_checkpoints import CheckpointJob
+    check_folder(args.out)
+    logs: list[CurveLog] = [
+        TRACKERS[name](args.project) for name in dict.fromkeys(args.tracker)
+    ]
+    if args.tensorboard:
+        logs.append(TensorBoardLog(args.tensorboard))
+    folder = Path(os.path.abspath(args.folder))
+    live = LivePredictions(args.predictor, args.texts, args.out, folder.name,
+                           args.budget, args.history, logs)
+    say = partial(print, flush=True)
+
+    def show(triage: Triage) -> None:
+        say(as_text(triage), end='\n\n')
+
+    with until_stopped() as stop:
+        job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*', live,
+                            say, stop, args.tokenizer, args.trust_remote_code)
+        try:
+            if args.once:
+                triage = job.update(saved=True)
+                if triage is not None:
+                    show(triage)
+                return
+            say(f'watching {args.folder}, Ctrl-C to stop')
+            watch(job, show, say, stop, args.interval)
+        finally:
+            for log in logs:
+                log.close()
+    say('stopped')

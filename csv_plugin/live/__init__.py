@@ -1,0 +1,1 @@
+"""Predictions while a model trains, by its losses so far."""

@@ -1,0 +1,155 @@
+"""Predictions of a run at the steps of its training so far."""
+import glob
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Union
+
+from torch import nn
+from transformers import PreTrainedTokenizerBase
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.dumps import write_dump
+from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.text_sets import read_texts
+from csv_plugin.live.undisturbed import losses_in_training
+from csv_plugin.report.triage_curves import CurveLog
+from csv_plugin.report.triage_files import write_tables
+from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.readings import Readings
+from csv_plugin.triage.watching import TriageJob
+
+#: Folder of the dumps below that of the tables.
+LOSSES = 'losses'
+
+
+class LivePredictions:
+    """Predicts accuracies of a model between the steps of its training.
+
+    The folder holds the token losses of each reading,
+    `losses/<run>@<step>.parquet`, and the tables `checkpoints.csv` and
+    `forecasts.csv` of all of them. Training that is resumed goes on with the
+    readings that it finds there.
+
+    Args:
+        predictor (Predictor | FilePath): Made from token losses.
+        texts (TextSet | FilePath): The texts that it was fitted on.
+        folder (FilePath): Created if it does not exist.
+        run (str): Name of the training.
+        budget (float): Steps at the end of the training; NaN if not known,
+            then nothing is forecast.
+        history (Sequence[FilePath]): Losses of earlier, finished runs, as
+            `salience triage --history` takes them: what their last steps
+            gained is part of a forecast, and its error comes from them.
+        logs (Sequence[CurveLog]): Get the curves; see `live.trackers`.
+
+    Raises:
+        InputError: The predictor or the texts cannot be read or do not go
+            together, or the name of the run is not one for files.
+        OSError: The folder cannot be created.
+    """
+
+    def __init__(
+        self,
+        predictor: Union[Predictor, FilePath],
+        texts: Union[TextSet, FilePath],
+        folder: FilePath,
+        run: str = 'run',
+        budget: float = math.nan,
+        history: Sequence[FilePath] = (),
+        logs: Sequence[CurveLog] = ()
+    ) -> None:
+        check_file_names('run', [run], 'Give the run another name.')
+        if not isinstance(predictor, Predictor):
+            predictor = load_predictor(predictor)
+        self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
+        predictor.columns.check_texts(self.texts.fingerprint, 'texts')
+        self.folder, self.run = Path(folder), run
+        self.losses = self.folder / LOSSES
+        self.losses.mkdir(parents=True, exist_ok=True)
+        self.logs = tuple(logs)
+        self._job = TriageJob(Readings(predictor), [], history, budget=budget)
+        self._read: set[int] = set()
+
+    def read(self, model: nn.Module, tokenizer: PreTrainedTokenizerBase,
+             step: int) -> Triage:
+        """Score the model, and predict it at this step and at the end.
+
+        The model is left as it was; see `losses_in_training`.
+
+        Args:
+            model (nn.Module): The model in training.
+            tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+            step (int): Optimiser steps so far, 1 or more; each once.
+
+        Returns:
+            Triage: Predictions and their 90 % intervals at all readings of
+            the run up to this step, and the forecast of the end from them:
+            where there are earlier runs, or three readings.
+
+        Raises:
+            InputError: The step was read before, or as in
+                `losses_in_training` and `judge`.
+            OSError: Something cannot be written.
+        """
+        self.write_losses(model, tokenizer, step)
+        return self.judge(step)
+
+    def write_losses(self, model: nn.Module,
+                     tokenizer: PreTrainedTokenizerBase, step: int) -> None:
+        """Score the model, and keep its losses in the folder.
+
+        Args and errors as in `read`.
+        """
+        if step < 1 or step in self._read:
+            raise InputError(f'run {self.run!r}',
+                             'a step of 1 or more that was not read',
+                             str(step), 'Read the model once at a step.')
+        name = f'{self.run}@{step}'
+        write_dump(self.losses / f'{name}.parquet',
+                   losses_in_training(model, tokenizer, self.texts, name))
+        self._read.add(step)
+
+    def steps(self) -> list[int]:
+        """Steps whose losses are in the folder, rising."""
+        start = f'{self.run}@'
+        names = [
+            path.stem.removeprefix(start)
+            for path in self.losses.glob(f'{glob.escape(start)}*.parquet')
+        ]
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def judge(self, step: int) -> Triage:
+        """Predictions and forecasts by the losses in the folder, logged.
+
+        Args:
+            step (int): Later readings are left out: those of a training
+                that was cut off and resumed from an earlier checkpoint.
+
+        Raises:
+            InputError: The losses cannot be used, there are none, the step
+                is beyond the budget, or the tables cannot be written.
+            Exception: Whatever a log raised, after all others were written.
+        """
+        self._job.dumps = [
+            self.losses / f'{self.run}@{reading}.parquet'
+            for reading in self.steps() if reading <= step
+        ]
+        triage = self._job.update()
+        if triage is None:
+            raise InputError(f'run {self.run!r}', 'new losses', 'none',
+                             'Read the model at a later step.')
+        write_tables(self.folder, triage)
+        errors = []
+        for log in self.logs:
+            try:
+                log.add(triage)
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return triage

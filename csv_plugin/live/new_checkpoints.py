@@ -1,0 +1,117 @@
+"""Checkpoints that a training saves, scored as they appear."""
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Optional
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
+from csv_plugin.io.checkpoint_folders import checkpoint_folders
+from csv_plugin.live.live_predictions import LivePredictions
+from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
+from csv_plugin.triage.judging import Triage
+
+#: The last file of a checkpoint that `transformers.Trainer` writes.
+LAST_FILE = 'trainer_state.json'
+
+#: Name, time of change and size of each file of a folder.
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+class CheckpointJob:
+    """Reads the checkpoints of a training that have no losses yet.
+
+    A checkpoint without losses in the folder of the predictions is read, so
+    a job that was killed goes on where it was.
+
+    Args:
+        pattern (str): Folders whose names end with the step, such as
+            `runs/mix1/checkpoint-*`; see `checkpoint_folders`.
+        live (LivePredictions): Reads them.
+        complain (Callable[[str], None]): Gets why a checkpoint cannot be
+            read, once until its files change.
+        stop (threading.Event): Leaves the rest for another time.
+        tokenizer (Optional[str]): Folder or name; by default the checkpoint
+            has it.
+        trust_remote_code (bool): Run code that comes with the model.
+    """
+
+    def __init__(self,
+                 pattern: str,
+                 live: LivePredictions,
+                 complain: Callable[[str], None],
+                 stop: threading.Event,
+                 tokenizer: Optional[str] = None,
+                 trust_remote_code: bool = False) -> None:
+        self.pattern, self.live = pattern, live
+        self.complain, self.stop = complain, stop
+        self.tokenizer, self.trusted = tokenizer, trust_remote_code
+        # As they were at the last look, and when they could not be read.
+        self._seen: dict[Path, Stamp] = {}
+        self._refused: dict[Path, Stamp] = {}
+        self._judged = False
+
+    def update(self, saved: bool = False) -> Optional[Triage]:
+        """Read the new checkpoints that are written completely.
+
+        That is one with the last file of `Trainer`, or one whose files are
+        as they were at the last look.
+
+        Args:
+            saved (bool): Whether all checkpoints that there are are known to
+                be written completely.
+
+        Returns:
+            Optional[Triage]: By all checkpoints so far; None if nothing is
+            new since the last call.
+
+        Raises:
+            InputError: There is no checkpoint, or as in
+                `LivePredictions.judge`.
+        """
+        folders = {
+            int(name.rpartition('@')[2]): folder
+            for name, folder in checkpoint_folders(self.pattern).items()
+        }
+        known = {*self.live.steps()}
+        triage = None
+        for step in sorted({*folders} - known):
+            if self.stop.is_set():
+                break
+            # A trainer may remove it before, or while, it is read.
+            with suppress(FileNotFoundError):
+                if self._is_due(folders[step], saved):
+                    triage = self._read(folders[step], step) or triage
+        if triage is None and known and not self._judged:
+            triage = self.live.judge(max(known))
+        self._judged = self._judged or triage is not None
+        return triage
+
+    def _is_due(self, folder: Path, saved: bool) -> bool:
+        stamp = _stamp(folder)
+        settled = saved or (folder / LAST_FILE).exists() \
+            or self._seen.get(folder) == stamp
+        self._seen[folder] = stamp
+        return settled and self._refused.get(folder) != stamp
+
+    def _read(self, folder: Path, step: int) -> Optional[Triage]:
+        """Losses of a checkpoint and what they tell; None if refused."""
+        try:
+            tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
+            model: Any = load_causal_lm(folder, self.trusted)
+            self.live.write_losses(model, tokenizer, step)
+        except InputError as error:
+            self._refused[folder] = self._seen[folder]
+            self.complain(one_line(f'{folder.name} is left out: {error}'))
+            return None
+        return self.live.judge(max(self.live.steps()))
+
+
+def _stamp(folder: Path) -> Stamp:
+    stamp = []
+    for entry in os.scandir(folder):
+        status = entry.stat()
+        stamp.append((entry.name, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(stamp))

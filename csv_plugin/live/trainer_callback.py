@@ -1,0 +1,136 @@
+"""Live predictions in `transformers.Trainer`."""
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Union
+
+from transformers import (PreTrainedTokenizerBase, TrainerCallback,
+                          TrainerControl, TrainerState, TrainingArguments)
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import one_line
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.files import FilePath
+from csv_plugin.live.live_predictions import LivePredictions
+from csv_plugin.report.triage_curves import CurveLog
+from csv_plugin.triage.judging import Triage
+
+
+class PredictionCallback(TrainerCallback):
+    """Predicts accuracies every few steps, and at the end.
+
+    Nothing that goes wrong in it stops the training or changes its weights:
+    the first failure is a warning, and the next reading is tried all the
+    same. All ranks may have it; the first one of all scores and writes, while
+    the others go on to where they next wait for it.
+
+    Args:
+        predictor (Predictor | FilePath): Made from token losses.
+        texts (TextSet | FilePath): The texts that it was fitted on.
+        folder (FilePath): For losses and tables; see `LivePredictions`.
+        every (int): Steps between two readings.
+        tokenizer (Optional[PreTrainedTokenizerBase]): Of the model; by
+            default the `processing_class` of the trainer.
+        run (str): Name of the training.
+        history (Sequence[FilePath]): As in `LivePredictions`.
+        logs (Sequence[CurveLog]): As there.
+
+    Raises:
+        InputError: `every` is not positive.
+
+    Attributes:
+        triage (Optional[Triage]): Predictions and forecasts so far.
+        seconds (float): Time that all of it took since the training began.
+        share (float): The same as a share of the training time.
+    """
+
+    def __init__(
+        self,
+        predictor: Union[Predictor, FilePath],
+        texts: Union[TextSet, FilePath],
+        folder: FilePath,
+        every: int,
+        tokenizer: Optional[PreTrainedTokenizerBase] = None,
+        run: str = 'run',
+        history: Sequence[FilePath] = (),
+        logs: Sequence[CurveLog] = ()
+    ) -> None:
+        if every < 1:
+            raise InputError('every', '1 step or more', str(every),
+                             'Give the steps between two readings.')
+        self.predictor, self.texts, self.folder = predictor, texts, folder
+        self.every, self.tokenizer, self.run = every, tokenizer, run
+        self.history, self.logs = history, logs
+        self.triage: Optional[Triage] = None
+        self.seconds, self._began = 0.0, time.perf_counter()
+        self._live: Optional[LivePredictions] = None
+        self._read_at = 0
+        self._warned = False
+
+    @property
+    def share(self) -> float:
+        """See the class."""
+        return self.seconds / (time.perf_counter() - self._began)
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState,
+                       control: TrainerControl, **kwargs: Any) -> None:
+        """Nothing is known of this training yet."""
+        self.triage, self._live, self._warned = None, None, False
+        self.seconds, self._began = 0.0, time.perf_counter()
+        self._read_at = state.global_step
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState,
+                    control: TrainerControl, **kwargs: Any) -> None:
+        """Read every few steps, and at the last one."""
+        step = state.global_step
+        if step % self.every == 0 or step >= state.max_steps:
+            self._guarded(state, lambda: self._read(state, kwargs))
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState,
+                     control: TrainerControl, **kwargs: Any) -> None:
+        """Read a training that was stopped early, and end the logs."""
+        # With the option, the model is no longer the one of the last step.
+        if state.global_step > self._read_at and \
+                not args.load_best_model_at_end:
+            self._guarded(state, lambda: self._read(state, kwargs))
+        for log in self.logs:
+            self._guarded(state, log.close)
+        if state.is_world_process_zero and self.triage is not None:
+            print(f'Predictions at {len(self.triage.predictions.models)} '
+                  f'steps took {self.seconds:.1f} s, {self.share:.1%} of the '
+                  'training.')
+
+    def _guarded(self, state: TrainerState, work: Callable[[], None]) -> None:
+        """Do some work on the first rank, whatever comes of it."""
+        if not state.is_world_process_zero:
+            return
+        began = time.perf_counter()
+        try:
+            work()
+        except Exception as error:
+            # A warning of `warnings` may be made an error, this one not.
+            if not self._warned:
+                logging.getLogger(__name__).warning(
+                    'No prediction at step %d, training goes on: %s',
+                    state.global_step,
+                    one_line(f'{type(error).__name__}: {error}'))
+            self._warned = True
+        self.seconds += time.perf_counter() - began
+
+    def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
+        self._read_at = state.global_step
+        if self._live is None:
+            self._live = LivePredictions(self.predictor, self.texts,
+                                         self.folder, self.run,
+                                         state.max_steps, self.history,
+                                         self.logs)
+        # Trainers before transformers 4.46 call it the tokenizer.
+        tokenizer = self.tokenizer or kwargs.get(
+            'processing_class') or kwargs.get('tokenizer')
+        if tokenizer is None:
+            raise InputError('PredictionCallback', 'a tokenizer',
+                             'none, and a trainer without a processing_class',
+                             'Give tokenizer= to one of the two.')
+        self.triage = self._live.read(kwargs['model'], tokenizer,
+                                      state.global_step)

@@ -1,0 +1,209 @@
+"""Trains a model of the zoo with live predictions, beside its real exams.
+
+    OMP_NUM_THREADS=1 python -m tests.bench.live_training OUT
+
+The model is the second smallest of series d, whose models no shipped
+predictor was fitted on, with its recipe, but trained by
+`transformers.Trainer`. The predictor is the one of the demonstration, the
+earlier runs are those of its size in the other series. Real accuracies are
+those that OpenCompass's classes give the saved checkpoints. OUT gets the
+losses, the tables, `live_training.csv` and `live_training.png`; see
+docs/live.md.
+"""
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from tabulate import tabulate
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import AutoTokenizer, Trainer, TrainingArguments
+
+from csv_plugin.demo import corpus, shipped, world
+from csv_plugin.demo.muon import Muon
+from csv_plugin.demo.recipes import TrainingRecipe, recipe_of
+from csv_plugin.demo.zoo_files import tokenizer_folder
+from csv_plugin.demo.zoo_training import new_model
+from csv_plugin.io.checkpoint_folders import checkpoint_folders
+from csv_plugin.io.tables import write_csv
+from csv_plugin.live.trainer_callback import PredictionCallback
+from csv_plugin.report.pictures import save
+from csv_plugin.report.pictures.accuracy_by_tokens import trajectory_picture
+from csv_plugin.report.triage_picture import trajectory_of
+from csv_plugin.report.triage_tensorboard import TensorBoardLog
+
+MODEL = 'd-s'
+#: Readings in the training, and for how many of them one exam.
+READINGS, EXAMS = 21, 3
+
+
+class BothOptimisers(torch.optim.Optimizer):
+    """Muon for matrices and AdamW for the rest, as one for the trainer."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+        super().__init__(
+            [group for part in parts for group in part.param_groups], {})
+
+    def step(self, closure=None):
+        for part in self.parts:
+            part.step()
+
+
+def optimisers(llama, recipe, n_steps):
+    """Those of the zoo, and their schedule."""
+    matrices = [p for p in llama.model.layers.parameters() if p.ndim == 2]
+    taken = set(matrices)
+    both = BothOptimisers(
+        Muon(matrices, lr=recipe.matrix_lr),
+        torch.optim.AdamW([p for p in llama.parameters() if p not in taken],
+                          lr=recipe.other_lr,
+                          betas=(.9, .95),
+                          weight_decay=0))
+
+    def rate(step):
+        return min(1, (step + 1) / recipe.warm_up_steps) * max(
+            0, 1 - step / n_steps)
+
+    return both, LambdaLR(both, rate)
+
+
+def collate(batches):
+    [rows] = batches
+    ids = torch.from_numpy(rows)
+    return {
+        'input_ids': ids.clamp(min=0),
+        'attention_mask': torch.ones_like(ids),
+        'labels': ids
+    }
+
+
+def train(out):
+    """The callback after a training that saved some checkpoints."""
+    recipe, (series, size) = TrainingRecipe(), recipe_of(MODEL)
+    tokenizer = AutoTokenizer.from_pretrained(
+        tokenizer_folder(shipped.ZOO, series.name))
+    rows = corpus.training_rows(series, tokenizer, recipe.tokens,
+                                recipe.seed_of(series.name, 'texts'))
+    batches = corpus.batches(rows, recipe.batch_tokens,
+                             np.random.default_rng(recipe.seed_of(MODEL)))
+    llama = new_model(size, tokenizer, recipe.seed_of(MODEL))
+    every = len(batches) // READINGS
+    callback = PredictionCallback(
+        shipped.PREDICTOR,
+        shipped.TEXTS,
+        out / 'live',
+        every,
+        run=MODEL,
+        history=[shipped.COLLECTION / '[abc]-s@*.parquet'],
+        logs=[TensorBoardLog(out / 'tensorboard')])
+    trainer = Trainer(
+        llama,
+        TrainingArguments(
+            str(out / MODEL),
+            max_steps=every * READINGS,
+            per_device_train_batch_size=1,
+            max_grad_norm=0,
+            save_steps=EXAMS * every,
+            save_only_model=True,
+            logging_steps=EXAMS * every,
+            dataloader_pin_memory=False,
+            disable_tqdm=True,
+            use_cpu=True,
+            report_to=[]),
+        train_dataset=batches,
+        data_collator=collate,
+        processing_class=tokenizer,
+        optimizers=optimisers(llama, recipe, every * READINGS),
+        callbacks=[callback])
+    trainer.train()
+    return callback
+
+
+def real_accuracies(folder):
+    """Of a checkpoint on the exams, as the demonstration takes them."""
+    from opencompass.models import HuggingFaceBaseModel
+
+    from csv_plugin.configs.datasets import tidewell_exams
+    from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
+    model = HuggingFaceBaseModel(
+        str(folder),
+        model_kwargs=dict(torch_dtype='torch.float', trust_remote_code=False),
+        tokenizer_kwargs=dict(trust_remote_code=False),
+        max_seq_len=512)
+    accuracies = {}
+    for dataset in tidewell_exams.tidewell_exams_datasets:
+        rows = TidewellExam.load(dataset['kind'])
+        labels = list(rows['label'])
+        inferencer = dataset['infer_cfg']['inferencer']
+        if 'max_out_len' in inferencer:
+            texts = model.generate(
+                list(rows['question']), inferencer['max_out_len'])
+            answers = [tidewell_final_answer(text) for text in texts]
+        else:
+            answers = [
+                min('ABCD',
+                    key=lambda label: model.get_ppl(
+                        [row['question'] + row[label]])[0]) for row in rows
+            ]
+        accuracies[dataset['abbr']] = float(
+            np.mean([a == label for a, label in zip(answers, labels)]))
+    return accuracies
+
+
+def main(out):
+    out = Path(out)
+    torch.set_num_threads(1)
+    began = time.process_time()
+    callback = train(out)
+    print(f'training: {time.process_time() - began:.0f} CPU seconds')
+    began = time.process_time()
+    real = {
+        name: real_accuracies(folder)
+        for name, folder in checkpoint_folders(
+            f'{out}/{MODEL}/checkpoint-*').items()
+    }
+    print(f'exams: {time.process_time() - began:.0f} CPU seconds')
+    triage = callback.triage
+    [run] = triage.runs
+    benchmarks = world.KINDS
+    rows = []
+    panels = {}
+    for benchmark in benchmarks:
+        b = triage.benchmarks.index(benchmark)
+        seen = np.array([
+            real.get(name, {}).get(benchmark, np.nan)
+            for name in run.checkpoints
+        ])
+        panels[benchmark] = [
+            replace(trajectory_of(triage, run, b), observed=seen)
+        ]
+        for name, step, value in zip(run.checkpoints, run.tokens, seen):
+            shown = triage.predictions.at(name, benchmark)
+            rows.append(
+                (benchmark, int(step), shown.value, shown.low, shown.high,
+                 float(value)))
+    write_csv(out / 'live_training.csv',
+              ('benchmark', 'step', 'predicted', 'low', 'high', 'real'), rows)
+    save(trajectory_picture(panels, 'steps'), out / 'live_training.png')
+    known = [row for row in rows if not np.isnan(row[-1])]
+    print(
+        tabulate([[
+            benchmark, *(f'{100 * r[2]:.0f} ({100 * r[3]:.0f}-'
+                         f'{100 * r[4]:.0f}) {100 * r[5]:.0f}'
+                         for r in known if r[0] == benchmark)
+        ] for benchmark in benchmarks], [
+            'predicted (interval) real', *dict.fromkeys(f'step {row[1]}'
+                                                        for row in known)
+        ]))
+    errors = [abs(row[2] - row[5]) for row in known]
+    held = [row[3] <= row[5] <= row[4] for row in known]
+    print(f'\nMean absolute error {100 * np.mean(errors):.1f} points; '
+          f'{100 * np.mean(held):.0f} % of {len(held)} real accuracies are '
+          'within their 90 % intervals.')
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

@@ -1,0 +1,107 @@
+"""Readings in any training loop."""
+import csv
+
+import pytest
+import torch
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.text_sets import write_texts
+from csv_plugin.live.live_predictions import LivePredictions
+from csv_plugin.report.triage_curves import CurveLog
+from tests.live.training import PREDICTOR, TEXTS, TOKENIZER, model, weights
+from tests.runs import OTHER_TEXTS
+from tests.triage.pretraining import write_runs
+
+
+class Notes(CurveLog):
+
+    def __init__(self, error=None):
+        super().__init__()
+        self.error, self.points = error, []
+
+    def write(self, run, points):
+        if self.error:
+            raise self.error
+        self.points += [(point.step, *sorted(point.scalars))
+                        for point in points]
+
+
+def train(live=None, steps=4):
+    """A loop of its own; readings after every second step."""
+    torch.manual_seed(0)
+    learner = model()
+    optimiser = torch.optim.AdamW(learner.parameters(), 6e-3)
+    triage = None
+    for step in range(1, steps + 1):
+        ids = torch.randint(5, 200, (2, 12))
+        learner(input_ids=ids, labels=ids).loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        if live and step % 2 == 0:
+            triage = live.read(learner, TOKENIZER, step)
+    return weights(learner), triage
+
+
+def rows(path):
+    with path.open(newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_loop_with_readings_ends_at_the_same_weights(tmp_path):
+    history = write_runs(tmp_path / 'old', {'old-1': 1.0, 'old-2': 1.3})
+    live = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'live', 'mix1', 100,
+                           [history])
+    plain, _ = train()
+    read, triage = train(live)
+    assert torch.equal(plain, read)
+    assert triage.runs[0].checkpoints == ('mix1@2', 'mix1@4')
+    assert triage.predictions.level == .9 and triage.expected['mix1']
+    table = rows(tmp_path / 'live/checkpoints.csv')
+    assert [(row['benchmark'], row['tokens'])
+            for row in table] == [('easy', '2.0'), ('hard', '2.0'),
+                                  ('easy', '4.0'), ('hard', '4.0')]
+    forecasts = rows(tmp_path / 'live/forecasts.csv')
+    assert {row['budget'] for row in forecasts} == {'100.0'}
+    assert live.steps() == [2, 4]
+
+
+def test_files_and_a_resumed_training(tmp_path):
+    """Readings beyond the checkpoint that it was resumed from are no more."""
+    save_predictor(PREDICTOR, tmp_path / 'p.safetensors')
+    write_texts(tmp_path / 'texts.jsonl', TEXTS)
+    given = tmp_path / 'p.safetensors', tmp_path / 'texts.jsonl', tmp_path
+    train(LivePredictions(*given))
+    log = Notes()
+    live = LivePredictions(*given, logs=[log])
+    triage = live.read(model(), TOKENIZER, 3)
+    assert triage.runs[0].checkpoints == ('run@2', 'run@3')
+    assert [step for step, *_ in log.points] == [2, 3, 3]
+    assert log.points[0][1:4] == ('predicted/easy', 'predicted/easy/high',
+                                  'predicted/easy/low')
+    with pytest.raises(InputError, match='a step of 1 or more that was not'):
+        live.read(model(), TOKENIZER, 3)
+    assert live.read(model(), TOKENIZER,
+                     5).runs[0].checkpoints == ('run@2', 'run@3', 'run@4',
+                                                'run@5')
+
+
+def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
+    broken, sound = Notes(OSError('no network')), Notes()
+    live = LivePredictions(PREDICTOR, TEXTS, tmp_path, logs=[broken, sound])
+    with pytest.raises(OSError, match='no network'):
+        live.read(model(), TOKENIZER, 2)
+    assert sound.points and (tmp_path / 'forecasts.csv').exists()
+    # Late points are not lost.
+    broken.error = None
+    live.read(model(), TOKENIZER, 4)
+    assert [step for step, *_ in broken.points] == [2, 4, 4]
+
+
+def test_bad_input(tmp_path):
+    with pytest.raises(InputError, match='texts: expected losses on the'):
+        LivePredictions(PREDICTOR, OTHER_TEXTS, tmp_path)
+    with pytest.raises(InputError, match='a name without slashes'):
+        LivePredictions(PREDICTOR, TEXTS, tmp_path, '../run')
+    with pytest.raises(InputError, match='none.safetensors'):
+        LivePredictions(tmp_path / 'none.safetensors', TEXTS, tmp_path)

@@ -1,0 +1,149 @@
+"""Checkpoints are read once each, and only when they are whole."""
+import threading
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli.salience import main
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.text_sets import write_texts
+from csv_plugin.live import new_checkpoints
+from csv_plugin.live.live_predictions import LivePredictions
+from csv_plugin.live.new_checkpoints import LAST_FILE, CheckpointJob
+from csv_plugin.lm.dumping import dump_losses
+from tests.live.training import PREDICTOR, TEXTS, TOKENIZER
+from tests.lm.models import make
+
+
+def save(folder, step, last=True):
+    """A checkpoint as `Trainer` saves it."""
+    path = folder / f'checkpoint-{step}'
+    make('llama', seed=step).save_pretrained(path)
+    TOKENIZER.save_pretrained(path)
+    if last:
+        (path / LAST_FILE).write_text('{}')
+    return path
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Names of the checkpoints that are loaded."""
+    names = []
+    load = new_checkpoints.load_causal_lm
+
+    def count(folder, trusted):
+        names.append(folder.name)
+        return load(folder, trusted)
+
+    monkeypatch.setattr(new_checkpoints, 'load_causal_lm', count)
+    return names
+
+
+@pytest.fixture
+def make_job(tmp_path):
+    """As a process does that starts anew; with its complaints."""
+
+    def made():
+        complaints = []
+        live = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'out', 'mix1')
+        pattern = f'{tmp_path}/mix1/checkpoint-*'
+        return (CheckpointJob(pattern, live, complaints.append,
+                              threading.Event()), complaints)
+
+    return made
+
+
+def checkpoints(triage):
+    return triage and triage.runs[0].checkpoints
+
+
+def test_each_is_read_once_in_the_order_of_steps(tmp_path, make_job, reads):
+    job, complaints = make_job()
+    with pytest.raises(InputError, match='a folder that matches'):
+        job.update()
+    save(tmp_path / 'mix1', 20)
+    save(tmp_path / 'mix1', 9)
+    assert checkpoints(job.update()) == ('mix1@9', 'mix1@20')
+    assert job.update() is None
+    # Another process has nothing to read, and says what is known.
+    job, _ = make_job()
+    assert checkpoints(job.update()) == ('mix1@9', 'mix1@20')
+    assert job.update() is None
+    assert reads == ['checkpoint-9', 'checkpoint-20'] and not complaints
+    rest = dump_losses(make('llama', seed=9), TOKENIZER, TEXTS)
+    dump = read_dump(tmp_path / 'out/losses/mix1@9.parquet')
+    assert np.allclose(dump.texts[0].losses, rest.texts[0].losses, atol=1e-6)
+
+
+def test_without_a_last_file_it_has_to_be_the_same_at_two_looks(
+        tmp_path, make_job, reads):
+    path = save(tmp_path / 'mix1', 5, last=False)
+    job, _ = make_job()
+    assert job.update() is None
+    (path / 'optimizer.pt').write_bytes(b'more')
+    assert job.update() is None and reads == []
+    assert checkpoints(job.update()) == ('mix1@5', )
+
+
+def test_a_hook_after_the_save_need_not_look_twice(tmp_path, make_job):
+    save(tmp_path / 'mix1', 5, last=False)
+    assert checkpoints(make_job()[0].update(saved=True)) == ('mix1@5', )
+
+
+def test_broken_ones_are_named_once_until_they_change(tmp_path, make_job,
+                                                      reads):
+    path = save(tmp_path / 'mix1', 5)
+    save(tmp_path / 'mix1', 7)
+    weights = path / 'model.safetensors'
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-9])
+    job, complaints = make_job()
+    assert checkpoints(job.update()) == ('mix1@7', )
+    assert job.update() is None and len(reads) == 2
+    assert len(complaints) == 1 and 'checkpoint-5 is left' in complaints[0]
+    weights.write_bytes(whole)
+    assert checkpoints(job.update()) == ('mix1@5', 'mix1@7')
+    assert len(complaints) == 1
+
+
+def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
+    """Trainers remove old checkpoints."""
+    save(tmp_path / 'mix1', 5)
+    found = {
+        'mix1@3': tmp_path / 'mix1/checkpoint-3',
+        'mix1@5': tmp_path / 'mix1/checkpoint-5'
+    }
+    monkeypatch.setattr(new_checkpoints, 'checkpoint_folders',
+                        lambda pattern: found)
+    assert checkpoints(make_job()[0].update()) == ('mix1@5', )
+
+
+def test_the_rest_is_left_when_told_to_stop(tmp_path, make_job, reads):
+    save(tmp_path / 'mix1', 5)
+    job, _ = make_job()
+    job.stop.set()
+    assert job.update() is None and reads == []
+
+
+def test_command(tmp_path, capsys):
+    save(tmp_path / 'mix1', 5)
+    save_predictor(PREDICTOR, tmp_path / 'p.safetensors')
+    write_texts(tmp_path / 'texts.jsonl', TEXTS)
+    command = [
+        'watch',
+        str(tmp_path / 'mix1'), '--once', '--predictor',
+        str(tmp_path / 'p.safetensors'), '--texts',
+        str(tmp_path / 'texts.jsonl'), '--out',
+        str(tmp_path / 'out'), '--tensorboard',
+        str(tmp_path / 'tb')
+    ]
+    assert main(command) == 0
+    assert 'mix1' in capsys.readouterr().out
+    assert list((tmp_path / 'tb/mix1').glob('events*'))
+    assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
+        'checkpoints.csv', 'forecasts.csv', 'losses'
+    ]
+    assert main(['watch', str(tmp_path / 'none'), *command[2:]]) == 2
+    assert 'a folder that matches' in capsys.readouterr().err

@@ -1,0 +1,103 @@
+"""A model is scored as by `score`, and trains on as if it was not."""
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.live.undisturbed import losses_in_training
+from csv_plugin.lm.dumping import dump_losses
+from tests.live.training import TEXTS, TOKENIZER, model
+from tests.lm.models import make
+
+
+def states():
+    return (random.getstate(), np.random.get_state()[1].tolist(),
+            torch.get_rng_state().tolist())
+
+
+def test_losses_are_those_of_a_model_at_rest():
+    learner = model()
+    live = losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+    rest = dump_losses(learner.eval(), TOKENIZER, TEXTS, name='run@1')
+    assert live.info == rest.info
+    for mine, other in zip(live.texts, rest.texts):
+        assert np.array_equal(mine.losses, other.losses)
+
+
+def test_the_model_and_all_random_numbers_stay_as_they_were(monkeypatch):
+    learner = model()
+    learner.transformer.h[0].eval()
+    learner.lm_head.weight.grad = torch.ones_like(learner.lm_head.weight)
+    modes = [module.training for module in learner.modules()]
+    before = states()
+    forward = learner.transformer.forward
+
+    def drawing(*args, **settings):
+        random.random(), np.random.rand(), torch.rand(1)
+        return forward(*args, **settings)
+
+    monkeypatch.setattr(learner.transformer, 'forward', drawing)
+    losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+    assert states() == before
+    assert [module.training for module in learner.modules()] == modes
+    assert (learner.lm_head.weight.grad == 1).all()
+    assert torch.is_grad_enabled()
+
+
+def test_an_error_leaves_the_model_in_training():
+    learner = model()
+    before = states()
+    with torch.no_grad():
+        learner.transformer.ln_f.weight.fill_(np.nan)
+    with pytest.raises(InputError, match='finite'):
+        losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+    assert learner.training and states() == before
+
+
+def test_what_a_model_keeps_for_later_can_train():
+    """Such as a table of positions that is made when it is first needed."""
+    learner = make('llama').train()
+    rotary = learner.model.rotary_emb
+    forward, kept = rotary.forward, []
+
+    def remembering(*args, **settings):
+        if not kept:
+            kept.extend(part.clone() for part in forward(*args, **settings))
+        length = args[1].shape[-1]
+        return tuple(part[:, :length] for part in kept)
+
+    rotary.forward = remembering
+    losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+    ids = torch.arange(4)[None]
+    learner(input_ids=ids, labels=ids).loss.backward()
+
+
+def test_autocast_keeps_no_weights_without_gradients():
+    learner = model()
+    ids = torch.arange(8)[None]
+    with torch.autocast('cpu', torch.bfloat16):
+        losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+        learner(input_ids=ids, labels=ids).loss.backward()
+    assert learner.transformer.h[0].attn.c_attn.weight.grad is not None
+
+
+def test_wrapped_models():
+    learner = model()
+    plain, wrapped = (
+        losses_in_training(one, TOKENIZER, TEXTS, 'run@1').texts[0].losses
+        for one in (learner, torch.nn.DataParallel(learner)))
+    assert np.array_equal(plain, wrapped)
+
+
+def test_other_models_are_refused():
+    with pytest.raises(InputError, match='a causal LM of transformers'):
+        losses_in_training(torch.nn.Linear(2, 2), TOKENIZER, TEXTS, 'run@1')
+
+
+def test_parts_of_a_model_are_refused():
+    learner = model()
+    learner.lm_head.weight.ds_id = 0
+    with pytest.raises(InputError, match='the whole model on one rank.*watch'):
+        losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')

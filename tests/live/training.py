@@ -1,0 +1,51 @@
+"""A small model that trains, and a predictor fitted on its texts."""
+import torch
+from transformers import Trainer, TrainingArguments
+
+from tests.lm.models import make, tokenizer
+from tests.runs import TEXTS, train
+
+TOKENIZER = tokenizer()
+PREDICTOR = train()
+
+
+def model():
+    """Dropout while it trains, so that random numbers count."""
+    return make('gpt2').train()
+
+
+def batches(n=32):
+    """Rows of the texts themselves, which it soon knows."""
+    ids = TOKENIZER('abcdef' * 3)['input_ids']
+    return [{'input_ids': ids, 'labels': ids}] * n
+
+
+def trainer(folder, callbacks=(), learner=None, **settings):
+    arguments = TrainingArguments(
+        str(folder), **{
+            'max_steps': 6,
+            'per_device_train_batch_size': 2,
+            'save_strategy': 'no',
+            'report_to': [],
+            'use_cpu': True,
+            'disable_tqdm': True,
+            'learning_rate': 6e-3,
+            'logging_strategy': 'no',
+            'dataloader_pin_memory': False,
+            **settings
+        })
+    return Trainer(
+        learner or model(),
+        arguments,
+        train_dataset=batches(),
+        processing_class=TOKENIZER,
+        callbacks=list(callbacks))
+
+
+def weights(learner):
+    """A copy of all of them."""
+    return torch.cat(
+        [p.detach().flatten().clone() for p in learner.parameters()])
+
+
+__all__ = ['PREDICTOR', 'TEXTS', 'TOKENIZER', 'model', 'trainer', 'weights']
