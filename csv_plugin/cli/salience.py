@@ -70,18 +70,21 @@ VERBS = {
     'compare-methods':
     _Verb('csv_plugin.cli.compare_methods',
           'compare methods, by this package and by others, on tables'),
-    'predict':
-    _Verb('csv_plugin.cli.predict_accuracies',
-          'predict accuracies from losses'),
     'predictors':
     _Verb('csv_plugin.cli.list_predictors',
           'list predictors and their cards, here and on the hub', 'hub'),
+    'predict':
+    _Verb('csv_plugin.cli.predict_accuracies',
+          'predict accuracies from losses'),
     'watch':
     _Verb('csv_plugin.cli.watch_checkpoints',
           'predict a model while it trains, by its checkpoints', 'lm'),
     'triage':
     _Verb('csv_plugin.cli.triage_checkpoints',
           'judge pretraining runs by their checkpoints'),
+    'forecast':
+    _Verb('csv_plugin.cli.forecast_runs',
+          'say where pretraining runs will end, from tables'),
     'benchmarks':
     _Verb('csv_plugin.cli.judge_benchmarks',
           'say which benchmarks tell pretraining runs apart'),

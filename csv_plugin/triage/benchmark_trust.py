@@ -108,7 +108,7 @@ def _sure_from(shares: Sequence[float], order: Sequence[float]) -> float:
     """
     for i, share in enumerate(shares[:max(1,
                                           len(order) - 1)] if order else []):
-        if min(order[i], np.mean(order[i:])) >= SURE_ORDER:
+        if min(order[i], float(np.mean(order[i:]))) >= SURE_ORDER:
             return share
     return float('nan')
 

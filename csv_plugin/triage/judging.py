@@ -238,9 +238,9 @@ def forecast(predictor: Predictor,
 
     Every checkpoint gets the accuracies that the predictor expects of it now.
     Every run gets a forecast of its accuracies when the training tokens reach
-    its budget, and a rank among the runs. A forecast continues the capability
-    scores of the run along a power law in the tokens, and adds what earlier
-    runs rose beyond that; docs/triage.md describes it.
+    its budget, and a rank among the runs. A forecast adds to the capability
+    scores of the run what earlier runs gained from the same share of their
+    budgets on; docs/triage.md describes it.
 
     Args:
         predictor (Predictor): Made from token losses.
@@ -248,8 +248,8 @@ def forecast(predictor: Predictor,
             checkpoints of the runs to judge, by the checkpoint's name. A
             checkpoint at 0 tokens is left out.
         history (Optional[Mapping[str, TokenLossDump]]): The same of earlier
-            runs, each up to its end. Without them, no error of a forecast is
-            known, and a run needs three checkpoints.
+            runs, each up to its end. Without them, no unfinished run is
+            forecast.
         checkpoints (Optional[Mapping[str, Checkpoint]]): Run, step, tokens
             and budget of checkpoints, by name; see `read_checkpoints`. Names
             that it lacks must read `run@step`. Training is measured in
@@ -390,13 +390,9 @@ def _notes(measure: str, runs: Sequence[RunTrajectory],
     if math.isnan(budget) and not unfinished:
         notes.append('No budget is known, so the runs are compared as they '
                      'are: give --budget or --history.')
-    if unfinished and len(earlier) < 2:
+    if unfinished and not earlier:
+        notes.append('No earlier runs (--history): no forecast can be made.')
+    elif unfinished and len(earlier) == 1:
         notes.append('Fewer than two earlier runs (--history): the error of '
-                     'the forecasts is not known, nor how much a falling '
-                     'learning rate adds.')
-    notes += [
-        f'{run.run}: one checkpoint only, its forecast is what the earlier '
-        'runs gained from there on' for run in unfinished
-        if len(run.tokens) == 1 and earlier
-    ]  # yapf: disable
+                     'the forecasts is not known.')
     return tuple(notes)

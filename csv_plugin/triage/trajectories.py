@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.triage.final_scores import Levels
 
 #: At lower exponents the accuracy is within a quarter of a point of its
 #: floor, where the fit of Eq. 2 tells nothing about the capability score:
 #: lower exponents are replaced by this one.
 LEAST_EXPONENT = -6.0
-#: A run is also looked up before its first checkpoint, by at most this factor.
-_SLACK = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,33 +83,10 @@ class RunTrajectory:
                              self.budget, self.exponents[:n],
                              self.mean_loss[:n])
 
-    def covers(self, shares: NDArray) -> NDArray[np.bool_]:
-        """Which shares of the budget the run can be looked up at.
-
-        Args:
-            shares (NDArray): Shares of the budget, `(k,)`.
-
-        Returns:
-            NDArray: False for those well before the first checkpoint, `(k,)`.
-        """
-        return shares * _SLACK >= self.shares[0]
-
-    def interpolate(self, shares: NDArray) -> NDArray[np.float64]:
-        """Exponents between checkpoints, linear in the log of the tokens.
-
-        Args:
-            shares (NDArray): Shares of the budget, `(k,)`. Before the first
-                checkpoint the exponents are those of the first.
-
-        Returns:
-            NDArray: Shape `(k, B)`.
-        """
-        places, wanted = np.log(self.shares), np.log(shares)
-        columns = [
-            np.interp(wanted, places, exponent)
-            for exponent in self.exponents.T
-        ]
-        return np.stack(columns, axis=1)
+    @property
+    def levels(self) -> Levels:
+        """The exponents by shares of the budget."""
+        return Levels(self.shares, self.exponents)
 
 
 def clipped_exponents(predictor: Predictor,

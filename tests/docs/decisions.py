@@ -17,6 +17,7 @@ TRAINED = 'takes long; docs/training.md has the command, and it is run there'
 KNOWN = 'tests/cli/test_predict_accuracies.py has models of two families'
 DEMO = 'takes minutes; tests/test_packaging.py starts it'
 ZOO = 'takes an hour; tests/demo and tests/cli do it with less'
+FORECAST = 'tests/cli/test_forecast_runs.py has runs with checkpoints'
 STUDY = 'takes minutes; tests/demo/studies runs it on less'
 VLLM = 'needs vLLM and a GPU; tests/lm/engines has stand-ins'
 HARNESS = 'needs lm-evaluation-harness'
@@ -53,6 +54,7 @@ NOT_RUN = {
         'installs Slurm, and takes minutes',
     },
     'docs/command.md': {
+        'salience forecast': FORECAST,
         'salience demo': DEMO,
         'salience predict --losses losses.csv --known': KNOWN,
         'salience texts': DATA,
@@ -139,6 +141,7 @@ NOT_RUN = {
         'python tools/study_texts.py':
         'takes minutes; tests/cli/test_study_texts.py runs it on less',
         'python tools/study_triage.py': STUDY,
+        'salience forecast --losses ../shared/real': FORECAST,
         'salience fit --losses ../shared/real': PUBLIC,
     },
     'docs/sharing.md': {
@@ -149,6 +152,9 @@ NOT_RUN = {
         'salience train --collection': TRAINED,
         'salience train --method': TRAINED,
         'salience train --runs outputs/paper': PAPER_MODELS,
+    },
+    'docs/triage.md': {
+        'salience forecast': FORECAST,
     },
     'docs/validation_sets.md': {
         'python tools/study_units.py':

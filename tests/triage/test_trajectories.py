@@ -29,14 +29,16 @@ def test_bad_runs_are_refused(changes, expected):
 def test_interpolation_is_linear_in_the_log():
     run = make_run()
     between = np.sqrt(SHARES[1] * SHARES[2])
-    [[exponent]] = run.interpolate(np.array([between]))
+    exponent, = run.levels.at(between)
     assert exponent == pytest.approx((law(SHARES[1]) + law(SHARES[2])) / 2)
-    assert run.interpolate(SHARES)[:, 0] == pytest.approx(law(SHARES))
+    found = [run.levels.at(share)[0] for share in SHARES]
+    assert found == pytest.approx(law(SHARES))
 
 
 def test_shares_that_a_run_covers():
-    covered = make_run().covers(np.array([0.05, 0.09, 0.1, 1.0]))
-    assert covered.tolist() == [False, True, True, True]
+    levels = make_run().levels
+    covered = [levels.covers(share) for share in (0.05, 0.09, 0.1, 1.0)]
+    assert covered == [False, True, True, True]
 
 
 def test_a_truncated_run_keeps_the_budget():

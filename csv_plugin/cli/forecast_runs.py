@@ -1,0 +1,129 @@
+"""Where pretraining runs will end, from tables of their losses so far.
+
+Example (tables as docs/formats.md describes them; checkpoints have names such
+as run@step, or are described in a table):
+
+    salience forecast --losses losses.csv --scores scores.csv \\
+        --models models.csv --benchmarks benchmarks.csv \\
+        --fit train --predict test --out outputs/forecast
+
+The runs of --fit are finished. Those of --predict are forecast from their
+losses, and from their scores so far where there are any.
+"""
+import argparse
+from collections.abc import Sequence
+from functools import partial
+
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
+                                      print_json)
+from csv_plugin.cli.table_arguments import (add_checkpoints,
+                                            add_fit_and_predict,
+                                            add_same_tables)
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.report.forecast_tables import as_report, write_forecasts
+from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
+                                           read_checkpoints)
+from csv_plugin.triage.table_forecasts import EndForecast, forecast_tables
+
+
+def percent(text: str) -> float:
+    """Type of options that are parts of a training, in percent.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is no number above 0, up to 100.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(
+            f'expected a number above 0, at most 100, found {text!r}')
+    return number
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_same_tables(parser)
+    add_checkpoints(parser)
+    add_fit_and_predict(parser)
+    parser.add_argument(
+        '--leave-run-out',
+        action='store_true',
+        help='forecast each run of --fit from the others in place of\n'
+        'the runs of --predict (default: no)')
+    parser.add_argument(
+        '--after',
+        nargs='+',
+        type=percent,
+        default=[],
+        metavar='PERCENT',
+        help='forecast from what was known after these parts of the\n'
+        'training (default: from all checkpoints)')
+    add_out(parser, 'the tables')
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    check_folder(args.out)
+    tables = read_model_tables(args.losses, args.scores, args.models,
+                               args.benchmarks)
+    checkpoints = describe_checkpoints(
+        tables.features.models,
+        read_checkpoints(args.checkpoints) if args.checkpoints else None)
+    fit = tables.models_in(*args.fit)
+    after = [number / 100 for number in args.after]
+    if args.leave_run_out:
+        forecasts = _leave_runs_out(tables, checkpoints, fit, after)
+    else:
+        in_both = set(args.fit) & set(args.predict)
+        if in_both:
+            raise InputError('--fit and --predict', 'different splits',
+                             f'{" and ".join(sorted(in_both))} in both',
+                             'Take it out of one, or use --leave-run-out.')
+        forecasts = _forecast(tables, checkpoints, fit,
+                              tables.models_in(*args.predict), after)
+    runs = {one.run for one in forecasts}
+    title = f'{len(runs)} runs forecast'
+    files = write_forecasts(args.out, forecasts, title, args.command)
+    if args.json:
+        print_json({
+            'title':
+            title,
+            'forecasts': [{
+                name: None if value != value else value
+                for name, value in one._asdict().items()
+            } for one in forecasts]
+        })
+        return
+    names = ', '.join(path.name for path in files)
+    print(
+        title,
+        as_report(forecasts),
+        f'Written to {args.out}: {names}',
+        sep='\n\n')
+
+
+def _forecast(tables: ModelTables, checkpoints: dict[str, Checkpoint],
+              fit: Sequence[str], predict: Sequence[str],
+              after: Sequence[float]) -> list[EndForecast]:
+    return forecast_tables(tables.features,
+                           tables.accuracies.select(benchmarks=tables.main),
+                           checkpoints, fit, predict, after,
+                           partial(tqdm, desc='fits'))
+
+
+def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
+                    fit: Sequence[str],
+                    after: Sequence[float]) -> list[EndForecast]:
+    """Each run of some checkpoints, from the other runs."""
+    forecasts = []
+    for left_out in dict.fromkeys(checkpoints[model].run for model in fit):
+        of_run, others = ([
+            model for model in fit
+            if (checkpoints[model].run == left_out) == inside
+        ] for inside in (True, False))
+        forecasts += _forecast(tables, checkpoints, others, of_run, after)
+    return forecasts

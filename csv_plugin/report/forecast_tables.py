@@ -1,0 +1,188 @@
+"""Forecasts of pretraining runs as tables and files."""
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+from tabulate import tabulate
+
+from csv_plugin.core.escaping import markdown
+from csv_plugin.io.files import write_text
+from csv_plugin.io.tables import write_csv
+from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LEVEL,
+                                               LOSS, LOSSES, NOW, OBSERVED,
+                                               SCORES, EndForecast)
+
+#: Methods in the order of the tables.
+METHODS = (OBSERVED, GAIN, NOW, SCORES, LOSSES, BOTH)
+#: Times that the runs are drawn anew.
+N_DRAWS = 2000
+
+
+def forecasts_table(forecasts: Sequence[EndForecast], quantity: str) -> str:
+    """The forecasts of each run from the most that is known of it.
+
+    Args:
+        forecasts (Sequence[EndForecast]): At least one of the quantity.
+        quantity (str): `ACCURACY`, in percent, or `LOSS`.
+
+    Returns:
+        str: A Markdown table with one row per run and part of its training.
+    """
+    rows: dict[tuple[str, float], dict[str, EndForecast]] = {}
+    for method in (SCORES, LOSSES, BOTH):
+        for one in forecasts:
+            if (one.quantity, one.method) == (quantity, method):
+                rows.setdefault((one.run, one.share), {})[one.name] = one
+    names = list(next(iter(rows.values())))
+    cells = [[
+        markdown(run),
+        _percent(share), *(_cell(row[name]) for name in names)
+    ] for (run, share), row in sorted(rows.items())]
+    return _table(cells, ['run', 'known', *map(markdown, names)])
+
+
+def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
+    """Mean absolute errors of accuracies in points, by method and part.
+
+    In brackets their 90 % intervals if the runs are drawn anew.
+
+    Args:
+        forecasts (Sequence[EndForecast]): Of runs whose ends are known.
+
+    Returns:
+        Optional[str]: A Markdown table; None if no end is known.
+    """
+    known = [
+        one for one in forecasts
+        if one.quantity == ACCURACY and one.real == one.real
+    ]
+    shares = sorted({one.share for one in known})
+    cells = []
+    for method in METHODS:
+        of_method = [_errors_by_run(known, method, share) for share in shares]
+        if all(len(errors) for errors in of_method):
+            cells.append([method, *map(_with_interval, of_method)])
+    if not cells:
+        return None
+    for name, measure in (('hold the end, %', _coverage), ('width, points',
+                                                           _width)):
+        cells += [[
+            f'intervals, {method}: {name}', *(measure(known, method, share)
+                                              for share in shares)
+        ] for method in (LOSSES, BOTH)
+                  if any(one.method == method for one in known)]
+    return _table(cells,
+                  ['MAE, points', *(_percent(share) for share in shares)])
+
+
+def loss_errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
+    """Median relative errors of losses in percent, by source and part.
+
+    Args and Returns as in `errors_table`.
+    """
+    known = [
+        one for one in forecasts
+        if one.quantity == LOSS and one.real == one.real
+    ]
+    shares = sorted({one.share for one in known})
+    cells = [[
+        markdown(name),
+        *(f'{100 * np.median(errors):.1f}' for share in shares for errors in [[
+            abs(one.forecast / one.real - 1)
+            for one in known if (one.name, one.share) == (name, share)
+        ]])
+    ] for name in dict.fromkeys(one.name for one in known)]
+    header = ['loss, % off', *(_percent(share) for share in shares)]
+    return _table(cells, header) if cells else None
+
+
+def as_report(forecasts: Sequence[EndForecast]) -> str:
+    """All tables, with a line on each."""
+    parts = [
+        'Accuracies at the end of the training, percent:',
+        forecasts_table(forecasts, ACCURACY),
+        'Mean losses at the end, by source:',
+        forecasts_table(forecasts, LOSS)
+    ]
+    errors, of_losses = errors_table(forecasts), loss_errors_table(forecasts)
+    if errors and of_losses:
+        parts += [
+            'Errors on runs whose ends are known, with 90 % intervals over '
+            'runs:', errors, of_losses
+        ]
+    return '\n\n'.join(parts)
+
+
+def write_forecasts(folder: Path, forecasts: Sequence[EndForecast], title: str,
+                    command: str) -> list[Path]:
+    """Write `forecasts.md` and `forecasts.csv`.
+
+    Args:
+        folder (Path): Created if it does not exist.
+        forecasts (Sequence[EndForecast]): At least one.
+        title (str): What was forecast.
+        command (str): The line that was typed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = f'# {title}', as_report(forecasts), f'    {command}\n'
+    write_text(folder / 'forecasts.md', '\n\n'.join(parts))
+    write_csv(folder / 'forecasts.csv', EndForecast._fields, forecasts)
+    return [folder / 'forecasts.md', folder / 'forecasts.csv']
+
+
+def _errors_by_run(known: Sequence[EndForecast], method: str,
+                   share: float) -> NDArray[np.float64]:
+    """Mean absolute error on each run, over the benchmarks, in points."""
+    errors: dict[str, list[float]] = {}
+    for one in known:
+        if (one.method, one.share) == (method, share):
+            errors.setdefault(one.run, []).append(abs(one.forecast - one.real))
+    means = [float(np.mean(values)) for values in errors.values()]
+    return np.array(means) * 100.0
+
+
+def _with_interval(errors: NDArray) -> str:
+    """A mean with its interval over runs, such as '1.4 (1.1 - 1.8)'."""
+    rng = np.random.default_rng(0)
+    means = rng.choice(errors, (N_DRAWS, len(errors))).mean(axis=1)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return f'{errors.mean():.2f} ({low:.2f} - {high:.2f})'
+
+
+def _coverage(known: Sequence[EndForecast], method: str, share: float) -> str:
+    inside = [
+        one.low <= one.real <= one.high for one in known
+        if (one.method, one.share) == (method, share)
+    ]
+    return f'{100 * np.mean(inside):.0f}' if inside else '-'
+
+
+def _width(known: Sequence[EndForecast], method: str, share: float) -> str:
+    widths = [
+        one.high - one.low for one in known
+        if (one.method, one.share) == (method, share)
+    ]
+    return f'{100 * np.mean(widths):.1f}' if widths else '-'
+
+
+def _cell(one: EndForecast) -> str:
+    """A forecast with its interval."""
+    factor, digits = (100, 1) if one.quantity == ACCURACY else (1, 2)
+    value, low, high = (f'{factor * number:.{digits}f}'
+                        for number in (one.forecast, one.low, one.high))
+    return f'{value} ({low} - {high})'
+
+
+def _percent(share: float) -> str:
+    return f'{100 * share:.0f} %'
+
+
+def _table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+    return tabulate(
+        rows,
+        header,
+        tablefmt='pipe',
+        disable_numparse=True,
+        colalign=['left'] + ['right'] * (len(header) - 1))

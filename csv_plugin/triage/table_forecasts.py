@@ -1,0 +1,281 @@
+"""Forecasts of pretraining runs from tables of losses and scores."""
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.triage.checkpoints import Checkpoint, choose_measure
+from csv_plugin.triage.final_scores import Ends, Levels, PastRun, forecast_end
+from csv_plugin.triage.held_out import fit_holding_out
+
+#: Level of the intervals.
+LEVEL = 0.9
+#: What forecasts are made from.
+LOSSES, SCORES, BOTH = 'losses', 'scores', 'losses and scores'
+#: What they are compared with.
+NOW, OBSERVED, GAIN = ('predicted from losses now', 'score observed now',
+                       'score observed now, plus the median gain')
+#: What is forecast.
+ACCURACY, LOSS = 'accuracy', 'loss'
+#: A checkpoint stands for parts of the training as near as this.
+NEAR = 0.005
+#: With more sources of units, the loss on all units alone is forecast.
+MOST_SOURCES = 30
+
+
+class EndForecast(NamedTuple):
+    """What is expected of a run at its end.
+
+    Args:
+        run (str): Its name.
+        share (float): Part of the training that the forecast knows.
+        quantity (str): `ACCURACY`, or `LOSS` in the unit of the table.
+        name (str): The benchmark, or the source of the units.
+        method (str): What it is made from.
+        forecast (float): The value.
+        low (float): Lower end of its 90 % interval, NaN where it has none.
+        high (float): Upper end, likewise.
+        real (float): What the run reached, NaN where not known.
+    """
+    run: str
+    share: float
+    quantity: str
+    name: str
+    method: str
+    forecast: float
+    low: float
+    high: float
+    real: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One run of the tables.
+
+    Args:
+        name (str): Of the run.
+        shares (NDArray): Parts of its training at n checkpoints, `(n,)`.
+        by_losses (NDArray): Predicted accuracies there, `(n, B)`.
+        scores (NDArray): Observed accuracies there, `(n, B)`.
+        log_losses (NDArray): Logarithms of mean losses there by source,
+            `(n, S)`.
+    """
+    name: str
+    shares: NDArray[np.float64]
+    by_losses: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    log_losses: NDArray[np.float64]
+
+    def levels(self, method: str) -> tuple[Levels, ...]:
+        """What a forecast is made from; checkpoints without it left out."""
+        tables = {
+            LOSSES: (self.by_losses, ),
+            SCORES: (self.scores, ),
+            BOTH: (self.by_losses, self.scores)
+        }[method]
+        known = [~np.isnan(table).any(axis=1) for table in tables]
+        return tuple(
+            Levels(self.shares[rows], table[rows])
+            for rows, table in zip(known, tables))
+
+    def past(self, method: str) -> PastRun:
+        """The run as one that others are forecast from."""
+        return PastRun(self.name, self.levels(method), self.scores[-1])
+
+    def reached(self, share: float) -> Optional[float]:
+        """The part of its training at its checkpoint there, if it has one."""
+        known = self.shares[self.shares <= share + NEAR]
+        if len(known) and self.shares[-1] >= share - NEAR:
+            return float(known[-1])
+        return None
+
+    def if_finished(self, values: NDArray) -> NDArray[np.float64]:
+        """What it reached, or NaN where that is not its end."""
+        return values if self.shares[-1] == 1 else np.full_like(values, np.nan)
+
+
+def forecast_tables(features: FeatureTable,
+                    accuracies: AccuracyTable,
+                    checkpoints: Mapping[str, Checkpoint],
+                    fit: Sequence[str],
+                    predict: Sequence[str],
+                    after: Sequence[float] = (),
+                    progress: Progress = iter) -> list[EndForecast]:
+    """Forecast where runs will end, from finished runs.
+
+    A predictor is fitted to the checkpoints of the finished runs. What it
+    predicts along the runs, and the scores that were observed, tell by
+    `forecast_end` where the others will end.
+
+    Args:
+        features (FeatureTable): Losses of all checkpoints by unit.
+        accuracies (AccuracyTable): Of the same checkpoints, `(M, B)`.
+        checkpoints (Mapping[str, Checkpoint]): Run, step, tokens, budget.
+        fit (Sequence[str]): Checkpoints of finished runs, with scores on all
+            benchmarks at their ends.
+        predict (Sequence[str]): Checkpoints of the runs to forecast. Without
+            a budget, they end where the finished runs end in the median.
+        after (Sequence[float]): Parts of the training after which they are
+            forecast; by default at their last checkpoints.
+        progress (Progress): Wraps the benchmarks of the fit.
+
+    Raises:
+        InputError: A run is both fitted to and forecast, a finished run has
+            no score on a benchmark at its end, no run has a checkpoint as
+            early as a part of `after`, or as in `fit_predictor`,
+            `choose_measure` and `forecast_end`.
+    """
+    known = accuracies.select(fit)
+    predictor, held_out = fit_holding_out(
+        features, known, [checkpoints[model].run for model in fit],
+        progress=progress)  # yapf: disable
+    by_losses = np.vstack([
+        held_out,
+        predictor.predict(features.select(predict)).values[:, :, 0]
+    ])
+    models = [*fit, *predict]
+    scores = accuracies.select(models).values
+    sources, log_losses = _losses_by_source(features.select(models))
+    parts = _parts([checkpoints[model] for model in models], len(fit))
+    runs = [
+        _Run(name, shares, by_losses[rows], scores[rows], log_losses[rows])
+        for name, rows, shares in parts
+    ]
+    past = [
+        run for run, (_, rows, _) in zip(runs, parts) if rows[0] < len(fit)
+    ]
+    _check_ends(past, accuracies.benchmarks)
+    forecasts = [
+        record for run in runs if run not in past
+        for share in (after or [run.shares[-1]])
+        for record in _of_run(run, past, share, accuracies, sources)
+    ]
+    if not forecasts:
+        raise InputError('parts of the training', 'one that a run has reached',
+                         f'{list(after)}', 'Give later ones.')
+    return forecasts
+
+
+def _parts(described: Sequence[Checkpoint],
+           n_fit: int) -> list[tuple[str, NDArray, NDArray]]:
+    """Name, rows and parts of the training of each run.
+
+    Args:
+        described (Sequence[Checkpoint]): Those of finished runs first.
+        n_fit (int): How many they are.
+    """
+    measure = choose_measure(described)
+    done = np.array([
+        point.tokens if measure == 'tokens' else point.step
+        for point in described
+    ], float)
+    rows: dict[str, list[int]] = {}
+    for row in np.argsort(done, kind='stable').tolist():
+        if done[row] > 0:
+            rows.setdefault(described[row].run, []).append(row)
+    for name, of_run in rows.items():
+        if len({row < n_fit for row in of_run}) > 1:
+            raise InputError(f'run {name!r}', 'it fitted to or forecast',
+                             'both',
+                             'Put all of its checkpoints in one split.')
+    usual = np.median(
+        [done[of_run[-1]] for of_run in rows.values() if of_run[0] < n_fit])
+    parts = []
+    for name, of_run in sorted(rows.items()):
+        last = done[of_run[-1]]
+        budget = described[of_run[-1]].budget
+        if of_run[0] < n_fit:
+            budget = last
+        elif np.isnan(budget):
+            budget = usual
+        if budget < last:
+            raise InputError(f'run {name!r}', f'a budget of {last:g} or more',
+                             f'{budget:g}', 'Give its budget in the table of '
+                             'checkpoints.')
+        parts.append((name, np.array(of_run), done[of_run] / budget))
+    return parts
+
+
+def _check_ends(past: Sequence[_Run], benchmarks: Sequence[str]) -> None:
+    for run in past:
+        for b in np.flatnonzero(np.isnan(run.scores[-1])):
+            raise InputError(f'run {run.name!r}',
+                             f'a score on {benchmarks[b]!r} at its '
+                             'end', 'none',
+                             'Leave the run or the benchmark out.')
+
+
+def _losses_by_source(
+        features: FeatureTable) -> tuple[list[str], NDArray[np.float64]]:
+    """Sources of the units, and logarithms of mean losses, `(M, S)`.
+
+    A source is what stands before the first slash in the name of a unit.
+    """
+    sources = [unit.partition('/')[0] for unit in features.columns.units]
+    names = sorted(set(sources))
+    if not 1 < len(names) <= MOST_SOURCES:
+        names, sources = ['all units'], ['all units'] * len(sources)
+    means = [
+        features.values[:, [source == name for source in sources]].mean(axis=1)
+        for name in names
+    ]
+    return names, np.log(np.maximum(np.stack(means, axis=1), 1e-12))
+
+
+def _of_run(run: _Run, past: Sequence[_Run], wanted: float,
+            accuracies: AccuracyTable,
+            sources: Sequence[str]) -> Iterator[EndForecast]:
+    """All forecasts of a run at a part of its training that it reached."""
+    share = run.reached(wanted)
+    if share is None:
+        return
+    names, real = accuracies.benchmarks, run.if_finished(run.scores[-1])
+    for method in (LOSSES, SCORES, BOTH):
+        known = [levels.until(share) for levels in run.levels(method)]
+        if all(len(levels.shares) for levels in known):
+            ends = forecast_end(known, [other.past(method) for other in past],
+                                LEVEL, accuracies.n_items)
+            yield from _records(run.name, share, ACCURACY, names, method, ends,
+                                real)
+    yield from _baselines(run, past, share, names, real)
+    history = [
+        PastRun(other.name, other.levels(LOSSES), other.log_losses[-1])
+        for other in past
+    ]
+    known = [levels.until(share) for levels in run.levels(LOSSES)]
+    ends = forecast_end(known, history, LEVEL)
+    yield from _records(run.name, share, LOSS, sources, LOSSES,
+                        Ends(*map(np.exp, ends)),
+                        run.if_finished(np.exp(run.log_losses[-1])))
+
+
+def _baselines(run: _Run, past: Sequence[_Run], share: float,
+               benchmarks: Sequence[str],
+               real: NDArray) -> Iterator[EndForecast]:
+    """What the run shows now, and the median gain of the earlier runs."""
+    of_losses = run.levels(LOSSES)[0].until(share).values
+    seen = run.levels(SCORES)[0].until(share).values
+    values = {NOW: of_losses[-1]} if len(of_losses) else {}
+    if len(seen):
+        gains = [
+            other.scores[-1] - other.levels(SCORES)[0].at(share)
+            for other in past
+        ]
+        values[OBSERVED] = seen[-1]
+        values[GAIN] = np.clip(seen[-1] + np.median(gains, axis=0), 0, 1)
+    for method, value in values.items():
+        nothing = np.full(len(value), np.nan)
+        yield from _records(run.name, share, ACCURACY, benchmarks, method,
+                            Ends(value, nothing, nothing), real)
+
+
+def _records(run: str, share: float, quantity: str, names: Sequence[str],
+             method: str, ends: Ends, real: NDArray) -> Iterator[EndForecast]:
+    for name, *numbers in zip(names, *ends, real):
+        yield EndForecast(run, share, quantity, name, method,
+                          *map(float, numbers))

@@ -1,0 +1,102 @@
+"""Runs forecast from tables: what is written, printed and refused."""
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli import salience
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import Columns, FeatureTable
+from tests.tables import Tables, write_tables
+
+STEPS = (10, 20, 50, 100)
+RUNS = 'abcdefg'
+
+
+def checkpoints() -> Tables:
+    """Runs with losses on two sources, and scores that follow them."""
+    rng = np.random.default_rng(0)
+    models = tuple(f'{run}@{step}' for run in RUNS for step in STEPS)
+    skill = np.outer(np.arange(2, 9) / 8, np.log(STEPS)).ravel() / 5
+    losses = 2 - skill[:, None] + 0.01 * rng.normal(size=(len(models), 4))
+    scores = 0.25 + np.outer(skill, [0.5, 0.3])
+    columns = Columns(('p/0', 'p/1', 'q/0', 'q/1'), np.full(4, 0.25), 'x')
+    return Tables(
+        FeatureTable(models, columns, losses),
+        AccuracyTable(models, ('easy', 'hard'), scores, np.full(2, 0.25),
+                      np.array([1000, 1000])),
+        {model: model[0] for model in models})  # yapf: disable
+
+
+@pytest.fixture
+def options(tmp_path):
+    tables = checkpoints()
+    splits = {m: 'test' if m[0] == 'g' else 'train' for m in tables.models}
+    return [
+        'forecast', *write_tables(tmp_path, tables, splits), '--fit', 'train',
+        '--out',
+        str(tmp_path / 'out')
+    ]
+
+
+def records(path):
+    with path.open(newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_largest_run_is_forecast(options, tmp_path, capsys):
+    assert salience.main([*options, '--after', '10', '20']) == 0
+    rows = records(tmp_path / 'out/forecasts.csv')
+    assert {row['run'] for row in rows} == {'g'}
+    assert {row['share'] for row in rows} == {'0.1', '0.2'}
+    assert {row['name']
+            for row in rows if row['quantity'] == 'loss'} == {'p', 'q'}
+
+    def errors(method, quantity='accuracy'):
+        return [
+            abs(float(row['forecast']) - float(row['real'])) for row in rows
+            if (row['method'], row['quantity']) == (method, quantity)
+        ]
+
+    now = np.mean(errors('score observed now'))
+    for method in ('losses', 'scores', 'losses and scores'):
+        assert len(errors(method)) == 4
+        assert np.mean(errors(method)) < now / 5
+    assert max(errors('losses', 'loss')) < 0.1
+    printed = capsys.readouterr().out
+    for text in (printed, (tmp_path / 'out/forecasts.md').read_text()):
+        assert '1 runs forecast' in text and 'MAE, points' in text
+
+
+def test_an_unfinished_run_without_scores(options, tmp_path, capsys):
+    """Its budget is that of the others, and its end is not known."""
+    for name in ('losses', 'scores', 'models'):
+        path = tmp_path / f'{name}.csv'
+        lines = path.read_text().splitlines()
+        gone = ('g@50', 'g@100') if name != 'scores' else ('g@', )
+        path.write_text('\n'.join(
+            line for line in lines if not line.startswith(gone)) + '\n')
+    assert salience.main([*options, '--json']) == 0
+    rows = json.loads(capsys.readouterr().out)['forecasts']
+    assert {row['method']
+            for row in rows} == {'losses', 'predicted from losses now'}
+    assert all(row['real'] is None and row['share'] == 0.2 for row in rows)
+    easy = next(row for row in rows if row['name'] == 'easy')
+    assert easy['low'] < 0.25 + 0.5 * np.log(100) / 5 < easy['high']
+
+
+@pytest.mark.slow
+def test_every_finished_run_is_left_out_in_turn(options, tmp_path):
+    assert salience.main([*options, '--leave-run-out', '--after', '20']) == 0
+    rows = records(tmp_path / 'out/forecasts.csv')
+    assert sorted({row['run'] for row in rows}) == list('abcdef')
+
+
+@pytest.mark.parametrize(('more', 'message'), [
+    (['--predict', 'train'], 'train in both'),
+    (['--after', '1'], 'one that a run has reached'),
+])  # yapf: disable
+def test_what_is_refused(options, more, message, capsys):
+    assert salience.main(options + more) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,114 @@
+"""Ends of runs, forecast by what earlier runs gained."""
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.triage.final_scores import Levels, PastRun, forecast_end
+
+SHARES = np.array([0.05, 0.1, 0.3, 1.0])
+#: Of a run that ends one point above where it starts, on two benchmarks.
+RISE = np.array([[0.0, 0.0], [0.2, 0.3], [0.6, 0.5], [1.0, 1.0]])
+
+
+def curve(skill: float) -> Levels:
+    """The better a run, the more it gains."""
+    return Levels(SHARES, 0.3 + skill * (0.1 + 0.3 * RISE))
+
+
+def past(skills, *, noise=0.0, n_sources=1) -> list[PastRun]:
+    rng = np.random.default_rng(0)
+    runs = []
+    for i, skill in enumerate(skills):
+        exact = curve(skill)
+        wrong = noise * rng.normal(size=(n_sources, *exact.values.shape))
+        sources = tuple(Levels(SHARES, exact.values + w) for w in wrong)
+        runs.append(PastRun(str(i), sources, exact.values[-1]))
+    return runs
+
+
+def test_gains_in_proportion_are_forecast_beyond_the_history():
+    run = curve(1.5)
+    history = past([0.2, 0.4, 0.6, 0.8])
+    for share in SHARES:
+        for n_items in (None, np.zeros(2)):
+            ends = forecast_end([run.until(share)], history, 0.9, n_items)
+            assert ends.values == pytest.approx(run.values[-1])
+            assert ends.high - ends.low == pytest.approx(0, abs=1e-6)
+
+
+def test_gains_add_to_what_a_run_is():
+    """A run that is better than its like on one benchmark stays so."""
+    run = curve(0.5).until(0.1)
+    shifted = Levels(run.shares, run.values + [0.05, -0.05])
+    ends = forecast_end([shifted], past([0.2, 0.4, 0.6, 0.8]), 0.9,
+                        np.zeros(2))
+    assert ends.values == pytest.approx(curve(0.5).values[-1] + [0.05, -0.05])
+    others = forecast_end([shifted], past([0.2, 0.4, 0.6, 0.8]), 0.9)
+    assert others.values == pytest.approx(curve(0.5).values[-1])
+
+
+def test_intervals_widen_with_the_distance_to_the_history():
+    history = past(np.linspace(0.2, 0.8, 8), noise=0.01)
+    widths = []
+    for skill in (0.5, 1.5, 3.0):
+        ends = forecast_end([curve(skill).until(0.1)], history, 0.9)
+        assert (ends.low < ends.values).all()
+        widths.append((ends.high - ends.low).mean())
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_nine_of_ten_intervals_hold_the_end():
+    rng = np.random.default_rng(1)
+    inside = []
+    for _ in range(100):
+        skills = rng.uniform(0.2, 0.8, 10)
+        runs = [
+            PastRun(
+                str(i), (Levels(SHARES[:1],
+                                curve(s).values[:1]), ),
+                curve(s).values[-1] + 0.02 * rng.normal(size=2))
+            for i, s in enumerate(skills)
+        ]
+        *history, new = runs
+        ends = forecast_end(new.sources, history, 0.9)
+        inside.append((ends.low <= new.final) & (new.final <= ends.high))
+    assert 0.85 < np.mean(inside) < 0.95
+
+
+def test_the_better_source_counts_most():
+    good, bad = past([0.2, 0.4, 0.6, 0.8,
+                      1.0]), past([0.2, 0.4, 0.6, 0.8, 1.0], noise=0.05)
+    history = [
+        PastRun(a.run, (*a.sources, *b.sources), a.final)
+        for a, b in zip(good, bad)
+    ]
+    run = curve(0.5).until(0.1)
+    off = Levels(run.shares, run.values + 0.2)
+    ends = forecast_end([run, off], history, 0.9)
+    assert ends.values == pytest.approx(curve(0.5).values[-1], abs=1e-3)
+
+
+def test_accuracies_stay_in_range_and_have_the_noise_of_items():
+    history = past([0.2, 0.4, 0.6, 0.8])
+    ends = forecast_end([curve(1.0)], history, 0.9, np.array([100, 0]))
+    p = ends.values[0]
+    assert ends.high[0] - p == pytest.approx(
+        1.645 * np.sqrt(p * (1 - p) / 100), rel=1e-3)
+    assert ends.high[1] == pytest.approx(ends.low[1])
+    far = forecast_end([curve(4.0).until(0.1)], history, 0.9,
+                       np.array([100, 100]))
+    assert far.high.max() <= 1 and far.values.max() <= 1
+
+
+def test_checkpoints_elsewhere_are_looked_up_between():
+    run = Levels(np.array([0.2]), np.array([curve(0.5).at(0.2)]))
+    ends = forecast_end([run], past([0.2, 0.4, 0.6, 0.8]), 0.9)
+    assert ends.values == pytest.approx(curve(0.5).values[-1])
+
+
+def test_what_cannot_be_forecast():
+    with pytest.raises(InputError, match='4 finished runs or more'):
+        forecast_end([curve(1.0)], past([0.2, 0.4, 0.6]), 0.9)
+    early = Levels(np.array([0.01]), np.zeros((1, 2)))
+    with pytest.raises(InputError, match='none as early'):
+        forecast_end([early], past([0.2, 0.4, 0.6, 0.8]), 0.9)
