@@ -68,6 +68,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append(f'{self.command} {self.path}')
         path = self.path.split('?')[0].strip('/')
         for name, files in self.server.files.items():
+            if path.startswith(f'api/models/{name}/tree/'):
+                self._json([{
+                    'type': 'file',
+                    'path': file,
+                    'size': len(content),
+                    'oid': hashlib.sha1(content).hexdigest()
+                } for file, content in files.items()])
+                return
             if path.startswith(f'api/models/{name}'):
                 self._json({
                     'id': name,

@@ -212,6 +212,25 @@ def whole_number(text: str, least: int = 0) -> int:
     return int(text)
 
 
+def named_text(text: str) -> tuple[str, str]:
+    """Type of options such as `--metric NAME=TEXT`.
+
+    Args:
+        text (str): A name without `=`, and a text.
+
+    Raises:
+        argparse.ArgumentTypeError: The name or the text is missing.
+
+    >>> named_text('gsm8k=exact_match')
+    ('gsm8k', 'exact_match')
+    """
+    name, _, value = text.partition('=')
+    if not name or not value:
+        raise argparse.ArgumentTypeError(
+            f'expected NAME=TEXT, found {text!r}')
+    return name, value
+
+
 def named_number(text: str) -> tuple[str, float]:
     """Type of options such as `--chance NAME=0.25`.
 

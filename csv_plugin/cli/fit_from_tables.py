@@ -11,15 +11,15 @@ the predictor takes losses on these alone.
 """
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Optional
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
-                                      check_folder, print_json, run_tool,
-                                      whole_number)
+                                      check_folder, named_text, print_json,
+                                      run_tool, whole_number)
 from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
@@ -62,6 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar='N',
         help='seed of the cross-validation folds (default 0)')
+    parser.add_argument(
+        '--licence',
+        nargs='+',
+        type=named_text,
+        default=(),
+        metavar='SOURCE=NAME',
+        help='licences of the texts that the losses are on, such as\n'
+        "ceval='CC BY-NC-SA 4.0', for the predictor (default:\n"
+        'not known)')
     add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
     add_json(parser)
@@ -121,7 +130,8 @@ def run(args: argparse.Namespace) -> None:
         title,
         args.command,
         verbose=args.verbose)
-    save_predictor(study.predictor, predictor)
+    save_predictor(
+        replace(study.predictor, licences=dict(args.licence)), predictor)
     if args.json:
         print_json({
             'title': title,

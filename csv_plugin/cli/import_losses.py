@@ -17,7 +17,7 @@ from typing import Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, named_number,
-                                      refuse, run_tool)
+                                      named_text, refuse, run_tool)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.every_eval_ever import read_every_eval_ever
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--metric',
         nargs='+',
-        type=_named_text,
+        type=named_text,
         metavar='NAME=METRIC',
         help='metric of a benchmark, perhaps with a filter, such as\n'
         'gsm8k=exact_match,strict-match (default: acc_norm, else\n'
@@ -117,14 +117,6 @@ def import_records(args: argparse.Namespace) -> None:
     _write_accuracies(args.out, accuracies)
     print(f'{len(accuracies.models)} models, {len(accuracies.benchmarks)} '
           f'benchmarks. Written to {args.out}: {SCORES}, {BENCHMARKS}')
-
-
-def _named_text(text: str) -> tuple[str, str]:
-    name, _, value = text.partition('=')
-    if not name or not value:
-        raise argparse.ArgumentTypeError(
-            f'expected a benchmark and its metric, found {text!r}')
-    return name, value
 
 
 def _named_paths(paths: Sequence[str]) -> dict[str, Path]:

@@ -111,6 +111,14 @@ def test_chosen_units(tmp_path, arguments, capsys):
     assert predictor.predict(features).models == fewer.features.models
 
 
+def test_licences_of_the_texts_are_kept(tmp_path, arguments, capsys):
+    assert fit_from_tables.main(
+        [*arguments, '--licence', 'ceval=CC BY-NC-SA 4.0', 'x=MIT']) == 0
+    with pytest.warns(UserWarning, match='ceval.*forbids commercial use'):
+        predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    assert predictor.licences == {'ceval': 'CC BY-NC-SA 4.0', 'x': 'MIT'}
+
+
 def test_a_choice_is_not_judged_by_models_that_made_it(arguments, capsys):
     assert main([*arguments, '--choose=2', '--leave-family-out']) == 2
     assert_says(capsys.readouterr().err, '--choose', 'name the splits')

@@ -80,7 +80,7 @@ def test_a_wrong_call_is_one_line(tmp_path, capsys, arguments, message):
 def test_a_metric_without_its_benchmark(capsys):
     with pytest.raises(SystemExit):
         import_losses.main([*OF_TEXTS, '--metric', 'acc', '--out', 'x'])
-    assert "its metric, found 'acc'" in capsys.readouterr().err
+    assert "expected NAME=TEXT, found 'acc'" in capsys.readouterr().err
 
 
 def test_a_task_for_the_harness(tmp_path, capsys):

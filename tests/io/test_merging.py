@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import csv_plugin as cp
+from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
+from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.contributions import write_contribution
 from csv_plugin.io.merging import GIVERS, merge_contributions
@@ -166,3 +168,29 @@ def test_a_folder_with_files_stays_as_it_is(tmp_path):
         merge_contributions([good], TEXTS, tmp_path / 'a')
     with pytest.raises(InputError, match='at least one'):
         merge_contributions([], TEXTS, tmp_path / 'merged')
+
+
+@pytest.mark.long
+def test_the_whole_zoo_over_five_contributions(tmp_path):
+    """All of its 112 models, by the commands."""
+    whole = read_collection(shipped.COLLECTION)
+    models = tuple(sorted(whole.losses))
+    paths = []
+    for i in range(5):
+        part = write_part(tmp_path / f'part-{i}', whole, models[i::5])
+        paths.append(str(tmp_path / f'{i}.tar'))
+        assert main([
+            'contribute', '--collection',
+            str(part), '--giver', f'Lab {i}', '--licence', 'CC BY 4.0',
+            '--out', paths[-1]
+        ]) == 0
+    for name, order in (('a', paths), ('b', paths[3:] + paths[2::-1])):
+        assert main([
+            'merge', *order, '--texts',
+            str(shipped.TEXTS), '--out',
+            str(tmp_path / name)
+        ]) == 0
+    assert contents(tmp_path / 'a') == contents(tmp_path / 'b')
+    merged = read_collection(tmp_path / 'a')
+    assert predictor_bytes(merged, models, tmp_path / 'c') == predictor_bytes(
+        whole, models, tmp_path / 'd')
