@@ -423,13 +423,10 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
 
 
 def _family(values: Mapping[str, Any]) -> HeldOutFamily:
-    errors = ('bias', 'error')
-    return HeldOutFamily(
-        **{
-            name: values[name]
-            for name in _FAMILY_FIELDS if name not in errors
-        }, **{name: _number(values[name], math.nan)
-              for name in errors})
+    fields: dict[str, Any] = {name: values[name] for name in _FAMILY_FIELDS}
+    for name in ('bias', 'error'):
+        fields[name] = _number(fields[name], math.nan)
+    return HeldOutFamily(**fields)
 
 
 def _benchmark_layouts(arrays: _Arrays,
