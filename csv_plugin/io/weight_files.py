@@ -63,7 +63,8 @@ def read_ahead(path: FilePath) -> threading.Thread:
 
 
 def _read(path: Path) -> None:
-    block = bytearray(2**24)
+    # Larger ones do not fit into the caches of a CPU, which costs time.
+    block = bytearray(2**18)
     with suppress(OSError):
         for file in _files(path):
             with file.open('rb', buffering=0) as opened:

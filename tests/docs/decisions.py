@@ -175,6 +175,7 @@ TEXT = {
     ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
     'docs/tokenizers.md': ["text 'english'"],
     'docs/triage.md': ['run      from'],
+    'docs/cluster.md': ['slurm-wlm 22.05.8'],
     'docs/validation_sets.md':
     ['Which of these floats', '--out outputs/texts', '- name: mmlu'],
 }
