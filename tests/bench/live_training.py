@@ -21,6 +21,7 @@ from tabulate import tabulate
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import AutoTokenizer, Trainer, TrainingArguments
 
+from csv_plugin.core.texts import Text
 from csv_plugin.demo import corpus, shipped, world
 from csv_plugin.demo.muon import Muon
 from csv_plugin.demo.recipes import TrainingRecipe, recipe_of
@@ -29,6 +30,7 @@ from csv_plugin.demo.zoo_training import new_model
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.live.trainer_callback import PredictionCallback
+from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.report.pictures import save
 from csv_plugin.report.pictures.accuracy_by_tokens import trajectory_picture
 from csv_plugin.report.triage_picture import trajectory_of
@@ -36,7 +38,7 @@ from csv_plugin.report.triage_tensorboard import TensorBoardLog
 
 MODEL = 'd-s'
 #: Readings in the training, and for how many of them one exam.
-READINGS, EXAMS = 21, 3
+READINGS, EXAMS = 14, 2
 
 
 class BothOptimisers(torch.optim.Optimizer):
@@ -48,6 +50,10 @@ class BothOptimisers(torch.optim.Optimizer):
             [group for part in parts for group in part.param_groups], {})
 
     def step(self, closure=None):
+        groups = [group for part in self.parts for group in part.param_groups]
+        # `accelerate` replaces those of this object by copies.
+        for group, scheduled in zip(groups, self.param_groups):
+            group['lr'] = scheduled['lr']
         for part in self.parts:
             part.step()
 
@@ -122,8 +128,12 @@ def train(out):
     return callback
 
 
-def real_accuracies(folder):
-    """Of a checkpoint on the exams, as the demonstration takes them."""
+def real_accuracies(folder, tokenizer=None):
+    """Of a checkpoint on the exams, as the demonstration takes them.
+
+    Its perplexities come from `token_losses`, in the place of OpenCompass's
+    one question at a time.
+    """
     from opencompass.models import HuggingFaceBaseModel
 
     from csv_plugin.configs.datasets import tidewell_exams
@@ -131,26 +141,34 @@ def real_accuracies(folder):
     model = HuggingFaceBaseModel(
         str(folder),
         model_kwargs=dict(torch_dtype='torch.float', trust_remote_code=False),
+        tokenizer_path=str(tokenizer or folder),
         tokenizer_kwargs=dict(trust_remote_code=False),
         max_seq_len=512)
     accuracies = {}
     for dataset in tidewell_exams.tidewell_exams_datasets:
         rows = TidewellExam.load(dataset['kind'])
-        labels = list(rows['label'])
         inferencer = dataset['infer_cfg']['inferencer']
         if 'max_out_len' in inferencer:
             texts = model.generate(
                 list(rows['question']), inferencer['max_out_len'])
             answers = [tidewell_final_answer(text) for text in texts]
         else:
-            answers = [
-                min('ABCD',
-                    key=lambda label: model.get_ppl(
-                        [row['question'] + row[label]])[0]) for row in rows
-            ]
-        accuracies[dataset['abbr']] = float(
-            np.mean([a == label for a, label in zip(answers, labels)]))
+            answers = chosen(model, rows)
+        right = [a == label for a, label in zip(answers, rows['label'])]
+        accuracies[dataset['abbr']] = float(np.mean(right))
     return accuracies
+
+
+def chosen(model, rows):
+    """The options with the least loss per token, BOS included."""
+    texts = [
+        Text(f'{i} {label}', row['question'] + row[label])
+        for i, row in enumerate(rows) for label in 'ABCD'
+    ]
+    losses = token_losses(model.model, model.tokenizer, texts)
+    means = [text.losses.sum() / (len(text.losses) + 1) for text in losses]
+    best = np.reshape(means, (-1, 4)).argmin(axis=1)
+    return ['ABCD'[i] for i in best]
 
 
 def main(out):
@@ -166,7 +184,11 @@ def main(out):
             f'{out}/{MODEL}/checkpoint-*').items()
     }
     print(f'exams: {time.process_time() - began:.0f} CPU seconds')
-    triage = callback.triage
+    report(out, callback.triage, real)
+
+
+def report(out, triage, real):
+    """The table and the picture of predicted beside real accuracies."""
     [run] = triage.runs
     benchmarks = world.KINDS
     rows = []
