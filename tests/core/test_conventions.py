@@ -140,8 +140,9 @@ def records():
 #: Dataclasses without arrays, whose fields one wants to read in full.
 SMALL = {'BenchmarkErrors', 'Completion', 'Constant', 'DumpInfo', 'Errors',
          'HeldOutFamily', 'Ladder', 'Missing', 'Outlier',
-         'PartialLeastSquares', 'PerplexityCorrelations', 'Plain', 'Prediction',
-         'PrincipalComponents', 'Text', 'Uniform'}  # yapf: disable
+         'PartialLeastSquares', 'PerplexityCorrelations', 'Plain',
+         'Prediction', 'PrincipalComponents', 'Text',
+         'Uniform'}  # yapf: disable
 
 
 def test_every_large_dataclass_has_a_record(records):
