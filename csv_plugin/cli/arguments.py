@@ -226,8 +226,7 @@ def named_text(text: str) -> tuple[str, str]:
     """
     name, _, value = text.partition('=')
     if not name or not value:
-        raise argparse.ArgumentTypeError(
-            f'expected NAME=TEXT, found {text!r}')
+        raise argparse.ArgumentTypeError(f'expected NAME=TEXT, found {text!r}')
     return name, value
 
 
