@@ -61,7 +61,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         '--leave-series-out',
         action='store_true',
         help='fit to all other series for each, and compare the errors\n'
-        'with those that were stated')
+        'with those that were stated (default: no)')
     return parser.parse_args(argv)
 
 

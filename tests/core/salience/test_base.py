@@ -184,6 +184,6 @@ def test_notes_say_why_the_mean_loss_was_used(n_folds, gained, text, alpha):
 
 def test_solvers_go_by_their_own_names():
     assert {name: solver.name for name, solver in SOLVERS.items()} == {
-        name: name for name in ('auto', 'averaged', 'nonnegative', 'ridge',
-                                'uniform')
+        name: name for name in ('auto', 'averaged', 'nonnegative', 'plain',
+                                'ridge', 'uniform')
     }  # yapf: disable
