@@ -106,12 +106,15 @@ def run(args: argparse.Namespace) -> None:
         sep='\n\n')
 
 
-def _forecast(tables: ModelTables, checkpoints: dict[str, Checkpoint],
-              fit: Sequence[str], predict: Sequence[str],
-              after: Sequence[float]) -> list[EndForecast]:
+def _forecast(tables: ModelTables,
+              checkpoints: dict[str, Checkpoint],
+              fit: Sequence[str],
+              predict: Sequence[str],
+              after: Sequence[float],
+              all_finished: bool = False) -> list[EndForecast]:
     return forecast_tables(tables.features,
                            tables.accuracies.select(benchmarks=tables.main),
-                           checkpoints, fit, predict, after,
+                           checkpoints, fit, predict, after, all_finished,
                            partial(tqdm, desc='fits'))
 
 
@@ -125,5 +128,6 @@ def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
             model for model in fit
             if (checkpoints[model].run == left_out) == inside
         ] for inside in (True, False))
-        forecasts += _forecast(tables, checkpoints, others, of_run, after)
+        forecasts += _forecast(
+            tables, checkpoints, others, of_run, after, all_finished=True)
     return forecasts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.checkpoints import Checkpoint, choose_measure
+from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 
 #: Checkpoints at the end of a run whose scores tell its noise.
 LAST = 3
@@ -24,6 +24,8 @@ LAST = 3
 LEAST_RUNS = 3
 #: Share of the pairs of runs that have to be in the right order.
 SURE_ORDER = 0.8
+#: Parts of the training are rounded to this, and smaller ones left out.
+LEAST_SHARE = 0.001
 #: Verdict about a benchmark on which noise decides.
 NOT_HERE = 'not predictable here'
 
@@ -60,7 +62,8 @@ class Trust:
             always rise, 0.5 for noise.
         shares (tuple[float, ...]): Parts of the training, below 1.
         order (tuple[float, ...]): Share of the pairs of runs whose scores
-            there are in the order of the final ones.
+            there are in the order of the final ones; NaN where all of these
+            are equal.
         order_by_losses (tuple[float, ...]): The same of accuracies predicted
             from losses, or empty.
         order_by_size (float): The same of the final scores of the smallest
@@ -79,7 +82,9 @@ class Trust:
 
     @property
     def signal_to_noise(self) -> float:
-        """Infinite for scores that do not move at the end."""
+        """Infinite if no score moves at the end, 0 for equal final scores."""
+        if not self.signal:
+            return 0.0
         return self.signal / self.noise if self.noise else float('inf')
 
     @property
@@ -160,18 +165,9 @@ def _places(
                          Checkpoint]) -> dict[str, tuple[NDArray, NDArray]]:
     """Rows of the checkpoints of each run, and the part of it done there."""
     described = [checkpoints[model] for model in models]
-    measure = choose_measure(described)
-    done = np.array([
-        point.tokens if measure == 'tokens' else point.step
-        for point in described
-    ])
-    rows: dict[str, list[int]] = {}
-    for row in np.argsort(done, kind='stable').tolist():
-        if done[row] > 0:
-            rows.setdefault(described[row].run, []).append(row)
     return {
-        run: (np.array(of_run), done[of_run] / done[of_run[-1]])
-        for run, of_run in sorted(rows.items())
+        run: (rows, done / done[-1])
+        for run, (rows, done) in rows_by_run(described).items()
     }
 
 
@@ -226,7 +222,9 @@ def _common_shares(runs: Sequence[Run]) -> list[float]:
     """Shares below 1 at which some run, and before which every run, is."""
     first = max(run.shares[0] for run in runs)
     shares = np.unique(np.concatenate([run.shares for run in runs]).round(3))
-    return shares[(shares >= round(first, 3)) & (shares < 1)].tolist()
+    # The first steps of a long run are as good as none.
+    early = max(round(first, 3), LEAST_SHARE)
+    return shares[(shares >= early) & (shares < 1)].tolist()
 
 
 def _at(run: Run, column: str, share: float) -> float:

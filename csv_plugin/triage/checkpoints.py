@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
+import numpy as np
+from numpy.typing import NDArray
+
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import FilePath
@@ -163,3 +166,34 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints, or of none.')
     return 'steps' if without else 'tokens'
+
+
+def rows_by_run(
+    checkpoints: Sequence[Checkpoint]
+) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Where the checkpoints of each run are, the earliest first.
+
+    Args:
+        checkpoints (Sequence[Checkpoint]): Of all runs. Those before the
+            first step are left out.
+
+    Returns:
+        dict[str, tuple[NDArray, NDArray]]: By run, sorted: the indices of
+        its n checkpoints, and the tokens (or steps) done there, `(n,)` each.
+
+    Raises:
+        InputError: As in `choose_measure`.
+    """
+    measure = choose_measure(checkpoints)
+    done = np.array([
+        point.tokens if measure == 'tokens' else point.step
+        for point in checkpoints
+    ], float)
+    rows: dict[str, list[int]] = {}
+    for row in np.argsort(done, kind='stable').tolist():
+        if done[row] > 0:
+            rows.setdefault(checkpoints[row].run, []).append(row)
+    return {
+        run: (np.array(of_run), done[of_run])
+        for run, of_run in sorted(rows.items())
+    }

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.triage.checkpoints import Checkpoint, choose_measure
-from csv_plugin.triage.final_scores import Ends, Levels, PastRun, forecast_end
+from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
+from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
+                                            forecast_end)
 from csv_plugin.triage.held_out import fit_holding_out
 
 #: Level of the intervals.
@@ -105,6 +106,7 @@ def forecast_tables(features: FeatureTable,
                     fit: Sequence[str],
                     predict: Sequence[str],
                     after: Sequence[float] = (),
+                    all_finished: bool = False,
                     progress: Progress = iter) -> list[EndForecast]:
     """Forecast where runs will end, from finished runs.
 
@@ -122,14 +124,20 @@ def forecast_tables(features: FeatureTable,
             a budget, they end where the finished runs end in the median.
         after (Sequence[float]): Parts of the training after which they are
             forecast; by default at their last checkpoints.
+        all_finished (bool): Whether the runs to forecast are finished too,
+            and end at their last checkpoints.
         progress (Progress): Wraps the benchmarks of the fit.
 
     Raises:
-        InputError: A run is both fitted to and forecast, a finished run has
-            no score on a benchmark at its end, no run has a checkpoint as
-            early as a part of `after`, or as in `fit_predictor`,
-            `choose_measure` and `forecast_end`.
+        InputError: A run is both fitted to and forecast, fewer than
+            `LEAST_RUNS` are fitted to, one of them has a budget that it has
+            not reached, or no score on a benchmark at its end, no run has a
+            checkpoint as early as a part of `after`, or as in
+            `fit_predictor`, `choose_measure` and `forecast_end`.
     """
+    models = [*fit, *predict]
+    parts = _parts([checkpoints[model] for model in models], len(fit),
+                   all_finished)
     known = accuracies.select(fit)
     predictor, held_out = fit_holding_out(
         features, known, [checkpoints[model].run for model in fit],
@@ -138,10 +146,8 @@ def forecast_tables(features: FeatureTable,
         held_out,
         predictor.predict(features.select(predict)).values[:, :, 0]
     ])
-    models = [*fit, *predict]
     scores = accuracies.select(models).values
     sources, log_losses = _losses_by_source(features.select(models))
-    parts = _parts([checkpoints[model] for model in models], len(fit))
     runs = [
         _Run(name, shares, by_losses[rows], scores[rows], log_losses[rows])
         for name, rows, shares in parts
@@ -161,43 +167,40 @@ def forecast_tables(features: FeatureTable,
     return forecasts
 
 
-def _parts(described: Sequence[Checkpoint],
-           n_fit: int) -> list[tuple[str, NDArray, NDArray]]:
+def _parts(described: Sequence[Checkpoint], n_fit: int,
+           all_finished: bool) -> list[tuple[str, NDArray, NDArray]]:
     """Name, rows and parts of the training of each run.
 
     Args:
         described (Sequence[Checkpoint]): Those of finished runs first.
         n_fit (int): How many they are.
+        all_finished (bool): Whether the others are finished too.
     """
-    measure = choose_measure(described)
-    done = np.array([
-        point.tokens if measure == 'tokens' else point.step
-        for point in described
-    ], float)
-    rows: dict[str, list[int]] = {}
-    for row in np.argsort(done, kind='stable').tolist():
-        if done[row] > 0:
-            rows.setdefault(described[row].run, []).append(row)
-    for name, of_run in rows.items():
-        if len({row < n_fit for row in of_run}) > 1:
+    rows = rows_by_run(described)
+    for name, (of_run, _) in rows.items():
+        if of_run.min() < n_fit <= of_run.max():
             raise InputError(f'run {name!r}', 'it fitted to or forecast',
                              'both',
                              'Put all of its checkpoints in one split.')
-    usual = np.median(
-        [done[of_run[-1]] for of_run in rows.values() if of_run[0] < n_fit])
+    ends = [done[-1] for of_run, done in rows.values() if of_run[0] < n_fit]
+    if len(ends) < LEAST_RUNS:
+        raise InputError('runs to fit to', f'{LEAST_RUNS} or more, finished',
+                         str(len(ends)), 'Give the tables of more runs.')
+    usual = float(np.median(ends))
     parts = []
-    for name, of_run in sorted(rows.items()):
-        last = done[of_run[-1]]
+    for name, (of_run, done) in rows.items():
+        finished = all_finished or of_run[0] < n_fit
         budget = described[of_run[-1]].budget
-        if of_run[0] < n_fit:
-            budget = last
-        elif np.isnan(budget):
-            budget = usual
-        if budget < last:
-            raise InputError(f'run {name!r}', f'a budget of {last:g} or more',
-                             f'{budget:g}', 'Give its budget in the table of '
-                             'checkpoints.')
-        parts.append((name, np.array(of_run), done[of_run] / budget))
+        if np.isnan(budget):
+            budget = done[-1] if finished else usual
+        if budget < done[-1] or (finished and budget > done[-1]):
+            least = '' if finished else ' or more'
+            raise InputError(
+                f'run {name!r}, which ends at {done[-1]:g}',
+                f'a budget of {done[-1]:g}{least}', f'{budget:g}',
+                'Give its budget in the table of checkpoints, and fit to '
+                'finished runs alone.')
+        parts.append((name, of_run, done / budget))
     return parts
 
 

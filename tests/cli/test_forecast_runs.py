@@ -7,7 +7,10 @@ import pytest
 
 from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
+from csv_plugin.triage.table_forecasts import forecast_tables
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 50, 100)
@@ -93,8 +96,35 @@ def test_every_finished_run_is_left_out_in_turn(options, tmp_path):
     assert sorted({row['run'] for row in rows}) == list('abcdef')
 
 
+def forecast_longer(run, budget=np.nan, **more):
+    """Forecast g, where the steps of a run are twice those of the others."""
+    tables = checkpoints()
+    described = describe_checkpoints(tables.models)
+    for name, point in described.items():
+        if point.run == run:
+            described[name] = Checkpoint(run, 2 * point.step, budget=budget)
+    models = sorted(tables.models)
+    return forecast_tables(
+        tables.features, tables.accuracies, described,
+        [name for name in models if name[0] != 'g'],
+        [name for name in models if name[0] == 'g'], **more)  # yapf: disable
+
+
+def test_a_longer_run_that_is_finished_ends_where_it_is():
+    with pytest.raises(InputError, match='a budget of 200 or more'):
+        forecast_longer('g')
+    ends = forecast_longer('g', all_finished=True)
+    assert all(one.share == 1 and one.real == one.real for one in ends)
+
+
+def test_a_run_to_fit_to_has_reached_its_budget():
+    with pytest.raises(InputError, match='ends at 200.*budget of 200, .*400'):
+        forecast_longer('a', budget=400)
+
+
 @pytest.mark.parametrize(('more', 'message'), [
     (['--predict', 'train'], 'train in both'),
+    (['--fit', 'test', '--leave-run-out'], '4 or more, finished'),
     (['--after', '1'], 'one that a run has reached'),
 ])  # yapf: disable
 def test_what_is_refused(options, more, message, capsys):
