@@ -36,11 +36,13 @@ def trust_table(rows: Sequence[Trust]) -> str:
     """
     shares = _shown(rows[0].shares)
     with_losses = bool(rows[0].order_by_losses)
+    with_sizes = any(np.isfinite(row.order_by_size) for row in rows)
     header = [
         'benchmark', 'signal to noise', 'rises', *(f'order at {share:.0%}'
                                                    for share in shares),
         *(f'by losses at {share:.0%}' for share in shares if with_losses),
-        'by size', 'verdict', *(['by losses from'] if with_losses else [])
+        *(['by size'] if with_sizes else []), 'verdict',
+        *(['by losses from'] if with_losses else [])
     ]
     cells = [[
         markdown(row.benchmark), _number(row.signal_to_noise, 0),
@@ -48,7 +50,7 @@ def trust_table(rows: Sequence[Trust]) -> str:
         *(_percent(_at(row, row.order, share)) for share in shares),
         *(_percent(_at(row, row.order_by_losses, share)) for share in shares
           if with_losses),
-        _percent(row.order_by_size), row.verdict,
+        *([_percent(row.order_by_size)] if with_sizes else []), row.verdict,
         *([_percent(row.apart_from_by_losses, ' %')] if with_losses else [])
     ] for row in sorted(rows, key=lambda row: -np.nan_to_num(
         row.signal_to_noise, nan=-1))]  # yapf: disable

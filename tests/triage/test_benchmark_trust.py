@@ -7,6 +7,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import read_accuracy_columns
+from csv_plugin.report.pictures.order_by_share import order_picture
 from csv_plugin.triage.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
 from csv_plugin.triage.checkpoints import describe_checkpoints
 
@@ -55,6 +56,21 @@ def test_noise_is_not_predictable():
     trust = judge(scores)
     assert trust.signal_to_noise < 5 and trust.rising < 0.7
     assert trust.verdict == NOT_HERE
+
+
+def test_equal_scores_tell_nothing():
+    trust = judge(np.full((3, 5), 0.25))
+    assert trust.signal_to_noise == 0 and np.isnan(trust.order).all()
+    assert trust.verdict == NOT_HERE
+    order_picture([trust])
+
+
+def test_the_first_steps_of_a_long_run_are_left_out():
+    models = [f'{run}@{step}' for run in 'abc' for step in (1, 900, 9000)]
+    trust, = trust_benchmarks(models, ['exam'],
+                              np.linspace(0, 1, 9)[:, None],
+                              describe_checkpoints(models))
+    assert trust.shares == (0.1, )
 
 
 def test_one_slip_later_on_is_a_chance():

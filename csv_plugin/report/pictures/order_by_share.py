@@ -26,7 +26,7 @@ def order_picture(rows: Sequence[Trust]) -> Figure:
     with_losses = any(row.order_by_losses for row in rows)
     percents = [100 * share for row in rows for share in row.shares]
     right = [100 * r for row in rows for r in row.order + row.order_by_losses]
-    lowest = min(right, default=0) - 5
+    lowest = min((r for r in right if r == r), default=0) - 5
     for place, (axes, row) in enumerate(zip(grid, rows)):
         axes.axhline(100 * SURE_ORDER, color=GREY, ls=':')
         shares = [100 * share for share in row.shares]
@@ -42,6 +42,8 @@ def order_picture(rows: Sequence[Trust]) -> Figure:
         axes.set_ylim(max(0, min(40, lowest)), 104)
         axes.set_title(panels.wrapped(row.benchmark))
         if percents:
+            # A benchmark with equal scores everywhere has no order to draw.
+            axes.set_xlim(0.9 * min(percents), 110)
             panels.log_axis(axes.xaxis, min(percents), 100)
         if not panels.is_leftmost(place, len(rows)):
             axes.tick_params(labelleft=False)
