@@ -54,16 +54,14 @@ def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
     Returns:
         Optional[str]: A Markdown table; None if no end is known.
     """
-    known = [
-        one for one in forecasts
-        if one.quantity == ACCURACY and one.real == one.real
-    ]
+    known = _with_ends(forecasts, ACCURACY)
     shares = sorted({one.share for one in known})
     cells = []
     for method in METHODS:
         of_method = [_errors_by_run(known, method, share) for share in shares]
-        if all(len(errors) for errors in of_method):
-            cells.append([method, *map(_with_interval, of_method)])
+        if any(len(errors) for errors in of_method):
+            made_from = 'forecast from ' * (method in (SCORES, LOSSES, BOTH))
+            cells.append([made_from + method, *map(_with_interval, of_method)])
     if not cells:
         return None
     for name, measure in (('hold the end, %', _coverage), ('width, points',
@@ -82,10 +80,7 @@ def loss_errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
 
     Args and Returns as in `errors_table`.
     """
-    known = [
-        one for one in forecasts
-        if one.quantity == LOSS and one.real == one.real
-    ]
+    known = _with_ends(forecasts, LOSS)
     shares = sorted({one.share for one in known})
     cells = [[
         markdown(name),
@@ -132,6 +127,15 @@ def write_forecasts(folder: Path, forecasts: Sequence[EndForecast], title: str,
     return [folder / 'forecasts.md', folder / 'forecasts.csv']
 
 
+def _with_ends(forecasts: Sequence[EndForecast],
+               quantity: str) -> list[EndForecast]:
+    """Those whose ends are known, at parts of the training as shown."""
+    return [
+        one._replace(share=_shown(one.share)) for one in forecasts
+        if one.quantity == quantity and one.real == one.real
+    ]
+
+
 def _errors_by_run(known: Sequence[EndForecast], method: str,
                    share: float) -> NDArray[np.float64]:
     """Mean absolute error on each run, over the benchmarks, in points."""
@@ -145,6 +149,8 @@ def _errors_by_run(known: Sequence[EndForecast], method: str,
 
 def _with_interval(errors: NDArray) -> str:
     """A mean with its interval over runs, such as '1.4 (1.1 - 1.8)'."""
+    if not len(errors):
+        return '-'
     rng = np.random.default_rng(0)
     means = rng.choice(errors, (N_DRAWS, len(errors))).mean(axis=1)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -175,8 +181,13 @@ def _cell(one: EndForecast) -> str:
     return f'{value} ({low} - {high})'
 
 
+def _shown(share: float) -> float:
+    """A part of the training to a percent, a small one to a tenth of it."""
+    return round(share, 2 if share >= 0.01 else 3)
+
+
 def _percent(share: float) -> str:
-    return f'{100 * share:.0f} %'
+    return f'{100 * _shown(share):.3g} %'
 
 
 def _table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
