@@ -53,6 +53,18 @@ NOT_RUN = {
         'sh tests/cluster/run_on_slurm.sh':
         'installs Slurm, and takes minutes',
     },
+    'docs/bits_per_character.md': {
+        'from datasets import load_dataset':
+        'downloads the corpora',
+        'opencompass':
+        'tests/oc/test_bits_per_character.py runs it on a model of the zoo',
+        'salience fit':
+        'tests/oc/test_bits_per_character.py runs it',
+        'import pandas':
+        'needs what the command before it writes',
+        'salience compare-methods':
+        'takes a minute; tests/cli/test_compare_methods.py runs it on less',
+    },
     'docs/command.md': {
         'salience forecast': FORECAST,
         'salience demo': DEMO,
@@ -91,6 +103,8 @@ NOT_RUN = {
         'takes minutes',
     },
     'docs/opencompass.md': {
+        'opencompass --models hf_qwen2_7b':
+        'needs the hub; tests/oc/test_bits_per_character.py runs it on less',
         'opencompass --models tidewell_zoo':
         'takes minutes; tests/oc/test_chosen_predictors.py runs it on less',
         'git checkout': HOST,
