@@ -98,8 +98,8 @@ def forecast_end(sources: Sequence[Levels],
             other numbers, which then are regressed in place of gains.
 
     Raises:
-        InputError: Fewer than `LEAST_RUNS` earlier runs, or none of them has
-            a checkpoint as early as the run.
+        InputError: Fewer than `LEAST_RUNS` earlier runs, or there is no
+            checkpoint of the run at which all of them can be looked up.
     """
     if len(history) < LEAST_RUNS:
         raise InputError('earlier runs', f'{LEAST_RUNS} finished runs or more',
