@@ -180,15 +180,17 @@ def _untar(where: str, data: bytes) -> dict[str, bytes]:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode='r:') as tar:
             for member in tar:
-                # A sparse file expands beyond all measure.
-                content = tar.extractfile(member)
-                if (content is None or not member.isreg() or member.issparse()
+                # A sparse file expands beyond all measure, and a link may
+                # lead to itself.
+                if (not member.isreg() or member.issparse()
                         or member.name in files):
                     raise ValueError(f'the member {member.name[:80]!r}')
+                content = tar.extractfile(member)
+                assert content is not None  # it is a plain file
                 files[member.name] = content.read()
-    # Fields of a damaged header may be anything.
+    # Fields of a damaged header may be anything, and headers may be nested.
     except (tarfile.TarError, ArithmeticError, LookupError, OSError,
-            ValueError) as error:
+            RecursionError, ValueError) as error:
         raise InputError(where, 'a tar file with plain files', f'{error}',
                          _REMEDY) from error
     return files

@@ -150,13 +150,22 @@ def test_errors_in_tables_name_the_file(packed, monkeypatch):
         str(error.value))
 
 
-@pytest.mark.parametrize('kind', [
-    tarfile.SYMTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE
-])
-def test_only_plain_files_are_read(packed, kind):
+@pytest.mark.parametrize('kind, target', [
+    (tarfile.SYMTYPE, '/etc/passwd'), (tarfile.SYMTYPE, 'a'),
+    (tarfile.DIRTYPE, ''), (tarfile.FIFOTYPE, ''),
+    (tarfile.GNUTYPE_SPARSE, '')])  # yapf: disable
+def test_only_plain_files_are_read(packed, kind, target):
     member = tarfile.TarInfo('a')
-    member.type, member.linkname = kind, '/etc/passwd'
+    member.type, member.linkname = kind, target
     with tarfile.open(packed, 'a') as tar:
         tar.addfile(member)
+    with pytest.raises(InputError, match='a tar file with plain files'):
+        read_contribution(packed, dump_files.TEXTS)
+
+
+def test_nested_headers_are_refused(packed):
+    member = tarfile.TarInfo('a')
+    member.type = tarfile.GNUTYPE_LONGNAME
+    packed.write_bytes(member.tobuf(tarfile.GNU_FORMAT) * 10000)
     with pytest.raises(InputError, match='a tar file with plain files'):
         read_contribution(packed, dump_files.TEXTS)
