@@ -12,6 +12,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -207,17 +208,24 @@ def _take(folder: Path, name: str) -> Optional[HeldClaim]:
     number = before.number + 1 if before else 1
     file = folder / f'{name}.claim-{number}'
     try:
-        with open(file, 'xb') as opened:
-            opened.write(json.dumps(_own()).encode())
+        opened = open(file, 'xb')
     except FileExistsError:
         return None
-    # Since the first look, others may have ended and begun.
-    last = _last(folder, name)
-    if last is None or last.file != file or not (before is None
-                                                 or _is_unchanged(before)):
+    try:
+        with opened:
+            opened.write(json.dumps(_own()).encode())
+        # Since the first look, others may have ended and begun.
+        last = _last(folder, name)
+        if (last is not None and last.file == file
+                and (before is None or _is_unchanged(before))):
+            return HeldClaim(last, name)
         file.unlink(missing_ok=True)
         return None
-    return HeldClaim(last, name)
+    # Such as on a full disk, or when asked to end.
+    except BaseException:
+        with suppress(OSError):
+            file.unlink()
+        raise
 
 
 def _is_unchanged(claim: Claim) -> bool:
@@ -244,6 +252,12 @@ def _own() -> dict[str, Any]:
 
 
 def _now(folder: Path) -> float:
-    """The time by the clock that the times of files come from."""
-    with TemporaryFile(dir=folder) as file:
-        return os.fstat(file.fileno()).st_mtime
+    """The time by the clock that the times of files come from.
+
+    Who may only look at the folder has no other clock than that of the host.
+    """
+    try:
+        with TemporaryFile(dir=folder) as file:
+            return os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return time.time()

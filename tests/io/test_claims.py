@@ -42,7 +42,7 @@ def test_a_claim_says_who_holds_it_and_goes(tmp_path):
 
 @pytest.mark.parametrize('holder, free', [
     ({}, False),
-    ({'age': 599}, False),
+    ({'age': 500}, False),
     ({'age': 601}, True),
     ({'process': 2**22 + 1}, True),
     ({'process': os.getpid()}, True),
@@ -116,11 +116,34 @@ def test_a_model_that_kills_is_left_alone(tmp_path):
         is_free(tmp_path)
 
 
+def test_a_claim_that_cannot_be_written_is_not_left(tmp_path, monkeypatch):
+
+    def full():
+        raise OSError('No space left on device')
+
+    monkeypatch.setattr(claims, '_own', full)
+    with pytest.raises(OSError, match='No space'):
+        is_free(tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_who_may_only_look_sees_what_is_dead(tmp_path, monkeypatch):
+
+    def refused(dir):
+        raise PermissionError(dir)
+
+    monkeypatch.setattr(claims, 'TemporaryFile', refused)
+    file = write_claim(tmp_path, mark='another host')
+    assert not read_claims(tmp_path)['m'].is_dead()
+    os.utime(file, (1, 1))
+    assert read_claims(tmp_path)['m'].is_dead()
+
+
 def test_claims_are_renewed(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, 'RENEWAL', .005)
     with claimed(tmp_path, 'm') as held:
         os.utime(held.claim.file, (1, 1))
-        for _ in range(1000):
+        for _ in range(12000):
             if held.claim.file.stat().st_mtime > 1:
                 break
             held._ended.wait(.005)
