@@ -46,10 +46,11 @@ class KnownTokens:
 
 def _mark(path: str) -> str:
     """A short text that changes with the tokenizer at a path."""
-    files = sorted(
-        {file
-         for pattern in _PATTERNS
-         for file in Path(path).glob(pattern)})
+    files = sorted({
+        file
+        for pattern in _PATTERNS
+        for file in Path(path).glob(pattern) if file.is_file()
+    })
     digest = hashlib.sha256(b'' if files else path.encode())
     for file in files:
         content = file.read_bytes()

@@ -23,6 +23,7 @@ def test_tokenizers_with_the_same_files_share_tokens(tmp_path, monkeypatch):
     for number, series in enumerate('aab'):
         folder = tmp_path / str(number)
         shutil.copytree(shipped.ZOO / series / 'tokenizer', folder)
+        (folder / 'tokenizer_before').mkdir()
         (folder / 'trainer_state.json').write_text(str(number))
         tokenizer = load_tokenizer(folder)
         for part in (TEXTS[:1], TEXTS, TEXTS[::-1]):
