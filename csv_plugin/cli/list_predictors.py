@@ -69,6 +69,9 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         check_folder(args.out)
     with shelf_folder(args.place) as folder:
+        if args.out and args.out.resolve() == folder.resolve():
+            raise InputError('--out', 'another folder than that of PLACE',
+                             str(args.out), 'Choose another folder.')
         shelf = shelved_predictors(folder)
         sound = {
             name: predictor

@@ -104,8 +104,8 @@ def _downloaded(repository: str) -> Path:
 def _hub_errors(repository: str) -> Iterator[None]:
     try:
         yield
-    # ValueError: no name of a repository. Errors of the network are OSErrors.
-    except (OSError, ValueError) as error:
+    # The client has errors of several libraries for the network.
+    except Exception as error:
         raise InputError(
             f'{HUB}{repository}', 'a repository that can be reached',
             f'{type(error).__name__}: {error}',

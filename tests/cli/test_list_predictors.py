@@ -69,6 +69,25 @@ def test_copies_come_with_their_cards(shelf, predictor, tmp_path, capsys):
     assert card in capsys.readouterr().out
 
 
+def test_copies_lie_in_another_folder(shelf, capsys):
+    assert main(['predictors', str(shelf), '--out', f'{shelf}/deep/..']) == 2
+    assert 'another folder than that of PLACE' in capsys.readouterr().err
+
+
+def test_any_error_of_the_network_is_told(shelf, monkeypatch, capsys):
+
+    class Refused(Exception):
+        """That of a library for the network."""
+
+    def create_repo(*_, **__):
+        raise Refused('no connection')
+
+    package = pytest.importorskip('huggingface_hub')
+    monkeypatch.setattr(package.hf_api.HfApi, 'create_repo', create_repo)
+    assert main(['predictors', str(shelf), '--upload', 'lab/shelf']) == 2
+    assert 'found Refused: no connection' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('place', ['none', 'shelf/deep/empty', 'hub:a b'])
 def test_places_without_predictors_are_errors(shelf, monkeypatch, capsys,
                                               place):
