@@ -3,7 +3,7 @@ import glob
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 from torch import nn
 from transformers import PreTrainedTokenizerBase
@@ -51,6 +51,10 @@ class LivePredictions:
         InputError: The predictor or the texts cannot be read or do not go
             together, or the name of the run is not one for files.
         OSError: The folder cannot be created.
+
+    Attributes:
+        triage (Optional[Triage]): The last predictions and forecasts, even
+            if a log of them failed.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class LivePredictions:
         self.logs = tuple(logs)
         self._job = TriageJob(Readings(predictor), [], history, budget=budget)
         self._read: set[int] = set()
+        self.triage: Optional[Triage] = None
 
     def read(self, model: nn.Module, tokenizer: PreTrainedTokenizerBase,
              step: int) -> Triage:
@@ -132,24 +137,37 @@ class LivePredictions:
 
         Raises:
             InputError: The losses cannot be used, there are none, the step
-                is beyond the budget, or the tables cannot be written.
-            Exception: Whatever a log raised, after all others were written.
+                is beyond the budget, the tables cannot be written, or a log
+                failed, which is said after all others were written.
         """
-        self._job.dumps = [
+        dumps = [
             self.losses / f'{self.run}@{reading}.parquet'
             for reading in self.steps() if reading <= step
         ]
-        triage = self._job.update()
+        # What could not be written or logged before is tried again.
+        known = self.triage if dumps == self._job.dumps else None
+        self._job.dumps = dumps
+        triage = self._job.update() or known
         if triage is None:
             raise InputError(f'run {self.run!r}', 'new losses', 'none',
                              'Read the model at a later step.')
+        self.triage = triage
         write_tables(self.folder, triage)
-        errors = []
+        self._log(triage)
+        return triage
+
+    def _log(self, triage: Triage) -> None:
+        failed: Optional[tuple[CurveLog, Exception]] = None
         for log in self.logs:
             try:
                 log.add(triage)
+            # Trackers have errors of their own.
             except Exception as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
-        return triage
+                failed = failed or (log, error)
+        if failed:
+            log, error = failed
+            raise InputError(
+                type(log).__name__, 'a tracker that takes the curves',
+                f'{type(error).__name__}: {error}',
+                'Check the tracker; the curves are kept for the next '
+                'reading.') from error

@@ -80,13 +80,23 @@ class CheckpointJob:
         for step in sorted({*folders} - known):
             if self.stop.is_set():
                 break
+            is_read = False
             # A trainer may remove it before, or while, it is read.
             with suppress(FileNotFoundError):
-                if self._is_due(folders[step], saved):
-                    triage = self._read(folders[step], step) or triage
+                is_read = (
+                    self._is_due(folders[step], saved)
+                    and self._read(folders[step], step))
+            if is_read:
+                triage = self._judge()
         if triage is None and known and not self._judged:
-            triage = self.live.judge(max(known))
-        self._judged = self._judged or triage is not None
+            triage = self._judge()
+        return triage
+
+    def _judge(self) -> Triage:
+        """What all readings tell; the next look tries again if it fails."""
+        self._judged = False
+        triage = self.live.judge(max(self.live.steps()))
+        self._judged = True
         return triage
 
     def _is_due(self, folder: Path, saved: bool) -> bool:
@@ -96,8 +106,8 @@ class CheckpointJob:
         self._seen[folder] = stamp
         return settled and self._refused.get(folder) != stamp
 
-    def _read(self, folder: Path, step: int) -> Optional[Triage]:
-        """Losses of a checkpoint and what they tell; None if refused."""
+    def _read(self, folder: Path, step: int) -> bool:
+        """Keep the losses of a checkpoint, unless it is refused."""
         try:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
@@ -105,8 +115,8 @@ class CheckpointJob:
         except InputError as error:
             self._refused[folder] = self._seen[folder]
             self.complain(one_line(f'{folder.name} is left out: {error}'))
-            return None
-        return self.live.judge(max(self.live.steps()))
+            return False
+        return True
 
 
 def _stamp(folder: Path) -> Stamp:

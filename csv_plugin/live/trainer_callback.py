@@ -112,7 +112,7 @@ class PredictionCallback(TrainerCallback):
             # A warning of `warnings` may be made an error, this one not.
             if not self._warned:
                 logging.getLogger(__name__).warning(
-                    'No prediction at step %d, training goes on: %s',
+                    'Predictions at step %d failed, training goes on: %s',
                     state.global_step,
                     one_line(f'{type(error).__name__}: {error}'))
             self._warned = True
@@ -132,5 +132,7 @@ class PredictionCallback(TrainerCallback):
             raise InputError('PredictionCallback', 'a tokenizer',
                              'none, and a trainer without a processing_class',
                              'Give tokenizer= to one of the two.')
-        self.triage = self._live.read(kwargs['model'], tokenizer,
-                                      state.global_step)
+        try:
+            self._live.read(kwargs['model'], tokenizer, state.global_step)
+        finally:  # A tracker may fail after the model was predicted.
+            self.triage = self._live.triage

@@ -87,10 +87,11 @@ def test_files_and_a_resumed_training(tmp_path):
 
 
 def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
-    broken, sound = Notes(OSError('no network')), Notes()
+    broken, sound = Notes(RuntimeError('no network')), Notes()
     live = LivePredictions(PREDICTOR, TEXTS, tmp_path, logs=[broken, sound])
-    with pytest.raises(OSError, match='no network'):
+    with pytest.raises(InputError, match='Notes: .*RuntimeError: no network'):
         live.read(model(), TOKENIZER, 2)
+    assert live.triage.runs[0].checkpoints == ('run@2', )
     assert sound.points and (tmp_path / 'forecasts.csv').exists()
     # Late points are not lost.
     broken.error = None

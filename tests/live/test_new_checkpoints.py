@@ -13,6 +13,7 @@ from csv_plugin.live import new_checkpoints
 from csv_plugin.live.live_predictions import LivePredictions
 from csv_plugin.live.new_checkpoints import LAST_FILE, CheckpointJob
 from csv_plugin.lm.dumping import dump_losses
+from tests.live.test_live_predictions import Notes
 from tests.live.training import PREDICTOR, TEXTS, TOKENIZER
 from tests.lm.models import make
 
@@ -106,6 +107,23 @@ def test_broken_ones_are_named_once_until_they_change(tmp_path, make_job,
     weights.write_bytes(whole)
     assert checkpoints(job.update()) == ('mix1@5', 'mix1@7')
     assert len(complaints) == 1
+
+
+def test_a_log_that_fails_is_tried_at_the_next_look(tmp_path, make_job):
+    job, _ = make_job()
+    log = Notes()
+    job.live.logs = [log]
+    save(tmp_path / 'mix1', 5)
+    assert checkpoints(job.update()) == ('mix1@5', )
+    log.error = FileNotFoundError('no folder')
+    save(tmp_path / 'mix1', 7)
+    for _ in range(2):
+        with pytest.raises(InputError, match='Notes: .*no folder'):
+            job.update()
+    log.error = None
+    assert checkpoints(job.update()) == ('mix1@5', 'mix1@7')
+    assert {step for step, *_ in log.points} == {5, 7}
+    assert job.update() is None
 
 
 def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):

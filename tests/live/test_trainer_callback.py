@@ -90,7 +90,8 @@ def test_bad_input_is_one_warning(tmp_path, play, predictor, texts, given,
     callback = PredictionCallback(
         predictor(tmp_path), texts, tmp_path / 'live', 2)
     warning, = play(callback, **given)
-    assert warning.startswith('No prediction at step 2, training goes on: ')
+    assert warning.startswith(
+        'Predictions at step 2 failed, training goes on: ')
     assert expected in warning and '\n' not in warning
     assert callback.triage is None
 
