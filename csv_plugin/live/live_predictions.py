@@ -157,17 +157,17 @@ class LivePredictions:
         return triage
 
     def _log(self, triage: Triage) -> None:
-        failed: Optional[tuple[CurveLog, Exception]] = None
+        failed: list[tuple[CurveLog, Exception]] = []
         for log in self.logs:
             try:
                 log.add(triage)
             # Trackers have errors of their own.
             except Exception as error:
-                failed = failed or (log, error)
+                failed.append((log, error))
         if failed:
-            log, error = failed
+            log, reason = failed[0]
             raise InputError(
                 type(log).__name__, 'a tracker that takes the curves',
-                f'{type(error).__name__}: {error}',
+                f'{type(reason).__name__}: {reason}',
                 'Check the tracker; the curves are kept for the next '
-                'reading.') from error
+                'reading.') from reason
