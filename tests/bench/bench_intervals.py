@@ -11,8 +11,8 @@ to are 3, 6 or 12 families of eight sizes, predicted are four other families:
 * emerging: of higher skills, too, where those fitted on are near the chance
   level.
 
-Beside each row stand the same for MAPIE's cross-conformal intervals (CV+, folds
-by family) around a linear ridge of scikit-learn, if both are installed:
+Beside each row stand the same for the cross-conformal intervals of MAPIE (CV+,
+folds by family) around a linear ridge of scikit-learn, if both are installed:
 `pip install mapie scikit-learn`.
 """
 import argparse

@@ -81,7 +81,7 @@ def test_accuracies_of_held_out_runs_change_no_forecast(zoo, forecasts):
 @pytest.mark.slow
 def test_later_checkpoints_change_no_forecast(zoo, forecasts):
     losses = zoo.collection.losses
-    other = {name: losses['c-xs@10'] for name in ('a-l@20', 'a-l@100')}
+    other = {name: losses['c-xs@10'] for name in ('a-l@35', 'a-l@100')}
     collection = replace(
         zoo.collection, losses=ModelLosses(losses.texts, {
             **losses,
