@@ -406,7 +406,7 @@ def test_bad_input_is_one_line(tool, world, tmp_path, capsys, source, changes,
 def test_mistakes_are_told_before_losses_are_read(tool, world, tmp_path,
                                                   capsys, monkeypatch,
                                                   changes):
-    for name in ('collect', 'read_collection'):
+    for name in ('collect_sources', 'read_collection'):
         monkeypatch.setattr(tool, name, None)
     filled = {
         name: values and [value.format(world) for value in values]

@@ -188,8 +188,9 @@ TEXT = {
     'docs/real_data.md':
     ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
     'docs/tokenizers.md': ["text 'english'"],
-    'docs/triage.md': ['run      from'],
     'docs/cluster.md': ['slurm-wlm 22.05.8'],
+    'docs/live.md': ['predicted (interval) real'],
+    'docs/triage.md': ['run      from'],
     'docs/validation_sets.md':
     ['Which of these floats', '--out outputs/texts', '- name: mmlu'],
 }

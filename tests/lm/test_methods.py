@@ -141,7 +141,8 @@ def test_the_curve_of_auto_is_that_of_its_path(trained):
     benchmark, = trained.predictor.benchmarks
     curve = trained.curve
     assert curve.benchmarks == ('sums', )
-    assert curve.validation[curve.best[0], 0] == benchmark.cv_mse
+    least = curve.validation[curve.best[0], 0]
+    assert f'{benchmark.solver} {least:.2e}' in benchmark.notes[-2]
     fitted = predicted(trained.predictor, FITTED)
     error = np.mean((fitted - TO_FIT.values[:, 0])**2)
     assert curve.train[curve.best[0], 0] == pytest.approx(error)
