@@ -44,8 +44,7 @@ def test_a_card_says_what_the_file_holds(predictor, tmp_path):
 
 def test_a_file_of_an_earlier_version_has_a_card():
     predictor = cp.load(shipped.PREDICTOR)
-    before = tuple(
-        replace(part, families=()) for part in predictor.benchmarks)
+    before = tuple(replace(part, families=()) for part in predictor.benchmarks)
     card = cp.predictor_card('demo', replace(predictor, benchmarks=before))
     assert '250 texts (ce4e749ad947)' in card
     assert row(card, 'families')[1] == 'not recorded'
