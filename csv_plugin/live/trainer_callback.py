@@ -42,7 +42,6 @@ class PredictionCallback(TrainerCallback):
     Attributes:
         triage (Optional[Triage]): Predictions and forecasts so far.
         seconds (float): Time that all of it took since the training began.
-        share (float): The same as a share of the training time.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class PredictionCallback(TrainerCallback):
 
     @property
     def share(self) -> float:
-        """See the class."""
+        """`seconds` as a share of the training time."""
         return self.seconds / (time.perf_counter() - self._began)
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState,
