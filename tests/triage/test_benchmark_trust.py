@@ -7,7 +7,6 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import read_accuracy_columns
-from csv_plugin.report.pictures.order_by_share import order_picture
 from csv_plugin.triage.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
 from csv_plugin.triage.checkpoints import describe_checkpoints
 
@@ -62,7 +61,6 @@ def test_equal_scores_tell_nothing():
     trust = judge(np.full((3, 5), 0.25))
     assert trust.signal_to_noise == 0 and np.isnan(trust.order).all()
     assert trust.verdict == NOT_HERE
-    order_picture([trust])
 
 
 def test_the_first_steps_of_a_long_run_are_left_out():
