@@ -72,9 +72,9 @@ def simulate(situation: Situation, n_families: int, lead: float,
         rng.normal(0, 0.3, n_families)[member] +
         np.tile(np.linspace(0, 1.5, SIZES), n_families) + lead)
     of_family = rng.normal(0, 0.05, (n_families, UNITS))[member]
-    losses = 3 - rates * (skill[:, None]) + of_family + rng.normal(
+    losses = 6 - rates * skill[:, None] + of_family + rng.normal(
         0, 0.01, (len(skill), UNITS))
-    told = (3 - losses) @ weights / (rates @ weights)
+    told = (6 - losses) @ weights / (rates @ weights)
     exponent = 3 * (told - situation.middle) + rng.normal(0, 0.2,
                                                           n_families)[member]
     truth = CHANCE + (1 - CHANCE) * expit(exponent)

@@ -151,6 +151,7 @@ NOT_RUN = {
         'sudo python -m tests.faults.full_disks': 'mounts file systems',
     },
     'docs/results.md': {
+        'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
         'python tools/study_demo_zoo.py': STUDY,
         'python tools/study_texts.py':
         'takes minutes; tests/cli/test_study_texts.py runs it on less',
