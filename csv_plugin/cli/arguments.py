@@ -6,7 +6,7 @@ import shlex
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
@@ -159,6 +159,18 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='also say what the training noted, in terms of\n'
         'solvers and errors (default: no)')
+
+
+def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values with None in place of NaN, which JSON does not have.
+
+    >>> nan_to_none({'mean': float('nan'), 'name': 'a'})
+    {'mean': None, 'name': 'a'}
+    """
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in record.items()
+    }
 
 
 def print_json(content: Any) -> None:

@@ -18,8 +18,8 @@ from typing import Any, Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
-                                      check_folder, named_text, print_json,
-                                      run_tool, whole_number)
+                                      check_folder, named_text, nan_to_none,
+                                      print_json, run_tool, whole_number)
 from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
@@ -164,10 +164,7 @@ def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
     """Errors by method and benchmark; None where there is no number."""
     return {
         method: {
-            benchmark: {
-                name: None if value != value else value
-                for name, value in asdict(measures).items()
-            }
+            benchmark: nan_to_none(asdict(measures))
             for benchmark, measures in study.errors(method).items()
         }
         for method in study.predictions.methods

@@ -17,15 +17,14 @@ from functools import partial
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json)
+                                      nan_to_none, print_json)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
-                                            add_same_tables)
+                                            add_same_tables, checkpoints_of)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
-from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
-                                           read_checkpoints)
+from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.table_forecasts import EndForecast, forecast_tables
 
 
@@ -70,9 +69,7 @@ def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    checkpoints = describe_checkpoints(
-        tables.features.models,
-        read_checkpoints(args.checkpoints) if args.checkpoints else None)
+    checkpoints = checkpoints_of(args, tables.features.models)
     fit = tables.models_in(*args.fit)
     after = [number / 100 for number in args.after]
     if args.leave_run_out:
@@ -92,10 +89,7 @@ def run(args: argparse.Namespace) -> None:
         print_json({
             'title':
             title,
-            'forecasts': [{
-                name: None if value != value else value
-                for name, value in one._asdict().items()
-            } for one in forecasts]
+            'forecasts': [nan_to_none(one._asdict()) for one in forecasts]
         })
         return
     names = ', '.join(path.name for path in files)

@@ -16,7 +16,8 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json)
-from csv_plugin.cli.table_arguments import add_checkpoints, add_same_tables
+from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
+                                            checkpoints_of)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_columns import ModelColumns
 from csv_plugin.io.model_tables import read_model_tables
@@ -24,8 +25,6 @@ from csv_plugin.io.tables import (check_models_in, read_accuracy_columns,
                                   read_models)
 from csv_plugin.report.benchmark_tables import record, trust_table, write_trust
 from csv_plugin.triage.benchmark_trust import trust_benchmarks
-from csv_plugin.triage.checkpoints import (describe_checkpoints,
-                                           read_checkpoints)
 from csv_plugin.triage.held_out import fit_holding_out
 
 
@@ -44,9 +43,7 @@ def run(args: argparse.Namespace) -> None:
     scores = read_accuracy_columns(args.scores)
     info = read_models(args.models)
     check_models_in(args.scores, scores.models, args.models, info)
-    checkpoints = describe_checkpoints(
-        scores.models,
-        read_checkpoints(args.checkpoints) if args.checkpoints else None)
+    checkpoints = checkpoints_of(args, scores.models)
     by_losses = None
     if args.losses:
         runs = {model: checkpoints[model].run for model in scores.models}

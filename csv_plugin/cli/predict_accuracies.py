@@ -81,15 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if bool(args.places) == bool(args.losses):
-        raise InputError('PLACE or --losses', 'one of them',
-                         'both' if args.losses else 'none',
-                         'Say where the losses of the models are.')
-    for folder in filter(None, (args.out, args.records)):
-        check_folder(folder)
-    if bool(args.records) != bool(args.giver):
-        raise InputError('--records and --giver', 'both or none of them',
-                         'one', 'Say who gives the records.')
+    _check(args)
     predictor = load_predictor(args.predictor)
     known = _known(args.known, args.benchmarks)
     infos: dict[str, DumpInfo] = {}
@@ -115,6 +107,27 @@ def run(args: argparse.Namespace) -> None:
     board = Leaderboard.of(predictions, {m: m
                                          for m in predictions.models}, notes,
                            scoring_lms({PREDICTED: predictor}, infos))
+    _show(args, board)
+    if args.records:
+        write_records(args.records,
+                      prediction_records(predictions, args.giver, int(time())))
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together, before anything is read."""
+    if bool(args.places) == bool(args.losses):
+        raise InputError('PLACE or --losses', 'one of them',
+                         'both' if args.losses else 'none',
+                         'Say where the losses of the models are.')
+    for folder in filter(None, (args.out, args.records)):
+        check_folder(folder)
+    if bool(args.records) != bool(args.giver):
+        raise InputError('--records and --giver', 'both or none of them',
+                         'one', 'Say who gives the records.')
+
+
+def _show(args: argparse.Namespace, board: Leaderboard) -> None:
+    """Print the table, and write its files."""
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
     else:
@@ -124,9 +137,6 @@ def run(args: argparse.Namespace) -> None:
         files = write_leaderboard(args.out / 'predictions', board)
         if not args.json:
             print('', *files, sep='\n')
-    if args.records:
-        write_records(args.records,
-                      prediction_records(predictions, args.giver, int(time())))
 
 
 def _known(scores: Optional[str],

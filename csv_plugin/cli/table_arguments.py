@@ -1,7 +1,10 @@
 """Options of the commands that work on tables of models."""
 import argparse
+from collections.abc import Sequence
 
 from csv_plugin.io.tables import split_name
+from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
+                                           read_checkpoints)
 
 
 def add_tables(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +49,17 @@ def add_checkpoints(parser: argparse.ArgumentParser) -> None:
         metavar='CSV',
         help='columns model, run, step, and perhaps tokens, budget\n'
         '(default: names of models tell run and step)')
+
+
+def checkpoints_of(args: argparse.Namespace,
+                   models: Sequence[str]) -> dict[str, Checkpoint]:
+    """Run and step of models, as `--checkpoints` or their names tell them.
+
+    Raises:
+        InputError: As in `read_checkpoints` and `describe_checkpoints`.
+    """
+    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    return describe_checkpoints(models, table)
 
 
 def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:

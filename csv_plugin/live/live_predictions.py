@@ -93,8 +93,8 @@ class LivePredictions:
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
-            the run up to this step, and the forecast of the end from them:
-            where there are earlier runs, or three readings.
+            the run up to this step, and the forecast of the end from them
+            where there are earlier runs.
 
         Raises:
             InputError: The step was read before, or as in

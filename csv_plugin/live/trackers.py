@@ -7,6 +7,7 @@ part of it, else they get one of their own.
 import os
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,62 @@ from csv_plugin.report.triage_curves import CurveLog, Point
 STEP = 'train/global_step'
 
 
-class WandbLog(CurveLog):
+class _TrackerLog(CurveLog):
+    """Curves as a part of a tracker's run, which is ended by who began it.
+
+    Args:
+        project (str): Name of the project.
+        package (str): What is imported.
+        title (str): What it is called.
+
+    Raises:
+        InputError: The package is not installed.
+    """
+
+    def __init__(self, project: str, package: str, title: str) -> None:
+        super().__init__()
+        self.project = project
+        self._package: Any = optional_package(package, title, 'live.md')
+        self._run: Any = None
+        self._own = False
+
+    def write(self, run: str, points: Sequence[Point]) -> None:
+        """See `CurveLog`."""
+        if self._run is None:
+            self._run = self._under_way()
+            if self._run is None:
+                self._run, self._own = self._begin(run), True
+            self._prepare()
+        for point in points:
+            self._put(point)
+
+    def close(self) -> None:
+        """See `CurveLog`."""
+        if self._own:
+            self._end()
+            self._run, self._own = None, False
+
+    @abstractmethod
+    def _under_way(self) -> Any:
+        """The tracker's run that somebody else began, or None."""
+
+    @abstractmethod
+    def _begin(self, run: str) -> Any:
+        """A new run of the tracker."""
+
+    def _prepare(self) -> None:
+        """What a run needs before its first point."""
+
+    @abstractmethod
+    def _put(self, point: Point) -> None:
+        """Log a point."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """End a run that was begun here."""
+
+
+class WandbLog(_TrackerLog):
     """Logs to Weights & Biases, by the steps of the training.
 
     Runs that it begins are offline unless `WANDB_MODE` says otherwise, since
@@ -31,36 +87,31 @@ class WandbLog(CurveLog):
     """
 
     def __init__(self, project: str) -> None:
-        super().__init__()
-        self.project = project
-        self._wandb: Any = optional_package('wandb', 'Weights & Biases',
-                                            'live.md')
-        self._run: Any = None
-        self._own = False
+        super().__init__(project, 'wandb', 'Weights & Biases')
 
-    def write(self, run: str, points: Sequence[Point]) -> None:
-        """See `CurveLog`."""
-        if self._run is None:
-            self._own = self._wandb.run is None
-            self._run = self._wandb.run or self._wandb.init(
-                project=self.project,
-                name=run,
-                mode=os.environ.get('WANDB_MODE', 'offline'))
-            # Points by its own count of steps would be dropped when late.
-            self._run.define_metric(STEP)
-            for kind in ('predicted', 'forecast'):
-                self._run.define_metric(f'{kind}/*', step_metric=STEP)
-        for point in points:
-            self._run.log({**point.scalars, STEP: point.step})
+    def _under_way(self) -> Any:
+        return self._package.run
 
-    def close(self) -> None:
-        """See `CurveLog`."""
-        if self._own:
-            self._run.finish()
-            self._run, self._own = None, False
+    def _begin(self, run: str) -> Any:
+        return self._package.init(
+            project=self.project,
+            name=run,
+            mode=os.environ.get('WANDB_MODE', 'offline'))
+
+    def _prepare(self) -> None:
+        # Points by its own count of steps would be dropped when late.
+        self._run.define_metric(STEP)
+        for kind in ('predicted', 'forecast'):
+            self._run.define_metric(f'{kind}/*', step_metric=STEP)
+
+    def _put(self, point: Point) -> None:
+        self._run.log({**point.scalars, STEP: point.step})
+
+    def _end(self) -> None:
+        self._run.finish()
 
 
-class TrackioLog(CurveLog):
+class TrackioLog(_TrackerLog):
     """Logs to Trackio, whose database is on this machine.
 
     Args:
@@ -71,30 +122,22 @@ class TrackioLog(CurveLog):
     """
 
     def __init__(self, project: str) -> None:
-        super().__init__()
-        self.project = project
-        self._trackio: Any = optional_package('trackio', 'Trackio', 'live.md')
-        self._run: Any = None
-        self._own = False
+        super().__init__(project, 'trackio', 'Trackio')
 
-    def write(self, run: str, points: Sequence[Point]) -> None:
-        """See `CurveLog`."""
-        if self._run is None:
-            active = self._trackio.context_vars.current_run.get()
-            self._own = active is None
-            self._run = active or self._trackio.init(
-                project=self.project, name=run)
-        for point in points:
-            self._run.log(point.scalars, step=point.step)
+    def _under_way(self) -> Any:
+        return self._package.context_vars.current_run.get()
 
-    def close(self) -> None:
-        """See `CurveLog`."""
-        if self._own:
-            self._trackio.finish()
-            self._run, self._own = None, False
+    def _begin(self, run: str) -> Any:
+        return self._package.init(project=self.project, name=run)
+
+    def _put(self, point: Point) -> None:
+        self._run.log(point.scalars, step=point.step)
+
+    def _end(self) -> None:
+        self._package.finish()
 
 
-class MLflowLog(CurveLog):
+class MLflowLog(_TrackerLog):
     """Logs to MLflow, where its tracking URI points to.
 
     Its names hold no signs but `_-.: /`, others become their code points. In
@@ -109,42 +152,29 @@ class MLflowLog(CurveLog):
     """
 
     def __init__(self, project: str) -> None:
-        super().__init__()
-        self.project = project
-        self._mlflow: Any = optional_package('mlflow', 'MLflow', 'live.md')
+        super().__init__(project, 'mlflow', 'MLflow')
         self._client: Any = None
-        self._run_id = ''
-        self._own = False
 
-    def write(self, run: str, points: Sequence[Point]) -> None:
-        """See `CurveLog`."""
-        if self._client is None:
-            self._begin(run)
-        now = round(1000 * time.time())
-        metric = self._mlflow.entities.Metric
-        for point in points:
-            self._client.log_batch(self._run_id, [
-                metric(mlflow_name(name), value, now, point.step)
-                for name, value in point.scalars.items()
-            ])
+    def _under_way(self) -> Any:
+        self._client = self._package.MlflowClient()
+        return self._package.active_run()
 
-    def _begin(self, run: str) -> None:
-        """Find the run that is under way, or begin one."""
-        client, active = self._mlflow.MlflowClient(), self._mlflow.active_run()
-        if active is None:
-            found = client.get_experiment_by_name(self.project)
-            experiment = (
-                found.experiment_id
-                if found else client.create_experiment(self.project))
-            active = client.create_run(experiment, run_name=run)
-            self._own = True
-        self._client, self._run_id = client, active.info.run_id
+    def _begin(self, run: str) -> Any:
+        found = self._client.get_experiment_by_name(self.project)
+        experiment = (
+            found.experiment_id
+            if found else self._client.create_experiment(self.project))
+        return self._client.create_run(experiment, run_name=run)
 
-    def close(self) -> None:
-        """See `CurveLog`."""
-        if self._own:
-            self._client.set_terminated(self._run_id)
-            self._client, self._own = None, False
+    def _put(self, point: Point) -> None:
+        now, metric = round(1000 * time.time()), self._package.entities.Metric
+        self._client.log_batch(self._run.info.run_id, [
+            metric(mlflow_name(name), value, now, point.step)
+            for name, value in point.scalars.items()
+        ])
+
+    def _end(self) -> None:
+        self._client.set_terminated(self._run.info.run_id)
 
 
 def mlflow_name(name: str) -> str:

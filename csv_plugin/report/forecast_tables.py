@@ -1,5 +1,6 @@
 """Forecasts of pretraining runs as tables and files."""
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import Optional
 
@@ -132,7 +133,7 @@ def _with_ends(forecasts: Sequence[EndForecast],
     """Those whose ends are known, at parts of the training as shown."""
     return [
         one._replace(share=_shown(one.share)) for one in forecasts
-        if one.quantity == quantity and one.real == one.real
+        if one.quantity == quantity and not isnan(one.real)
     ]
 
 
