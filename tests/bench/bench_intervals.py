@@ -16,6 +16,7 @@ folds by family) around a linear ridge of scikit-learn, if both are installed:
 `pip install mapie scikit-learn`.
 """
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Optional
 
@@ -168,6 +169,8 @@ def main() -> None:
     mapie = of_mapie()
     if mapie:
         methods['MAPIE'] = mapie
+    else:
+        print('MAPIE is not installed, and has no rows.', file=sys.stderr)
     cells = [(situation, count, name) for situation in SITUATIONS
              for count in FAMILIES for name in methods]
     rows = []
