@@ -6,8 +6,8 @@ from typing import Any, Optional
 
 import torch
 import transformers
-from transformers import (AutoModelForCausalLM, AutoTokenizer, PreTrainedModel,
-                          PreTrainedTokenizerBase)
+from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
+                          PreTrainedModel, PreTrainedTokenizerBase)
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, check_plain_files
@@ -94,6 +94,7 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
     """A causal LM whose files hold all of its weights, and which runs.
 
     For weights that are missing, `transformers` draws random ones, and warns.
+    A cap of attention logits, which Gemma 2 has, is kept.
 
     Args:
         path (FilePath): Folder, or name on the hub.
@@ -103,7 +104,7 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
         InputError: Weights are missing.
     """
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        path, output_loading_info=True, **settings)
+        path, output_loading_info=True, **_attention(path, settings))
     model, found = loaded
     missing = sorted(found['missing_keys'])
     if missing:
@@ -117,6 +118,18 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
             input_ids=torch.zeros(
                 1, 1, dtype=torch.long, device=input_device(model)))
     return model
+
+
+def _attention(path: FilePath, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, with an attention that keeps a cap of its logits.
+
+    The default attention of `transformers` 4 leaves it out.
+    """
+    config = AutoConfig.from_pretrained(
+        path, trust_remote_code=settings['trust_remote_code'])
+    if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
+        return {'attn_implementation': 'eager', **settings}
+    return settings
 
 
 def load_causal_lm(path: FilePath,

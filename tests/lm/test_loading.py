@@ -43,6 +43,17 @@ def test_the_number_format_without_a_warning(folder, caplog):
     assert 'deprecated' not in caplog.text
 
 
+def test_a_cap_of_attention_logits_is_kept(tmp_path):
+    """The default attention of transformers 4 leaves that of Gemma 2 out."""
+    tokens = torch.arange(20)[None]
+    logits = []
+    for cap in (.1, None):
+        make('gemma2', attn_logit_softcapping=cap).save_pretrained(tmp_path)
+        with torch.no_grad():
+            logits.append(load_causal_lm(tmp_path)(tokens).logits)
+    assert not torch.allclose(*logits, atol=.1)
+
+
 @pytest.mark.parametrize('error, remedy', [
     (OSError('none/such is not a folder'), 'Name its folder'),
     (MemoryError(), 'Free memory'),
