@@ -1,0 +1,105 @@
+"""What one rank of several sees of trainings with live predictions.
+
+    torchrun --nproc_per_node 2 -m tests.live.ranks FOLDER
+
+trains a small model on CPUs, by data-parallel training of `Trainer`: without
+predictions, with them, and with a predictor that does not exist. Then the
+parameters are shared out among the ranks, and the first one tries to score
+them. Each rank writes what it saw to `FOLDER/<rank>.json`.
+"""
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+import torch
+from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.live.trainer_callback import PredictionCallback
+from csv_plugin.live.undisturbed import losses_in_training
+from csv_plugin.report.triage_curves import CurveLog
+from tests.live.training import (PREDICTOR, TEXTS, TOKENIZER, model, trainer,
+                                 weights)
+
+
+class Points(CurveLog):
+    """Steps of what is logged, and whether the log was ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps, self.closed = [], False
+
+    def write(self, run, points):
+        self.steps += [point.step for point in points]
+
+    def close(self):
+        self.closed = True
+
+
+class Warnings(logging.Handler):
+    """What the package warns of."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.texts = []
+
+    def emit(self, record):
+        self.texts.append(record.getMessage())
+
+
+def train(folder, predictor=None):
+    """What this rank has seen at the end of a training."""
+    log, warnings = Points(), Warnings()
+    callback = PredictionCallback(predictor, TEXTS, folder, 2, logs=[log])
+    learner = trainer(
+        folder / 'run', [callback] if predictor else [],
+        ddp_backend='gloo',
+        ddp_timeout=60)
+    logger = logging.getLogger('csv_plugin')
+    logger.addHandler(warnings)
+    learner.train()
+    logger.removeHandler(warnings)
+    return {
+        'steps': learner.state.global_step,
+        'weights': weights(learner.model).tolist(),
+        'logged': log.steps,
+        'closed': log.closed,
+        'readings': callback.triage and len(callback.triage.runs[0].tokens),
+        'warnings': warnings.texts
+    }
+
+
+def share_out():
+    """Why the first rank cannot score a model of which it has a part."""
+    learner = model()
+    fully_shard(learner, mesh=init_device_mesh('cpu', (2, )))
+    reason = ''
+    if distributed.get_rank() == 0:
+        try:
+            losses_in_training(learner, TOKENIZER, TEXTS, 'run@1')
+        except InputError as error:
+            reason = str(error)
+    ids = torch.arange(8)[None]
+    learner(input_ids=ids, labels=ids).loss.backward()
+    return reason
+
+
+def main(folder):
+    folder = Path(folder)
+    torch.set_num_threads(1)
+    seen = {
+        'none': train(folder / 'none'),
+        'sound': train(folder / 'sound', PREDICTOR),
+        'failing': train(folder / 'failing', folder / 'nothing'),
+        'shared out': share_out()
+    }
+    (folder / f'{os.environ["RANK"]}.json').write_text(json.dumps(seen))
+    distributed.destroy_process_group()
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
