@@ -88,6 +88,7 @@ _PUBLIC = {
     'save': ('io.predictors', 'save_predictor'),
     'score': ('lm.dumping', 'score'),
     'split_study': ('core.study', 'split_study'),
+    'shipped_texts': ('io.validation_sets', 'shipped_texts'),
     'write_contribution': ('io.contributions', 'write_contribution'),
     'write_dump': ('io.dumps', 'write_dump'),
     'write_lm_eval_task': ('io.importers.lm_eval', 'write_lm_eval_task'),

@@ -1,8 +1,13 @@
-"""Draw a validation set from OpenCompass datasets.
+"""Write a validation set, from this package or from OpenCompass datasets.
 
-The 550 texts of the paper:
+The 500 texts that come with the package, which everybody may use:
+
+    salience texts --out outputs/texts --shipped
+
+The 550 texts of the paper, or those whose licences allow any use:
 
     salience texts --out outputs/texts
+    salience texts --out outputs/texts --permissive
 
 Texts of other benchmarks, by source or by the name of a dataset config:
 
@@ -30,14 +35,21 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_out, check_folder, run_tool,
                                       whole_number)
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.collection import (BENCHMARKS, TEXTS, read_collection,
+from csv_plugin.io.collection import (BENCHMARKS, read_collection,
                                       write_collection)
 from csv_plugin.io.tables import read_benchmarks
+from csv_plugin.io.validation_sets import (MANIFEST, TEXTS,
+                                           shipped_validation_set,
+                                           write_validation_set)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_out(parser, 'texts.jsonl and manifest.json, or the collection')
     recipe = parser.add_mutually_exclusive_group()
+    recipe.add_argument(
+        '--shipped',
+        action='store_true',
+        help='write the texts of this package, in place of a draw')
     recipe.add_argument(
         '--recipe',
         metavar='FILE',
@@ -74,6 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='go on without sources that cannot be loaded (default:\n'
         'stop)')
+    parser.add_argument(
+        '--permissive',
+        action='store_true',
+        help='go on without sources whose licence is not known to\n'
+        'allow any use (default: take them)')
 
 
 def run(args: argparse.Namespace) -> None:
@@ -81,13 +98,28 @@ def run(args: argparse.Namespace) -> None:
     if bool(args.choose) != bool(args.collection):
         raise InputError('--choose and --from', 'both or none of them', 'one',
                          'Say how many texts, and of which collection.')
-    if args.choose:
+    if args.permissive and args.choose:
+        raise InputError('--permissive', 'texts to be drawn', '--choose',
+                         'Draw the texts of the collection with it.')
+    if args.shipped:
+        ship(args)
+    elif args.choose:
         if args.out.resolve() == args.collection.resolve():
             raise InputError('--out', 'another folder than that of --from',
                              str(args.out), 'It would lose texts and losses.')
         choose(args)
     else:
         draw(args)
+
+
+def ship(args: argparse.Namespace) -> None:
+    """Write the texts that come with the package."""
+    validation_set = shipped_validation_set()
+    write_validation_set(args.out, validation_set)
+    source, = validation_set.manifest['sources']
+    print(f'{source["n_texts"]} texts, {source["licence"]}, fingerprint '
+          f'{validation_set.texts.fingerprint}\n\n'
+          f'Written to {args.out}: {TEXTS}, {MANIFEST}')
 
 
 def choose(args: argparse.Namespace) -> None:
@@ -115,9 +147,7 @@ def choose(args: argparse.Namespace) -> None:
 def draw(args: argparse.Namespace) -> None:
     """Draw texts from benchmarks, and write them."""
     # They load OpenCompass, which takes long and the options do without.
-    from csv_plugin.oc.validation_set.assembly import (MANIFEST,
-                                                       build_validation_set,
-                                                       write_validation_set)
+    from csv_plugin.oc.validation_set.assembly import build_validation_set
     from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
                                                            read_recipe,
                                                            recipe_of_samples)
@@ -127,7 +157,8 @@ def draw(args: argparse.Namespace) -> None:
     elif args.sample:
         recipe = recipe_of_samples(args.sample)
     validation_set = build_validation_set(recipe, args.seed, args.skip_missing,
-                                          partial(tqdm, desc='load'))
+                                          partial(tqdm, desc='load'),
+                                          args.permissive)
     write_validation_set(args.out, validation_set)
     print(describe(validation_set.manifest), end='\n\n')
     print(f'Written to {args.out}: {TEXTS}, {MANIFEST}')

@@ -39,7 +39,7 @@ VERBS = {
     _Verb('csv_plugin.cli.copy_configs', 'copy configs of OpenCompass here'),
     'texts':
     _Verb('csv_plugin.cli.build_validation_set',
-          'draw texts from benchmarks of OpenCompass', 'opencompass'),
+          'write the shipped texts, or draw from benchmarks', 'opencompass'),
     'losses':
     _Verb('csv_plugin.cli.score_models',
           'score models on texts, with any engine', 'lm'),

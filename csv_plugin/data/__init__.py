@@ -1,1 +1,1 @@
-"""Facts that travel with the package, as CSV files."""
+"""Facts and texts that travel with the package."""

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip('opencompass')
 
+import csv_plugin as cp  # noqa: E402
 from csv_plugin.cli import build_validation_set  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
 from csv_plugin.io import collection  # noqa: E402
@@ -74,7 +75,17 @@ def test_missing_data(main, capsys):
     assert len(read_texts('out/texts.jsonl')) == 4
 
 
+def test_permissive_licences_only(main, capsys):
+    samples = ['--sample', 'gsm8k=4', '--sample', 'cmmlu=9']
+    assert main(['--out', 'out', *samples, '--permissive']) == 0
+    shown = capsys.readouterr().out
+    assert 'cmmlu: skipped: not permissive: CC BY-NC-SA 4.0' in shown
+    assert read_texts('out/texts.jsonl').licences == {'gsm8k': 'MIT'}
+
+
 @pytest.mark.parametrize('arguments, message', [
+    (['--sample', 'cmmlu=1', '--permissive'], 'whose licence allows any use'),
+    (['--choose', '1', '--from', 'file', '--permissive'], '--permissive'),
     (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
     (['--sample', 'nothing=10'], "dataset 'nothing'"),
     (['--sample', '/tmp/foo=3'], "dataset '/tmp/foo'"),
@@ -92,6 +103,22 @@ def test_bad_input_is_one_line(main, capsys, arguments, message):
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith('error: ') and message in error
     assert not os.path.exists('out')
+
+
+def test_shipped_texts_need_nothing_else(tmp_path, monkeypatch, capsys):
+    # Nothing that loads OpenCompass.
+    for name in ('opencompass', 'csv_plugin.oc.validation_set.assembly'):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.chdir(tmp_path)
+    assert build_validation_set.main(['--out', 'out', '--shipped']) == 0
+    texts = read_texts('out/texts.jsonl')
+    assert texts == cp.shipped_texts()
+    assert (f'500 texts, CC0 1.0, fingerprint {texts.fingerprint}'
+            in capsys.readouterr().out)
+    with open('out/manifest.json', encoding='utf-8') as file:
+        manifest = json.load(file)
+    assert manifest['fingerprint'] == texts.fingerprint
+    assert manifest['sources'][0]['subtasks']['logic_zh'] == 12
 
 
 def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):

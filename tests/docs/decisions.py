@@ -176,7 +176,7 @@ NOT_RUN = {
         'takes an hour; tests/cli/test_study_units.py runs it on less',
         'salience fit --choose':
         'has 100 units; tests/cli/test_fit_from_tables.py chooses two',
-        'salience texts': DATA,
+        'salience texts --out': DATA,
         'time salience texts': DATA,
     },
 }

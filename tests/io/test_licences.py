@@ -12,7 +12,7 @@ import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.digests import PLACEHOLDER, sealed
-from csv_plugin.io.licences import forbidden_uses
+from csv_plugin.io.licences import forbidden_uses, is_permissive
 from csv_plugin.io.predictors import FORMAT
 from tests.core.training_worlds import (CHARACTERS, make_training,
                                         make_training_world)
@@ -33,6 +33,17 @@ def predictor():
 ])  # yapf: disable
 def test_names_of_licences_say_what_they_forbid(licence, n):
     assert len(forbidden_uses(licence)) == n
+
+
+@pytest.mark.parametrize('licence, allows_all', [
+    ('MIT', True), ('apache-2.0', True), ('Apache 2', True),
+    ('BSD-3-Clause', True), ('CC0', True), ('CC0-1.0', True),
+    ('CC-BY-4.0', True), ('CC BY', True), ('CC BY-SA 4.0', False),
+    ('CC BY-NC 4.0', False), ('CC BY-ND 4.0', False), ('GPL-3.0', False),
+    ('MIT, CC BY-NC 4.0', False), ('unknown', False), ('', False)
+])  # yapf: disable
+def test_licences_that_allow_any_use(licence, allows_all):
+    assert is_permissive(licence) == allows_all
 
 
 def test_texts_keep_their_licence(tmp_path):

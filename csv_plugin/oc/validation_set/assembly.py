@@ -1,20 +1,18 @@
 """Builds a validation set from a recipe, with a record of how it was made."""
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.io.text_sets import write_texts
+from csv_plugin.io.licences import is_permissive
+from csv_plugin.io.validation_sets import ValidationSet, subtask_name
 from csv_plugin.oc.validation_set.benchmark_texts import (Subtask,
                                                           load_subtask,
                                                           load_worked_examples)
@@ -24,28 +22,15 @@ from csv_plugin.oc.validation_set.dataset_loading import (DataMissingError,
 from csv_plugin.oc.validation_set.text_recipes import TextSource
 from csv_plugin.oc.validation_set.text_sampling import Sample, sample_texts
 
-TEXTS, MANIFEST = 'texts.jsonl', 'manifest.json'
 WORKED_EXAMPLES = 'worked examples of the prompt'
 UNKNOWN = 'unknown'
-
-
-@dataclass(frozen=True)
-class ValidationSet:
-    """Texts and how they were made.
-
-    Args:
-        texts (TextSet): In the order of source, sub-task and place in the
-            split.
-        manifest (dict[str, Any]): See docs/validation_sets.md.
-    """
-    texts: TextSet
-    manifest: dict[str, Any]
 
 
 def build_validation_set(recipe: Sequence[TextSource],
                          seed: int = 0,
                          skip_missing: bool = False,
-                         progress: Progress = iter) -> ValidationSet:
+                         progress: Progress = iter,
+                         permissive: bool = False) -> ValidationSet:
     """Draw the texts of a validation set.
 
     Args:
@@ -53,18 +38,29 @@ def build_validation_set(recipe: Sequence[TextSource],
         seed (int): Another seed draws other items.
         skip_missing (bool): Go on without the sources that cannot be loaded.
         progress (Progress): Shows how many sub-tasks are loaded.
+        permissive (bool): Go on without the sources whose licence is not
+            known to allow any use; see `is_permissive`.
 
     Returns:
         ValidationSet: The same for the same data, recipe and seed.
 
     Raises:
         InputError: If a dataset config cannot be used, if data is missing or
-            a loader fails (all such sources are named), or if a source has
-            too few items.
+            a loader fails (all such sources are named), if a source has too
+            few items, or if no source is permissive.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
-    subtasks, skipped = _load(recipe, configs, progress)
-    loadable = len(skipped) < len(recipe)
+    left_out = _not_permissive(configs) if permissive else {}
+    wanted = [source for source in recipe if source.name not in left_out]
+    if not wanted:
+        reasons = '; '.join(f'{name} ({why})'
+                            for name, why in left_out.items())
+        raise InputError(
+            'the recipe', 'a source whose licence allows any use', reasons,
+            'Choose other sources, leave out --permissive, or take the texts '
+            'of --shipped.')
+    subtasks, skipped = _load(wanted, configs, progress)
+    loadable = len(skipped) < len(wanted)
     if skipped and not (skip_missing and loadable):
         reasons = '; '.join(f'{name} ({why})' for name, why in skipped.items())
         raise InputError(
@@ -75,7 +71,7 @@ def build_validation_set(recipe: Sequence[TextSource],
     seen: set[str] = set()
     samples = {
         source.name: sample_texts(source, subtasks[source.name], seed, seen)
-        for source in recipe if source.name not in skipped
+        for source in wanted if source.name not in skipped
     }
     texts = TextSet(
         tuple(
@@ -93,25 +89,21 @@ def build_validation_set(recipe: Sequence[TextSource],
                     samples[source.name]) for source in recipe
             if source.name in samples
         ],
-        skipped=skipped)
+        skipped=left_out | skipped)
     return ValidationSet(texts, manifest)
 
 
-def write_validation_set(folder: FilePath,
-                         validation_set: ValidationSet) -> None:
-    """Write `texts.jsonl`, then `manifest.json`, each whole or not at all.
-
-    Args:
-        folder (FilePath): Is made if it does not exist.
-        validation_set (ValidationSet): What to write.
-    """
-    out = Path(folder)
-    out.mkdir(parents=True, exist_ok=True)
-    # If the writing is interrupted, no old manifest stays beside new texts.
-    (out / MANIFEST).unlink(missing_ok=True)
-    write_texts(out / TEXTS, validation_set.texts)
-    record = json.dumps(validation_set.manifest, indent=1, ensure_ascii=False)
-    write_text(out / MANIFEST, record + '\n')
+def _not_permissive(configs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Sources with a licence that is not permissive, and the reason."""
+    licences = {
+        name: _licences_of(subtasks.values())
+        for name, subtasks in configs.items()
+    }
+    return {
+        name: f'not permissive: {_distinct(of_source)}'
+        for name, of_source in licences.items()
+        if not all(map(is_permissive, of_source))
+    }
 
 
 def _load(
@@ -144,19 +136,23 @@ def _load(
 def _record(source: TextSource, configs: dict[str, Any],
             subtasks: Sequence[Subtask], sample: Sample) -> dict[str, Any]:
     """What the manifest says of a source."""
-    counts = Counter(map(_subtask_name, sample.texts))
+    counts = Counter(map(subtask_name, sample.texts))
     used = [configs[name] for name in counts]
     return dict(
         name=source.name,
         dataset=source.dataset,
         split=WORKED_EXAMPLES if source.chain_of_thought else _distinct(
             config['reader_cfg'].get('test_split', 'test') for config in used),
-        licence=_distinct(licence(config.get('path', '')) for config in used),
+        licence=_distinct(_licences_of(used)),
         n_texts=len(sample.texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),
         n_unanswered=sum(subtask.n_unanswered for subtask in subtasks),
         passed_over=sample.passed_over)
+
+
+def _licences_of(configs: Iterable[dict[str, Any]]) -> list[str]:
+    return [licence(config.get('path', '')) for config in configs]
 
 
 def _distinct(names: Iterable[str]) -> str:
@@ -166,12 +162,8 @@ def _distinct(names: Iterable[str]) -> str:
 
 def _licence(text: Text, configs: dict[str, Any]) -> str:
     """The licence of a text; empty if it is not known."""
-    known = licence(configs[_subtask_name(text)].get('path', ''))
+    known = licence(configs[subtask_name(text)].get('path', ''))
     return '' if known == UNKNOWN else known
-
-
-def _subtask_name(text: Text) -> str:
-    return text.text_id.partition('/')[2].rpartition('/')[0]
 
 
 def licence(path: str) -> str:

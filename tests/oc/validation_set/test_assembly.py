@@ -12,11 +12,9 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 from csv_plugin.demo.zoo_files import tokenizer_folder
 from csv_plugin.io.text_sets import read_texts
+from csv_plugin.io.validation_sets import MANIFEST, TEXTS, write_validation_set
 from csv_plugin.lm.tokens.tokenization import tokenize_all
-from csv_plugin.oc.validation_set.assembly import (MANIFEST, TEXTS,
-                                                   build_validation_set,
-                                                   licence,
-                                                   write_validation_set)
+from csv_plugin.oc.validation_set.assembly import build_validation_set, licence
 from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE, SOURCES,
                                                        TextSource)
 from csv_plugin.oc.validation_set.text_sampling import REPEATED
@@ -91,6 +89,22 @@ def test_all_missing_data_is_named(data):
         with pytest.raises(InputError, match='1 that cannot: ') as raised:
             build_validation_set((SOURCES['mmlu'], ), skip_missing=skip)
         assert '--skip' not in str(raised.value)
+
+
+def test_permissive_licences_only(data, tmp_path):
+    """Sources of other licences are left out, and need no data."""
+    own = tmp_path / 'own.py'
+    own.write_text(MIXED.replace('BBH', repr(str(tmp_path))))
+    recipe = (SOURCES['cmmlu'], RECIPE[0], TextSource('own', str(own), 9))
+    built = build_validation_set(recipe, permissive=True)
+    assert built.texts == build_validation_set(RECIPE[:1]).texts
+    assert set(built.texts.licences.values()) == {'MIT'}
+    assert built.manifest['skipped'] == {
+        'cmmlu': 'not permissive: CC BY-NC-SA 4.0',
+        'own': 'not permissive: MIT, unknown'
+    }
+    with pytest.raises(InputError, match='cmmlu .not permissive: CC BY-NC'):
+        build_validation_set(recipe[:1], permissive=True)
 
 
 def test_a_loader_that_fails_is_told_apart(data):
