@@ -43,6 +43,9 @@ VERBS = {
     'losses':
     _Verb('csv_plugin.cli.score_models',
           'score models on texts, with any engine', 'lm'),
+    'plan':
+    _Verb('csv_plugin.cli.plan_scoring',
+          'say how many GPU hours a list of models needs'),
     'slurm':
     _Verb('csv_plugin.cli.write_slurm_script',
           'write a script that scores many models by Slurm', 'report'),

@@ -108,8 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='LIST',
         help='in place of both: a file with a MODEL in each line, or\n'
         'a table .csv with the columns model (its name), path\n'
-        'and perhaps tokenizer and dtype; calls at the same time\n'
-        'take models of it that no other works on')
+        'and perhaps tokenizer, dtype and own_code; calls at the\n'
+        'same time take models of it that no other works on')
     add_texts(parser)
     add_out(parser, 'the dumps NAME.parquet')
     parser.add_argument(
@@ -152,7 +152,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--trust-remote-code',
         action='store_true',
-        help='run code that comes with the models (default: no)')
+        help='run code that comes with the models; if a list has the\n'
+        'column own_code, of those with a yes there (default:\n'
+        'no)')
     parser.add_argument(
         '--shard',
         type=numbered_part,
@@ -225,9 +227,11 @@ def _models(args: argparse.Namespace) -> dict[str, ListedModel]:
                                            args.checkpoints).items()
         }
     return {
-        name: ListedModel(path, tokenizer or args.tokenizer, dtype
-                          or args.dtype)
-        for name, (path, tokenizer, dtype) in models.items()
+        name:
+        model._replace(
+            tokenizer=model.tokenizer or args.tokenizer,
+            dtype=model.dtype or args.dtype)
+        for name, model in models.items()
     }
 
 
@@ -262,7 +266,8 @@ class _Losses:
     Args:
         name (str): Of the model.
         model (ListedModel): Its tokenizer is by default that in its folder.
-        options (EngineOptions): Of the engine; `dtype` is the model's.
+        options (EngineOptions): Of the engine; `dtype` is the model's, and
+            code runs only of models that need theirs.
         texts (TextSet): All that are to be scored.
         out (Path): Folder of the dumps.
     """
@@ -271,7 +276,9 @@ class _Losses:
                  texts: TextSet, out: Path) -> None:
         self.name, self.model, self.texts = name, model.path, texts
         self.tokenizer = model.tokenizer or model.path
-        self.options = options._replace(dtype=model.dtype)
+        self.options = options._replace(
+            dtype=model.dtype,
+            trust_remote_code=options.trust_remote_code and model.own_code)
         self.file = out / f'{name}.parquet'
         self.parts = DumpParts(out / f'{name}.parts', {
             **what_counts(self.model, self.options), 'tokenizer':

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.gpu_time import gpus_needed
 from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath, read_text
@@ -10,8 +11,8 @@ from csv_plugin.io.model_paths import name_and_path
 
 #: Number formats of weights.
 DTYPES = ('float32', 'bfloat16', 'float16')
-#: Columns of a table that may be missing, and cells that may be empty.
-_OPTIONAL = ('tokenizer', 'dtype')
+#: What stands in the column own_code.
+YES = 'yes'
 
 
 class ListedModel(NamedTuple):
@@ -21,10 +22,22 @@ class ListedModel(NamedTuple):
         path (str): Folder, file, or name on the hub or on a server.
         tokenizer (Optional[str]): Its tokenizer, a folder or a name.
         dtype (Optional[str]): Number format of its weights.
+        own_code (bool): Whether code that comes with it is to run, if the
+            user lets such code run; False where the list says that others
+            need theirs.
+        params_b (Optional[float]): Its billions of parameters.
     """
     path: str
     tokenizer: Optional[str] = None
     dtype: Optional[str] = None
+    own_code: bool = True
+    params_b: Optional[float] = None
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs of 80 GB it needs; its size has to be known."""
+        assert self.params_b is not None
+        return gpus_needed(self.params_b)
 
 
 def read_model_list(path: FilePath) -> dict[str, ListedModel]:
@@ -32,9 +45,10 @@ def read_model_list(path: FilePath) -> dict[str, ListedModel]:
 
     Args:
         path (FilePath): A table `.csv` with the columns `model` (the name)
-            and `path`, and if there are such `tokenizer` and `dtype`; or any
-            other text, with MODEL or NAME=MODEL in each line. Paths are
-            relative to where the program was started.
+            and `path`, and if there are such `tokenizer`, `dtype`,
+            `own_code` ('yes' or empty; without it, 'yes' for all) and
+            `params_b`; or any other text, with MODEL or NAME=MODEL in each
+            line. Paths are relative to where the program was started.
 
     Raises:
         InputError: The file cannot be read or holds no model, two have one
@@ -56,9 +70,23 @@ def _of_row(row: CsvRow) -> ListedModel:
     if row.cells.get('dtype', '') not in ('', *DTYPES):
         raise row.error('dtype', f'one of {", ".join(DTYPES)}',
                         'Write one of them, or leave the cell empty.')
+    if row.cells.get('own_code', '') not in ('', YES):
+        raise row.error('own_code', f'{YES} or nothing',
+                        f'Write {YES} where code of the model is to run.')
     return ListedModel(
         row.text('path'),
-        *(row.cells.get(column) or None for column in _OPTIONAL))
+        row.cells.get('tokenizer') or None,
+        row.cells.get('dtype') or None,
+        row.cells.get('own_code', YES) == YES,
+        _params_b(row) if row.cells.get('params_b') else None)
+
+
+def _params_b(row: CsvRow) -> float:
+    params_b = row.number('params_b')
+    if params_b <= 0:
+        raise row.error('params_b', 'billions of parameters, above 0',
+                        'Give the size of the model.')
+    return params_b
 
 
 def _named(models: list[tuple[str, ListedModel]]) -> dict[str, ListedModel]:

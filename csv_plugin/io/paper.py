@@ -10,6 +10,7 @@ from importlib.resources import as_file, files
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.io.csv_rows import read_rows
+from csv_plugin.io.model_lists import ListedModel, read_model_list
 from csv_plugin.io.tables import ModelInfo, read_accuracies
 
 
@@ -48,3 +49,21 @@ def paper_models() -> dict[str, ModelInfo]:
             row.text('series'), row.text('split'), row.number('params_b'))
         for row in rows
     }
+
+
+def paper_weights() -> dict[str, ListedModel]:
+    """Where the weights of the 59 models of Tables 3 and 4 are on the hub.
+
+    Names on the hub are those that OpenCompass has for these models, or for
+    others of their series; InternLM2 and 2.5 need the code that comes with
+    them. The sizes are those of Table 2; the two models that are not in it
+    have that of the base model of the same name.
+
+    Returns:
+        dict[str, ListedModel]: By model, base models first.
+
+    >>> paper_weights()['llama-2-70b-hf'].path
+    'meta-llama/Llama-2-70b-hf'
+    """
+    with as_file(files('csv_plugin.data') / 'paper_list.csv') as path:
+        return read_model_list(path)

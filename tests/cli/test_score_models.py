@@ -18,6 +18,8 @@ from csv_plugin.io.text_sets import read_texts, write_texts
 
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
 
+from tests.lm import code_folders  # noqa: E402
+
 MODEL = str(shipped.ZOO / 'd/s/100')
 TOKENIZER = ['--tokenizer', str(shipped.ZOO / 'd/tokenizer')]
 
@@ -48,6 +50,19 @@ def test_losses_are_those_of_the_collection(texts, tmp_path, capsys):
         assert np.allclose(text.losses, expected[text.text_id], atol=1e-4)
     assert [path.name
             for path in (tmp_path / 'out').iterdir()] == ['mine.parquet']
+
+
+def test_code_runs_where_the_list_says_so(texts, capsys):
+    traces = {}
+    for name in ('needs', 'other'):
+        shutil.copytree(MODEL, name)
+        traces[name] = code_folders.add_code(
+            Path(name), code_folders.own_model)
+    Path('list.csv').write_text(
+        'model,path,own_code\nneeds,needs,yes\nother,other,')
+    assert call('--models', 'list.csv', '--trust-remote-code') == 2
+    assert traces['needs'].exists() and not traces['other'].exists()
+    assert "error: other: model 'other'" in capsys.readouterr().err
 
 
 def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):

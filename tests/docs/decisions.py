@@ -13,6 +13,9 @@ PAPER = ('needs models of the hub and the data of the benchmarks; '
 PAPER_MODELS = (
     'needs models of the hub; tests/cli/test_train_scoring_head.py '
     'trains with such splits and scores')
+PAPER_LIST = (
+    'needs models of the hub; tests/cli/test_plan_scoring.py runs it on '
+    'small models')
 TRAINED = 'takes long; docs/training.md has the command, and it is run there'
 KNOWN = 'tests/cli/test_predict_accuracies.py has models of two families'
 DEMO = 'takes minutes; tests/test_packaging.py starts it'
@@ -118,6 +121,10 @@ NOT_RUN = {
     'docs/paper_setting.md': {
         'salience texts': DATA,
         'opencompass': PAPER,
+        'salience losses': PAPER_LIST,
+        'salience train --dumps': PAPER_LIST,
+        'salience predict': PAPER_LIST,
+        'salience train --runs outputs/paper_losses': PAPER,
         'salience train': PAPER_MODELS,
     },
     'docs/partial_scores.md': {
@@ -189,7 +196,7 @@ TEXT = {
     'docs/real_data.md':
     ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
     'docs/tokenizers.md': ["text 'english'"],
-    'docs/cluster.md': ['slurm-wlm 22.05.8'],
+    'docs/cluster.md': ['G x (20 s + ', 'slurm-wlm 22.05.8'],
     'docs/live.md': ['predicted (interval) real'],
     'docs/triage.md': ['run      from'],
     'docs/validation_sets.md':

@@ -31,7 +31,6 @@ MMLU = '''\
 #: Configs that a page changes, by the first words of the change, and what
 #: comes after it there.
 WHOLE = {
-    'datasets = datasets[-1:]': ('eval_csv_paper', ''),
     'models = [base_model(': ('eval_csv_real', 'datasets = ['),
 }
 
@@ -45,7 +44,7 @@ def around(block):
             whole = (RUNS / f'{name}.py').read_text('utf-8')
             # As readers are told to do who trust the code of the models.
             whole = whole.replace('own_code = False', 'own_code = True')
-            place = whole.index(after) if after else len(whole)
+            place = whole.index(after)
             return f'{whole[:place]}\n{block.text}\n{whole[place:]}'
     if block.text.startswith('dict('):
         return f'{START}\nmodels = [{block.text}]\n'

@@ -26,6 +26,14 @@ def test_a_table(tmp_path):
     }
 
 
+def test_code_and_sizes(tmp_path):
+    table = 'model,path,own_code,params_b\nx,a,yes,7\ny,b,,'
+    assert read(tmp_path, table, 'list.csv') == {
+        'x': ListedModel('a', own_code=True, params_b=7),
+        'y': ListedModel('b', own_code=False)
+    }
+
+
 @pytest.mark.parametrize('name, text, says', [
     ('list', '\n', 'a model in each line'),
     ('list', 'a/x\nb/x', "'x' twice"),
@@ -34,6 +42,8 @@ def test_a_table(tmp_path):
     ('list.csv', 'model,path\nx,', "column 'path'"),
     ('list.csv', 'model,path\nx/y,z', "model 'x/y'"),
     ('list.csv', 'model,path,dtype\nx,y,int8', "column 'dtype'.*'int8'"),
+    ('list.csv', 'model,path,own_code\nx,y,True', 'yes or nothing'),
+    ('list.csv', 'model,path,params_b\nx,y,0', "column 'params_b'.*'0'"),
 ])
 def test_what_is_no_list(tmp_path, name, text, says):
     with pytest.raises(InputError, match=says):

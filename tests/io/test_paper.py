@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.splits import paper_split
 from csv_plugin.io.known_benchmarks import known_benchmarks
-from csv_plugin.io.paper import paper_accuracies, paper_models
+from csv_plugin.io.paper import paper_accuracies, paper_models, paper_weights
 
 PAPER = (
     Path(__file__).parents[3] / 'shared/paper/capability-salience-vector.md')
@@ -139,3 +139,14 @@ def test_models_have_the_split_series_and_size_of_table_2() -> None:
         for split in ('train', 'validation', 'test')
     }
     assert largest == {'train': 14, 'validation': 72, 'test': 72}
+
+
+def test_weights_are_those_of_the_models_with_accuracies() -> None:
+    weights, models = paper_weights(), paper_models()
+    assert {*weights} == {*paper_accuracies().models}
+    for name, listed in weights.items():
+        assert listed.path.split('/')[1].lower() == name.lower()
+        assert listed.own_code is name.startswith('internlm')
+        size = models[name.removesuffix('-it')].params_b
+        assert listed.params_b == size
+        assert name not in models or models[name].params_b == size

@@ -29,7 +29,8 @@ from tests.runs import TEXTS, train
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / 'shared'
 HOST = Path(find_spec('opencompass').submodule_search_locations[0], 'configs')
-CONFIGS = ('eval_csv_paper', 'eval_csv_paper_slurm', 'eval_csv_real')
+CONFIGS = ('eval_csv_paper', 'eval_csv_paper_losses', 'eval_csv_paper_slurm',
+           'eval_csv_real')
 TEXTS_ABBR = dataset_abbr(TEXTS.fingerprint)
 # For base and for chat models.
 VARIANTS = {
@@ -304,12 +305,28 @@ def test_groups_are_complete(name, groups) -> None:
 
 
 @pytest.mark.slow
-# Two for each model.
+# Two for each model, or one where there are only the texts.
 @pytest.mark.parametrize('name, n_tasks', [('eval_csv_paper', 114),
                                            ('eval_csv_real', 8)])
 def test_dry_run(name, n_tasks) -> None:
     log = opencompass(f'{name}.py', '--dry-run', '--work-dir', 'dry')
     assert f'Partitioned into {n_tasks} tasks.' in log
+
+
+def test_losses_are_those_of_all_models_with_accuracies(paper) -> None:
+    losses = Config.fromfile('eval_csv_paper_losses.py')
+    assert losses.models[:57] == paper.models
+    assert {model['abbr']
+            for model in losses.models} == {*paper_accuracies().models}
+    gemma = {
+        model['abbr']: model['model_kwargs']
+        for model in losses.models if model['abbr'].startswith('gemma-2')
+    }
+    assert len(gemma) == 6 and all(kwargs['attn_implementation'] == 'eager'
+                                   for kwargs in gemma.values())
+    assert losses.datasets == paper.datasets[-1:]
+    assert losses.summarizer == paper.summarizer
+    assert 'model_dataset_combinations' not in losses
 
 
 def test_slurm_runs_the_same(paper) -> None:

@@ -1,7 +1,8 @@
-"""The open models of the paper's Table 2, by their names there.
+"""The open models of the paper, by their names there.
 
-`base_models` and `chat_models` are the 57 models that have accuracies in
-Tables 3 and 4. Two models of Table 2, internlm2.5-1.8B-chat-sft and
+`base_models` and `chat_models` are the 57 models of Table 2 that have
+accuracies in Tables 3 and 4, and `unsplit_models` the two that have accuracies
+but are in no split. Two models of Table 2, internlm2.5-1.8B-chat-sft and
 internlm2.5-7B-chat-sft, have none, and OpenCompass has no entry for their
 weights. The paper does not say how models were loaded. These entries load
 them
@@ -16,50 +17,6 @@ them
 from opencompass.models import (HuggingFaceBaseModel,
                                 HuggingFacewithChatTemplate)
 
-# By number of GPUs.
-_base = {
-    1: [
-        'meta-llama/Llama-2-7b-hf', 'meta-llama/Llama-2-13b-hf',
-        'meta-llama/Meta-Llama-3-8B', 'Qwen/Qwen1.5-1.8B', 'Qwen/Qwen1.5-4B',
-        'Qwen/Qwen1.5-7B', 'Qwen/Qwen1.5-14B', 'Qwen/Qwen2-1.5B',
-        'Qwen/Qwen2-7B', '01-ai/Yi-6B', '01-ai/Yi-1.5-6B', '01-ai/Yi-1.5-9B',
-        'google/gemma-2-2b', 'google/gemma-2-9b', 'internlm/internlm2-1_8b',
-        'internlm/internlm2-7b', 'internlm/internlm2_5-1_8b',
-        'internlm/internlm2_5-7b'
-    ],
-    2: [
-        'Qwen/Qwen1.5-32B', '01-ai/Yi-34B', '01-ai/Yi-1.5-34B',
-        'google/gemma-2-27b', 'internlm/internlm2-20b',
-        'internlm/internlm2_5-20b'
-    ],
-    4: [
-        'meta-llama/Llama-2-70b-hf', 'meta-llama/Meta-Llama-3-70B',
-        'Qwen/Qwen1.5-72B', 'Qwen/Qwen2-72B'
-    ],
-}
-_chat = {
-    1: [
-        'meta-llama/Llama-2-7b-chat-hf', 'meta-llama/Llama-2-13b-chat-hf',
-        'meta-llama/Meta-Llama-3-8B-Instruct', 'Qwen/Qwen1.5-1.8B-Chat',
-        'Qwen/Qwen1.5-4B-Chat', 'Qwen/Qwen1.5-7B-Chat',
-        'Qwen/Qwen1.5-14B-Chat', 'Qwen/Qwen2-1.5B-Instruct',
-        'Qwen/Qwen2-7B-Instruct', '01-ai/Yi-6B-Chat', '01-ai/Yi-1.5-6B-Chat',
-        '01-ai/Yi-1.5-9B-Chat', 'internlm/internlm2-chat-1_8b',
-        'internlm/internlm2-chat-7b', 'internlm/internlm2-chat-1_8b-sft',
-        'internlm/internlm2-chat-7b-sft', 'internlm/internlm2_5-1_8b-chat',
-        'internlm/internlm2_5-7b-chat'
-    ],
-    2: [
-        'Qwen/Qwen1.5-32B-Chat', '01-ai/Yi-34B-Chat', '01-ai/Yi-1.5-34B-Chat',
-        'google/gemma-2-27b-it', 'internlm/internlm2-chat-20b',
-        'internlm/internlm2-chat-20b-sft', 'internlm/internlm2_5-20b-chat'
-    ],
-    4: [
-        'meta-llama/Llama-2-70b-chat-hf',
-        'meta-llama/Meta-Llama-3-70B-Instruct', 'Qwen/Qwen1.5-72B-Chat',
-        'Qwen/Qwen2-72B-Instruct'
-    ],
-}
 # Longest context in tokens, by the beginning of the name.
 _context = {
     'meta-llama/Llama-2': 4096,
@@ -138,11 +95,21 @@ def value_of(table: dict, path: str) -> object:
         None)
 
 
-base_models = [
-    base_model(path, num_gpus) for num_gpus, paths in _base.items()
-    for path in paths
-]
-chat_models = [
-    chat_model(path, num_gpus) for num_gpus, paths in _chat.items()
-    for path in paths
-]
+def paper_entries() -> tuple[list[dict], list[dict], list[dict]]:
+    """Base models, chat models, and those that are in no split."""
+    # Imports at the top of a config are lazy: they give names, not modules.
+    io = __import__('csv_plugin.io.paper', fromlist=['io'])
+    in_table_2 = io.paper_models()
+    base, chat, unsplit = [], [], []
+    for name, listed in io.paper_weights().items():
+        place = (listed.path, listed.gpus)
+        if name not in in_table_2:
+            unsplit.append(chat_model(*place))
+        elif any(word in name for word in ('chat', 'Chat', 'Instruct', '-it')):
+            chat.append(chat_model(*place))
+        else:
+            base.append(base_model(*place))
+    return base, chat, unsplit
+
+
+base_models, chat_models, unsplit_models = paper_entries()

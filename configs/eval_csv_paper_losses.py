@@ -1,0 +1,36 @@
+"""Token losses of the paper's 59 models; no benchmark is run.
+
+    opencompass configs/eval_csv_paper_losses.py
+
+Their accuracies, which are in the package, and these losses give a predictor
+(docs/paper_setting.md). Once it is there, `-m viz -r` shows its predictions.
+This runs as many models at a time as there are GPUs for, and at most eight.
+"""
+from mmengine.config import read_base
+
+from csv_plugin.oc.summarizers import PredictedSummarizer
+
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+    # One task for each model and stage.
+    from csv_plugin.configs.few_processes import eval, infer
+    from csv_plugin.configs.models.paper_models import (base_models,
+                                                        chat_models,
+                                                        unsplit_models,
+                                                        with_own_code)
+
+# Written by `salience texts` and `salience train`.
+texts = 'outputs/texts/texts.jsonl'
+predictor = 'outputs/predictor/predictor.safetensors'
+
+# True runs the code that comes with InternLM2 and 2.5, which need it.
+own_code = False
+models = with_own_code([*base_models, *chat_models, *unsplit_models], own_code)
+datasets = [salience_texts(texts)]
+summarizer = dict(
+    type=PredictedSummarizer, predictors=[('predicted', predictor)])
+infer['runner']['max_num_workers'] = 8
+eval['runner']['max_num_workers'] = 8
+work_dir = 'outputs/paper_losses'
+del base_models, chat_models, unsplit_models
+del own_code, predictor, salience_texts, texts, with_own_code
