@@ -60,7 +60,7 @@ NOT_RUN = {
         'from datasets import load_dataset':
         'downloads the corpora',
         'opencompass':
-        'tests/oc/test_bits_per_character.py runs it on a model of the zoo',
+        'tests/test_packaging.py runs it on a model of the zoo',
         'salience fit':
         'tests/oc/test_bits_per_character.py runs it',
         'import pandas':
@@ -107,7 +107,7 @@ NOT_RUN = {
     },
     'docs/opencompass.md': {
         'opencompass --models hf_qwen2_7b':
-        'needs the hub; tests/oc/test_bits_per_character.py runs it on less',
+        'needs the hub; tests/test_packaging.py runs it on less',
         'opencompass --models tidewell_zoo':
         'takes minutes; tests/oc/test_chosen_predictors.py runs it on less',
         'git checkout': HOST,

@@ -16,12 +16,11 @@ from safetensors.numpy import load_file
 from csv_plugin import data
 from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.copy_configs import PARTS
-from csv_plugin.demo import shipped, world
+from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.bits_per_character import PredictedBpcSummarizer
 from csv_plugin.oc.chosen_predictors import VARIABLE
 from csv_plugin.report.leaderboards import read_leaderboard
-from tests.oc.command import opencompass
 
 DATA = Path(*data.__path__)
 SHIPPED = DATA / 'bits_per_character.safetensors'
@@ -169,28 +168,3 @@ def test_the_shipped_predictor_is_what_the_command_makes(capsys):
         for field in ('benchmark', 'chance', 'n_items', 'fit_models', 'solver',
                       'notes'):
             assert getattr(new, field) == getattr(old, field)
-
-
-@pytest.mark.slow
-def test_from_an_empty_folder_to_predictions(monkeypatch):
-    """With stand-ins for the corpora, in the format of the dataset."""
-    monkeypatch.delenv(VARIABLE, raising=False)
-    folder = Path('data/llm-compression')
-    folder.mkdir(parents=True)
-    for name, kind in zip(CORPORA, ('scenes', 'sums', 'swaps')):
-        rows = (
-            json.dumps({'content': text})
-            for text in world.documents(kind, 9000, 1))
-        (folder / f'{name}.jsonl').write_text('\n'.join(rows))
-    zoo = shipped.ZOO / 'd'
-    opencompass('--hf-type', 'base',
-                '--hf-path', str(zoo / 's/100'), '--tokenizer-path',
-                str(zoo / 'tokenizer'), '--hf-num-gpus', '0', '--batch-size',
-                '4', '--datasets', 'llm_compression', '--summarizer',
-                'predicted_bpc', '--config-dir', str(PARTS), '--work-dir',
-                'out')
-    [file] = Path('out').glob('*/summary/leaderboard_*.json')
-    predictions = read_leaderboard(file).predictions
-    assert predictions.benchmarks == tuple(ERRORS)
-    assert predictions.extrapolated.all()
-    assert (predictions.high - predictions.low == 1).all()
