@@ -21,27 +21,12 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of)
+from csv_plugin.cli.triage_checkpoints import percent
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.table_forecasts import EndForecast, forecast_tables
-
-
-def percent(text: str) -> float:
-    """Type of options that are parts of a training, in percent.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no number above 0, up to 100.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number <= 100:
-        raise argparse.ArgumentTypeError(
-            f'expected a number above 0, at most 100, found {text!r}')
-    return number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -49,6 +49,9 @@ VERBS = {
     'slurm':
     _Verb('csv_plugin.cli.write_slurm_script',
           'write a script that scores many models by Slurm', 'report'),
+    'average-weights':
+    _Verb('csv_plugin.cli.average_weights',
+          'average the weights of checkpoints of a training', 'lm'),
     'lm-eval-task':
     _Verb('csv_plugin.cli.write_lm_eval_task',
           'have lm-evaluation-harness score the texts'),

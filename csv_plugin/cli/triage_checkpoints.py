@@ -49,6 +49,33 @@ def positive(text: str) -> float:
     return number
 
 
+def percent(text: str) -> float:
+    """Type of options that are parts of a training, in percent.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is no number above 0, up to 100.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(
+            f'expected a number above 0, at most 100, found {text!r}')
+    return number
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--window`."""
+    parser.add_argument(
+        '--window',
+        type=percent,
+        default=0,
+        metavar='PERCENT',
+        help='average losses over the checkpoints in this last part\n'
+        'of the training so far (default: no average)')
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--predictor',
@@ -72,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='TOKENS',
         help='tokens at the end of the runs (default: those of the\n'
         'earlier runs)')
+    add_window(parser)
     parser.add_argument(
         '--watch',
         metavar='DIR',
@@ -106,7 +134,7 @@ def run(args: argparse.Namespace) -> None:
                          'Read triage.json in the folder of --out.')
     job = TriageJob(
         Readings(load_predictor(args.predictor)), places, args.history,
-        args.checkpoints, args.budget)
+        args.checkpoints, args.budget, args.window / 100)
     log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
 
     def show(triage: Triage) -> None:

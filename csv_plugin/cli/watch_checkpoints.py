@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder
-from csv_plugin.cli.triage_checkpoints import positive
+from csv_plugin.cli.triage_checkpoints import add_window, positive
 from csv_plugin.live.trackers import TRACKERS
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.report.triage_tables import as_text
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='STEPS',
         help='steps at the end of the run (default: those of the\n'
         'earlier runs)')
+    add_window(parser)
     parser.add_argument(
         '--history',
         nargs='+',
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> None:
         logs.append(TensorBoardLog(args.tensorboard))
     folder = Path(os.path.abspath(args.folder))
     live = LivePredictions(args.predictor, args.texts, args.out, folder.name,
-                           args.budget, args.history, logs)
+                           args.budget, args.history, logs, args.window / 100)
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:

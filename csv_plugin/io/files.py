@@ -3,6 +3,7 @@ import errno
 import hashlib
 import math
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -88,6 +89,41 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     # Some file systems cannot flush a folder; the file is there all the same.
     with suppress(OSError):
         _flush(target.parent)
+
+
+@contextmanager
+def atomic_folder(path: FilePath) -> Iterator[Path]:
+    """Give a temporary folder, and rename it to `path` once it is filled.
+
+    It lies beside the folder that it becomes, under a name that starts with a
+    dot, and its files are on the disk before it is renamed.
+
+    Args:
+        path (FilePath): The folder to create; its parents may be missing.
+
+    Yields:
+        Path: An empty folder for files. It is removed if the body of the
+        `with` statement fails.
+
+    Raises:
+        InputError: There is something at the path, or the folder cannot be
+            written, such as on a full disk.
+    """
+    target = Path(path)
+    if target.exists():
+        raise InputError(
+            str(target), 'the name of a new folder', 'one that exists',
+            'Choose another name, or remove it.')
+    temporary = target.with_name(f'.{token_hex(8)}.{target.name}')
+    try:
+        with _plain_errors(target, temporary):
+            temporary.mkdir(parents=True)
+            yield temporary
+            for file in temporary.iterdir():
+                _flush(file)
+            os.rename(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _flush(path: Path) -> None:

@@ -46,6 +46,8 @@ class LivePredictions:
             `salience triage --history` takes them: what their last steps
             gained is part of a forecast, and its error comes from them.
         logs (Sequence[CurveLog]): Get the curves; see `live.trackers`.
+        window (float): Losses are averaged over the readings in this part of
+            the training so far, such as 0.05; 0 for none.
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
@@ -58,14 +60,15 @@ class LivePredictions:
     """
 
     def __init__(
-        self,
-        predictor: Union[Predictor, FilePath],
-        texts: Union[TextSet, FilePath],
-        folder: FilePath,
-        run: str = 'run',
-        budget: float = math.nan,
-        history: Sequence[FilePath] = (),
-        logs: Sequence[CurveLog] = ()
+            self,
+            predictor: Union[Predictor, FilePath],
+            texts: Union[TextSet, FilePath],
+            folder: FilePath,
+            run: str = 'run',
+            budget: float = math.nan,
+            history: Sequence[FilePath] = (),
+            logs: Sequence[CurveLog] = (),
+            window: float = 0,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
         if not isinstance(predictor, Predictor):
@@ -76,7 +79,8 @@ class LivePredictions:
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self.logs = tuple(logs)
-        self._job = TriageJob(Readings(predictor), [], history, budget=budget)
+        self._job = TriageJob(
+            Readings(predictor), [], history, budget=budget, window=window)
         self._read: set[int] = set()
         self.triage: Optional[Triage] = None
 

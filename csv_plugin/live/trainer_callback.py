@@ -35,6 +35,7 @@ class PredictionCallback(TrainerCallback):
         run (str): Name of the training.
         history (Sequence[FilePath]): As in `LivePredictions`.
         logs (Sequence[CurveLog]): As there.
+        window (float): As there.
 
     Raises:
         InputError: `every` is not positive.
@@ -45,22 +46,23 @@ class PredictionCallback(TrainerCallback):
     """
 
     def __init__(
-        self,
-        predictor: Union[Predictor, FilePath],
-        texts: Union[TextSet, FilePath],
-        folder: FilePath,
-        every: int,
-        tokenizer: Optional[PreTrainedTokenizerBase] = None,
-        run: str = 'run',
-        history: Sequence[FilePath] = (),
-        logs: Sequence[CurveLog] = ()
+            self,
+            predictor: Union[Predictor, FilePath],
+            texts: Union[TextSet, FilePath],
+            folder: FilePath,
+            every: int,
+            tokenizer: Optional[PreTrainedTokenizerBase] = None,
+            run: str = 'run',
+            history: Sequence[FilePath] = (),
+            logs: Sequence[CurveLog] = (),
+            window: float = 0,
     ) -> None:
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
                              'Give the steps between two readings.')
         self.predictor, self.texts, self.folder = predictor, texts, folder
         self.every, self.tokenizer, self.run = every, tokenizer, run
-        self.history, self.logs = history, logs
+        self.history, self.logs, self.window = history, logs, window
         self.triage: Optional[Triage] = None
         self.seconds, self._began = 0.0, time.perf_counter()
         self._live: Optional[LivePredictions] = None
@@ -123,7 +125,7 @@ class PredictionCallback(TrainerCallback):
             self._live = LivePredictions(self.predictor, self.texts,
                                          self.folder, self.run,
                                          state.max_steps, self.history,
-                                         self.logs)
+                                         self.logs, self.window)
         # Trainers before transformers 4.46 call it the tokenizer.
         tokenizer = self.tokenizer or kwargs.get(
             'processing_class') or kwargs.get('tokenizer')

@@ -16,6 +16,7 @@ from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
+from csv_plugin.triage.averaging import average_losses
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, refuse_shared)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
@@ -233,7 +234,8 @@ def forecast(predictor: Predictor,
              losses: Mapping[str, TokenLossDump],
              history: Optional[Mapping[str, TokenLossDump]] = None,
              checkpoints: Optional[Mapping[str, Checkpoint]] = None,
-             budget: float = math.nan) -> Triage:
+             budget: float = math.nan,
+             window: float = 0) -> Triage:
     """Forecast the accuracies of pretraining runs at the end of training.
 
     Every checkpoint gets the accuracies that the predictor expects of it now.
@@ -258,6 +260,8 @@ def forecast(predictor: Predictor,
             no budget of their own. By default the median of the earlier
             runs; without any, the last checkpoint of each run counts as its
             end.
+        window (float): Losses are averaged over this part of the training
+            so far, see `average_losses`; 0 for none.
 
     Returns:
         Triage: All accuracies are fractions, all intervals 90 % intervals.
@@ -267,14 +271,18 @@ def forecast(predictor: Predictor,
             step or is among both the losses and the history; the tokens of
             only some checkpoints are known; a run is part of the history or
             beyond its budget; an earlier run ends before its budget; or as
-            in `Predictor.features`.
+            in `average_losses` and `Predictor.features`.
     """
     earlier = {} if history is None else history
     refuse_shared(losses, earlier)
     features = predictor.features({**losses, **earlier})
-    return judge(predictor, features,
-                 describe_checkpoints(losses, checkpoints),
-                 describe_checkpoints(earlier, checkpoints), budget)
+    return judge(
+        predictor,
+        features,
+        describe_checkpoints(losses, checkpoints),
+        describe_checkpoints(earlier, checkpoints),
+        budget,
+        window=window)
 
 
 def judge(
@@ -283,7 +291,8 @@ def judge(
     checkpoints: Mapping[str, Checkpoint],
     history: Mapping[str, Checkpoint],
     budget: float = math.nan,
-    refused: Mapping[str, str] = MappingProxyType({})
+    refused: Mapping[str, str] = MappingProxyType({}),
+    window: float = 0,
 ) -> Triage:
     """Judge runs by the features of their checkpoints.
 
@@ -299,10 +308,13 @@ def judge(
         budget (float): As in `forecast`.
         refused (Mapping[str, str]): The reason why a checkpoint has no
             features, by name; becomes a note.
+        window (float): As in `forecast`. Checkpoints are screened by their
+            own losses all the same.
 
     Raises:
         InputError: No checkpoint can be used, the tokens of only some are
-            known, or a run is part of the history or beyond its budget.
+            known, a run is part of the history or beyond its budget, or the
+            window is none.
     """
     usable = set(features.models)
     chosen, past = ({
@@ -310,10 +322,12 @@ def judge(
         for name, checkpoint in described.items() if name in usable
     } for described in (checkpoints, history))
     measure = choose_measure([*chosen.values(), *past.values()])
-    earlier = _trajectories(predictor, features, past, measure, math.nan)
+    known = {**chosen, **past}
+    means = average_losses(features.select(tuple(known)), known, window)
+    earlier = _trajectories(predictor, means, past, measure, math.nan)
     if math.isnan(budget) and earlier:
         budget = float(np.median([run.budget for run in earlier]))
-    runs = _trajectories(predictor, features, chosen, measure, budget)
+    runs = _trajectories(predictor, means, chosen, measure, budget)
     if not runs:
         reasons = [f'{name}: {reason}' for name, reason in refused.items()]
         raise InputError('checkpoints', 'one or more that can be used',
@@ -335,7 +349,7 @@ def judge(
         benchmarks=predictor.names,
         measure=measure,
         runs=tuple(runs),
-        predictions=predictor.predict(features.select(names), LEVEL),
+        predictions=predictor.predict(means.select(names), LEVEL),
         expected=expected,
         rankings={
             name: rank(list(expected.values()), part, LEVEL)
@@ -347,8 +361,11 @@ def judge(
             if not run.finished and forecasts[run.run].backtest.runs
         },
         floors=curve_floors(predictor),
-        off_trajectory=tuple(screen(runs, earlier)),
-        notes=_notes(measure, runs, earlier, budget, refused))
+        off_trajectory=tuple(
+            screen(
+                _trajectories(predictor, features, chosen, measure, budget),
+                _trajectories(predictor, features, past, measure, math.nan))),
+        notes=_notes(measure, runs, earlier, budget, refused, window))
 
 
 def _trajectories(predictor: Predictor, features: FeatureTable,
@@ -382,8 +399,11 @@ def _trajectories(predictor: Predictor, features: FeatureTable,
 
 def _notes(measure: str, runs: Sequence[RunTrajectory],
            earlier: Sequence[RunTrajectory], budget: float,
-           refused: Mapping[str, str]) -> tuple[str, ...]:
+           refused: Mapping[str, str], window: float) -> tuple[str, ...]:
     notes = [f'left out, {name}: {reason}' for name, reason in refused.items()]
+    if window:
+        notes.append('Losses are means over the last '
+                     f'{100 * window:g} % of the training so far.')
     if measure == 'steps':
         notes.append('No tokens are known, so training goes by steps.')
     unfinished = [run for run in runs if not run.finished]

@@ -36,12 +36,14 @@ class TriageJob:
             `read_checkpoints`.
         budget (float): Training tokens at the end of the runs that have no
             budget in the table, NaN if not known.
+        window (float): As in `forecast`.
     """
     readings: Readings
     dumps: Sequence[FilePath]
     history: Sequence[FilePath] = ()
     table: Optional[FilePath] = None
     budget: float = math.nan
+    window: float = 0
     _judged: bool = field(init=False, default=False)
 
     def update(self, progress: Progress = iter) -> Optional[Triage]:
@@ -67,7 +69,7 @@ class TriageJob:
         triage = judge(self.readings.predictor, self.readings.features,
                        describe_checkpoints(dumps, table),
                        describe_checkpoints(earlier, table), self.budget,
-                       self.readings.refused)
+                       self.readings.refused, self.window)
         self._judged = True
         return triage
 

@@ -29,7 +29,8 @@ EXAMS = {'mmlu': 'scenes', 'bbh': 'sums', 'gsm8k': 'swaps'}
 SPLITS = {'a': 'train', 'b': 'validation', 'd': 'test'}
 #: Folders that stand for models.
 MODELS = ('my-model', 'my/model', 'internlm/internlm2_5-1_8b',
-          'runs/mix/checkpoint-100', 'runs/mix1/checkpoint-1000')
+          'runs/mix/checkpoint-100', 'runs/mix1/checkpoint-1000',
+          'runs/mix2/checkpoint-990', 'runs/mix2/checkpoint-1000')
 
 
 def make_world(root: Path) -> None:
