@@ -9,8 +9,12 @@ import pytest
 import torch
 
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo import shipped
+from csv_plugin.demo.zoo_files import tokenizer_folder
+from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.text_sets import write_texts
-from tests.bench import bench_engines
+from tests.bench import bench_engines, describe_texts
+from tests.io import dump_files
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
 
@@ -123,3 +127,20 @@ def test_tokenizers_are_compared():
                   'csv_plugin/demo/zoo/b/tokenizer')
     assert printed.startswith('2 tokenizers, 342 texts, 2 ordered pairs; ')
     assert printed.count('| 342 | - | 342 of 342 | ') == 2
+
+
+def test_texts_are_described(tmp_path, capsys):
+    texts = TextSet((Text('x/sums_en/0', 'Two and two is four.', 'x',
+                          (15, 19)), Text('y/all/0', 'Why? So.', 'y', (5, 8))))
+    write_texts(tmp_path / 'texts.jsonl', texts)
+    write_dump(tmp_path / 'a.parquet', dump_files.dump('a', 3., texts))
+    describe_texts.main(tmp_path / 'texts.jsonl',
+                        [tokenizer_folder(shipped.ZOO, 'a')],
+                        tmp_path / 'a.parquet')
+    rows = [
+        re.split(r' *\| *', line.strip('| '))
+        for line in capsys.readouterr().out.splitlines()
+    ]
+    assert rows[2][0] == 'tokenizer' and len(rows[2]) == 5
+    assert ['sums', '1', '1', '100%', '3', '3', '0.22'] in rows
+    assert rows[-1] == ['all', '2', '1', '100%', '3', '3', '0.31']

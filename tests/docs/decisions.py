@@ -183,6 +183,8 @@ NOT_RUN = {
         'takes an hour; tests/cli/test_study_units.py runs it on less',
         'salience fit --choose':
         'has 100 units; tests/cli/test_fit_from_tables.py chooses two',
+        'salience losses outputs/smollm2': 'needs SmolLM2',
+        'python -m tests.bench.describe_texts': BY_BENCH,
         'salience texts --out': DATA,
         'time salience texts': DATA,
     },
