@@ -86,16 +86,51 @@ def collate(batches):
     }
 
 
-def train(out):
-    """The callback after a training that saved some checkpoints."""
-    recipe, (series, size) = TrainingRecipe(), recipe_of(MODEL)
+def beginner(model):
+    """A model of the zoo before its training, its tokenizer and batches."""
+    recipe, (series, size) = TrainingRecipe(), recipe_of(model)
     tokenizer = AutoTokenizer.from_pretrained(
         tokenizer_folder(shipped.ZOO, series.name))
     rows = corpus.training_rows(series, tokenizer, recipe.tokens,
                                 recipe.seed_of(series.name, 'texts'))
     batches = corpus.batches(rows, recipe.batch_tokens,
-                             np.random.default_rng(recipe.seed_of(MODEL)))
-    llama = new_model(size, tokenizer, recipe.seed_of(MODEL))
+                             np.random.default_rng(recipe.seed_of(model)))
+    return new_model(size, tokenizer,
+                     recipe.seed_of(model)), tokenizer, batches
+
+
+def trainer_of(llama,
+               tokenizer,
+               batches,
+               folder,
+               steps,
+               save_steps,
+               callbacks=()):
+    """What trains a model of the zoo and saves checkpoints in a folder."""
+    return Trainer(
+        llama,
+        TrainingArguments(
+            str(folder),
+            max_steps=steps,
+            per_device_train_batch_size=1,
+            max_grad_norm=0,
+            save_steps=save_steps,
+            save_only_model=True,
+            logging_steps=save_steps,
+            dataloader_pin_memory=False,
+            disable_tqdm=True,
+            use_cpu=True,
+            report_to=[]),
+        train_dataset=batches,
+        data_collator=collate,
+        processing_class=tokenizer,
+        optimizers=optimisers(llama, TrainingRecipe(), steps),
+        callbacks=list(callbacks))
+
+
+def train(out):
+    """The callback after a training that saved some checkpoints."""
+    llama, tokenizer, batches = beginner(MODEL)
     every = len(batches) // READINGS
     callback = PredictionCallback(
         shipped.PREDICTOR,
@@ -105,26 +140,8 @@ def train(out):
         run=MODEL,
         history=[shipped.COLLECTION / '[abc]-s@*.parquet'],
         logs=[TensorBoardLog(out / 'tensorboard')])
-    trainer = Trainer(
-        llama,
-        TrainingArguments(
-            str(out / MODEL),
-            max_steps=every * READINGS,
-            per_device_train_batch_size=1,
-            max_grad_norm=0,
-            save_steps=EXAMS * every,
-            save_only_model=True,
-            logging_steps=EXAMS * every,
-            dataloader_pin_memory=False,
-            disable_tqdm=True,
-            use_cpu=True,
-            report_to=[]),
-        train_dataset=batches,
-        data_collator=collate,
-        processing_class=tokenizer,
-        optimizers=optimisers(llama, recipe, every * READINGS),
-        callbacks=[callback])
-    trainer.train()
+    trainer_of(llama, tokenizer, batches, out / MODEL, every * READINGS,
+               EXAMS * every, [callback]).train()
     return callback
 
 

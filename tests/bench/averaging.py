@@ -1,0 +1,283 @@
+"""What averages over checkpoints save of the noise of predictions.
+
+    OMP_NUM_THREADS=1 python -m tests.bench.averaging training OUT d-s
+    OMP_NUM_THREADS=1 python -m tests.bench.averaging tables FOLDER
+
+The first trains a model of the zoo as `tests.bench.live_training` does, keeps
+a checkpoint every 20 steps and takes three exams, those with options, of every
+tenth; what is in OUT is not made again. The second takes runs whose losses and
+scores are tables, as for `salience fit`, each predicted by a fit to the others
+of the splits train and validation, and the runs of the split test by a fit to
+these.
+See docs/results.md.
+"""
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from tabulate import tabulate
+
+import csv_plugin as cp
+from csv_plugin.core import metrics
+from csv_plugin.demo import shipped
+from csv_plugin.lm.averaged_weights import average_weights
+from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
+from csv_plugin.triage.averaging import average_losses
+from csv_plugin.triage.checkpoints import (describe_checkpoints,
+                                           read_checkpoints, rows_by_run)
+from csv_plugin.triage.held_out import fit_holding_out
+from tests.bench.live_training import beginner, chosen, trainer_of
+
+#: Steps between checkpoints, and between those that take exams.
+EVERY, EXAM_EVERY = 20, 200
+#: Parts of the training so far over which losses are averaged.
+WINDOWS = .02, .03, .05, .07, .1, .15, .2
+#: Numbers of checkpoints, for means and lines.
+COUNTS = 2, 3, 4, 6
+#: Checkpoints whose weights are averaged.
+WEIGHTS = 5, 20
+#: Draws of the bootstrap.
+DRAWS = 5000
+
+
+def lasts(features, checkpoints, count, line):
+    """Losses from the last checkpoints: means, or lines in log tokens.
+
+    A line has no lag, but what is at its end is noisier than a mean. Losses
+    below 0, to which a line may lead, are set to 0.
+    """
+    values = features.values.copy()
+    described = [checkpoints[model] for model in features.models]
+    for rows, done in rows_by_run(described).values():
+        for i, row in enumerate(rows):
+            near = slice(max(0, i + 1 - count), i + 1)
+            x = np.log(done[near] / done[i])
+            design = np.vander(x, 2 if line and len(x) > 2 else 1)
+            weights = np.linalg.pinv(design)[-1]
+            values[row] = np.maximum(weights @ features.values[rows[near]], 0)
+    return replace(features, values=values)
+
+
+def variants(features, checkpoints):
+    """Losses by the name of what is done to them."""
+    yield 'single checkpoints', features
+    for window in WINDOWS:
+        yield f'mean of the last {window:.0%}', average_losses(
+            features, checkpoints, window)
+    for count in COUNTS:
+        yield f'mean of {count}', lasts(features, checkpoints, count, False)
+    for count in COUNTS[1:]:
+        yield f'line through {count}', lasts(features, checkpoints, count,
+                                             True)
+
+
+def noise(steps, values):
+    """Standard deviation around the line through both neighbours.
+
+    In the log of the training, as that of a single value, over the second
+    half of the checkpoints; `values` are `(n, B)`.
+    """
+    x = np.log(steps)
+    part = ((x[1:-1] - x[:-2]) / (x[2:] - x[:-2]))[:, None]
+    off = values[1:-1] - (1 - part) * values[:-2] - part * values[2:]
+    scaled = off / np.sqrt(1 + part**2 + (1 - part)**2)
+    return np.sqrt(np.mean(scaled[len(scaled) // 2:]**2))
+
+
+def interval(differences):
+    """A mean, and its 90 % interval if units are drawn again and again."""
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(differences), size=(DRAWS, len(differences)))
+    low, high = np.quantile(differences[drawn].mean(axis=1), [.05, .95])
+    return f'{differences.mean():+.3f} ({low:+.3f} - {high:+.3f})'
+
+
+def take_exams(folder):
+    """Accuracies of a checkpoint on the exams with options."""
+    from csv_plugin.configs.datasets.tidewell_exams import \
+        tidewell_exams_datasets
+    from csv_plugin.demo.exams import TidewellExam
+    model = SimpleNamespace(
+        model=load_causal_lm(folder), tokenizer=load_tokenizer(folder))
+    accuracies = {}
+    for dataset in tidewell_exams_datasets:
+        if 'max_out_len' not in dataset['infer_cfg']['inferencer']:
+            rows = TidewellExam.load(dataset['kind'])
+            right = np.equal(chosen(model, rows), rows['label'])
+            accuracies[dataset['abbr']] = float(np.mean(right))
+    return accuracies
+
+
+class Folder:
+    """Checkpoints of one training, their losses and their exams.
+
+    Args:
+        out (Path): Where all is kept.
+        name (str): Of the folder of the checkpoints.
+    """
+
+    def __init__(self, out, name):
+        self.out, self.name = out, name
+        self.texts = cp.read_texts(shipped.TEXTS)
+
+    def checkpoint(self, step):
+        return self.out / self.name / f'checkpoint-{step}'
+
+    def losses(self, steps):
+        """Losses at some steps, made where there are none."""
+        paths = []
+        for step in steps:
+            name = f'{self.name}@{step}'
+            paths.append(self.out / 'losses' / f'{name}.parquet')
+            if not paths[-1].exists():
+                paths[-1].parent.mkdir(exist_ok=True)
+                folder = self.checkpoint(step)
+                losses = cp.score(
+                    load_causal_lm(folder), load_tokenizer(folder), self.texts,
+                    name)
+                cp.write_dump(paths[-1], losses[name])
+        return cp.read_dumps(paths, self.texts)
+
+    def exams(self, steps):
+        """Accuracies by exam at some steps, taken where there are none."""
+        found = []
+        for step in steps:
+            path = self.out / 'exams' / f'{self.name}@{step}.json'
+            if not path.exists():
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(json.dumps(take_exams(self.checkpoint(step))))
+            found.append(json.loads(path.read_text()))
+        return {exam: np.array([one[exam] for one in found])
+                for exam in found[0]}  # yapf: disable
+
+
+def training(out, model):
+    """Tables of a training with a checkpoint every few steps."""
+    torch.set_num_threads(1)
+    single, predictor = Folder(Path(out), model), cp.load(shipped.PREDICTOR)
+    llama, tokenizer, batches = beginner(model)
+    steps = range(EVERY, len(batches) + 1, EVERY)
+    if not single.checkpoint(steps[-1]).exists():
+        trainer_of(llama, tokenizer, batches,
+                   Path(out) / model, steps[-1], EVERY).train()
+    features = predictor.features(single.losses(steps))
+    at = [step for step in steps if step % EXAM_EVERY == 0]
+    real = single.exams(at)
+    columns = [predictor.names.index(exam) for exam in real]
+    observed = np.stack(list(real.values()), axis=1)
+
+    def predicted(table, name, steps):
+        models = [f'{name}@{step}' for step in steps]
+        values = predictor.predict(table.select(models)).values
+        return values[:, columns, 0]
+
+    rows, first = [], None
+    for name, table in variants(features,
+                                describe_checkpoints(features.models)):
+        curve = 100 * predicted(table, model, steps)
+        errors = 1e4 * (predicted(table, model, at) - observed)**2
+        first = errors if first is None else first
+        rows.append([
+            name, *(noise(np.array(steps), curve[:, [b]])
+                    for b in range(len(columns))), *errors.mean(axis=0),
+            interval((errors - first).mean(axis=1))
+        ])
+    print(f'{model}: {len(steps)} checkpoints, {len(at)} with exams\n')
+    print(tabulate(
+        rows, ['losses', *(f'noise {exam}' for exam in real),
+               *(f'MSE {exam}' for exam in real), 'change of the mean MSE'],
+        floatfmt='.2f', tablefmt='pipe'), end='\n\n')  # yapf: disable
+    rows = []
+    for count in WEIGHTS:
+        mean = Folder(Path(out), f'{model}-mean-of-{count}')
+        late = [step for step in at if step >= count * EVERY]
+        for step in late:
+            if not mean.checkpoint(step).exists():
+                average_weights([
+                    single.checkpoint(step - EVERY * i)
+                    for i in range(count - 1, -1, -1)
+                ], mean.checkpoint(step))
+        table = predictor.features(mean.losses(late))
+        for folder, made in ((single, features), (mean, table)):
+            taken = np.stack(list(folder.exams(late).values()), axis=1)
+            errors = 1e4 * (predicted(made, folder.name, late) - taken)**2
+            chosen_rows = [f'{folder.name}@{step}' for step in late]
+            loss = made.select(chosen_rows).mean_loss
+            middle = slice(len(late) // 4, 3 * len(late) // 4)
+            rows.append([
+                folder.name, f'{late[0]} - {late[-1]}',
+                loss.mean(), loss[middle].mean(), *(100 * taken.mean(axis=0)),
+                *errors.mean(axis=0)
+            ])
+    print(tabulate(
+        rows, ['weights', 'steps', 'loss', 'loss, middle half', *real,
+               *(f'MSE {exam}' for exam in real)],
+        floatfmt='.3f', tablefmt='pipe'))  # yapf: disable
+
+
+def tables(folder):
+    """Tables of runs whose losses and scores are tables."""
+    paths = [
+        Path(folder) / name for name in ('losses.safetensors', 'scores.csv',
+                                         'models.csv', 'benchmarks.csv')
+    ]
+    known = cp.read_model_tables(*paths)
+    accuracies = known.accuracies.select(benchmarks=known.main)
+    checkpoints = read_checkpoints(paths[2])
+    fitted = known.models_in('train', 'validation')
+    for title, others in (('left out in turn', fitted),
+                          ('test', known.models_in('test'))):
+        runs = {}
+        for run in dict.fromkeys(checkpoints[model].run for model in others):
+            fit = [m for m in fitted if checkpoints[m].run != run]
+            models = [m for m in others if checkpoints[m].run == run]
+            runs[run] = fit, sorted(models, key=lambda m: checkpoints[m].step)
+        report(title, runs, known.features, accuracies, checkpoints)
+
+
+def report(title, runs, features, accuracies, checkpoints):
+    """The table of some runs, with the models that each is fitted to."""
+    curves, errors, fits = {}, {}, {}
+    for fit, models in runs.values():
+        if tuple(fit) not in fits:
+            fits[tuple(fit)] = fit_holding_out(
+                features, accuracies.select(fit),
+                [checkpoints[model].run for model in fit])[0]
+        real = accuracies.select(models).values
+        for name, table in variants(features.select(models), checkpoints):
+            values = fits[tuple(fit)].predict(table).values[:, :, 0]
+            curves.setdefault(name, []).append(values)
+            errors.setdefault(name, []).append(1e3 * np.mean(
+                (values - real)**2))
+    steps = np.array([checkpoints[model].step for model in models])
+    final = np.array([
+        accuracies.select(models[-1:]).values[0]
+        for _, models in runs.values()
+    ])
+    single = np.array(errors['single checkpoints'])
+    rows = [[
+        name,
+        100 * np.sqrt(np.mean([noise(steps, run)**2 for run in curves[name]])),
+        np.mean(errors[name]),
+        interval(np.array(errors[name]) - single),
+        np.mean([
+            metrics.pairwise_accuracy(final[:, b], now[:, b])
+            for now in np.swapaxes(curves[name], 0, 1)
+            for b in range(final.shape[1])
+        ])
+    ] for name in curves]
+    print(f'{title}: {len(runs)} runs\n')
+    print(
+        tabulate(
+            rows, ['losses', 'noise, points', 'MSE, 1e-3', 'change', 'pairs'],
+            floatfmt='.3f',
+            tablefmt='pipe'),
+        end='\n\n')
+
+
+if __name__ == '__main__':
+    {'training': training, 'tables': tables}[sys.argv[1]](*sys.argv[2:])
