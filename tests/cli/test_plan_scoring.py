@@ -99,6 +99,16 @@ def test_a_thousand_models_take_what_the_page_says():
             f'{other:.0f} s, {other / 3.6:.1f} |') in page
 
 
+def test_hours_are_those_of_the_pages_formula():
+    page = (ROOT / 'docs/cluster.md').read_text('utf-8')
+    assert ('G x (20 s + T x 0.26 s / 17,833 + 2P / 1 GB/s + 2P / 4 GB/s\n'
+            '         + 2 P T / (40 % of the peak) + 1 s)') in page
+    P, T = 70e9, 180_000
+    seconds = 4 * (20 + T * .26 / 17833 + 2 * P / 1e9 + 2 * P / 4e9 +
+                   2 * P * T / (.4 * 989e12) + 1)
+    assert gpu_hours(70, T, GPUS[0]) == pytest.approx(seconds / 3600)
+
+
 def commands(*starts):
     """Those of the page that begin so, in its order."""
     return [
