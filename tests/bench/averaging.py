@@ -2,13 +2,15 @@
 
     OMP_NUM_THREADS=1 python -m tests.bench.averaging training OUT d-s
     OMP_NUM_THREADS=1 python -m tests.bench.averaging tables FOLDER
+    OMP_NUM_THREADS=1 python -m tests.bench.averaging zoo
 
 The first trains a model of the zoo as `tests.bench.live_training` does, keeps
 a checkpoint every 20 steps and takes three exams, those with options, of every
 tenth; what is in OUT is not made again. The second takes runs whose losses and
 scores are tables, as for `salience fit`, each predicted by a fit to the others
 of the splits train and validation, and the runs of the split test by a fit to
-these.
+these. The third takes the models of the demonstration, each series predicted
+by a fit to the others.
 See docs/results.md.
 """
 import json
@@ -75,17 +77,21 @@ def variants(features, checkpoints):
                                              True)
 
 
-def noise(steps, values):
-    """Standard deviation around the line through both neighbours.
+def scatter(steps, values):
+    """Distances from the line through both neighbours.
 
-    In the log of the training, as that of a single value, over the second
-    half of the checkpoints; `values` are `(n, B)`.
+    In the log of the training, scaled to the noise of a single value, over
+    the second half of the checkpoints; `values` are `(n, B)`.
     """
     x = np.log(steps)
     part = ((x[1:-1] - x[:-2]) / (x[2:] - x[:-2]))[:, None]
     off = values[1:-1] - (1 - part) * values[:-2] - part * values[2:]
     scaled = off / np.sqrt(1 + part**2 + (1 - part)**2)
-    return np.sqrt(np.mean(scaled[len(scaled) // 2:]**2))
+    return scaled[len(scaled) // 2:]
+
+
+def deviation(distances):
+    return np.sqrt(np.mean(np.square(distances)))
 
 
 def interval(differences):
@@ -182,7 +188,7 @@ def training(out, model):
         errors = 1e4 * (predicted(table, model, at) - observed)**2
         first = errors if first is None else first
         rows.append([
-            name, *(noise(np.array(steps), curve[:, [b]])
+            name, *(deviation(scatter(steps, curve[:, [b]]))
                     for b in range(len(columns))), *errors.mean(axis=0),
             interval((errors - first).mean(axis=1))
         ])
@@ -231,45 +237,61 @@ def tables(folder):
     fitted = known.models_in('train', 'validation')
     for title, others in (('left out in turn', fitted),
                           ('test', known.models_in('test'))):
-        runs = {}
+        runs, fits = [], {}
         for run in dict.fromkeys(checkpoints[model].run for model in others):
-            fit = [m for m in fitted if checkpoints[m].run != run]
+            fit = tuple(m for m in fitted if checkpoints[m].run != run)
+            if fit not in fits:
+                fits[fit] = fit_holding_out(
+                    known.features, accuracies.select(fit),
+                    [checkpoints[model].run for model in fit])[0]
+            models = sorted((m for m in others if checkpoints[m].run == run),
+                            key=lambda model: checkpoints[model].step)
+            runs.append((fits[fit], known.features.select(models)))
+        report(title, runs, accuracies, checkpoints)
+
+
+def zoo():
+    """The table of the demonstration, each series from the others."""
+    known = cp.read_collection(shipped.COLLECTION)
+    checkpoints = describe_checkpoints(known.losses)
+    runs = []
+    for family in sorted(set(known.families.values())):
+        fit = [m for m in known.losses if known.families[m] != family]
+        predictor = cp.fit(known.losses, known.accuracies.select(fit),
+                           known.families)
+        others = sorted((m for m in known.losses if m not in fit),
+                        key=lambda model: checkpoints[model].step)
+        for run in dict.fromkeys(checkpoints[model].run for model in others):
             models = [m for m in others if checkpoints[m].run == run]
-            runs[run] = fit, sorted(models, key=lambda m: checkpoints[m].step)
-        report(title, runs, known.features, accuracies, checkpoints)
+            runs.append(
+                (predictor, predictor.features(known.losses.select(models))))
+    report('series left out', runs, known.accuracies, checkpoints)
 
 
-def report(title, runs, features, accuracies, checkpoints):
-    """The table of some runs, with the models that each is fitted to."""
-    curves, errors, fits = {}, {}, {}
-    for fit, models in runs.values():
-        if tuple(fit) not in fits:
-            fits[tuple(fit)] = fit_holding_out(
-                features, accuracies.select(fit),
-                [checkpoints[model].run for model in fit])[0]
-        real = accuracies.select(models).values
-        for name, table in variants(features.select(models), checkpoints):
-            values = fits[tuple(fit)].predict(table).values[:, :, 0]
-            curves.setdefault(name, []).append(values)
-            errors.setdefault(name, []).append(1e3 * np.mean(
-                (values - real)**2))
-    steps = np.array([checkpoints[model].step for model in models])
-    final = np.array([
-        accuracies.select(models[-1:]).values[0]
-        for _, models in runs.values()
-    ])
-    single = np.array(errors['single checkpoints'])
+def report(title, runs, accuracies, checkpoints):
+    """The table of some runs: the predictor and the losses of each."""
+    real = [accuracies.select(table.models).values for _, table in runs]
+    steps = [checkpoints[model].step for model in runs[0][1].models]
+    curves = {}
+    for predictor, features in runs:
+        for name, table in variants(features, checkpoints):
+            curves.setdefault(name, []).append(
+                predictor.predict(table).values[:, :, 0])
+    errors = {
+        name:
+        1e3 * np.array(
+            [np.mean((mine - known)**2) for mine, known in zip(values, real)])
+        for name, values in curves.items()
+    }
     rows = [[
-        name,
-        100 * np.sqrt(np.mean([noise(steps, run)**2 for run in curves[name]])),
-        np.mean(errors[name]),
-        interval(np.array(errors[name]) - single),
+        name, 100 * deviation([scatter(steps, run)
+                               for run in values]), errors[name].mean(),
+        interval(errors[name] - errors['single checkpoints']),
         np.mean([
-            metrics.pairwise_accuracy(final[:, b], now[:, b])
-            for now in np.swapaxes(curves[name], 0, 1)
-            for b in range(final.shape[1])
+            metrics.pairwise_accuracy([run[-1, b] for run in real], now[:, b])
+            for now in np.swapaxes(values, 0, 1) for b in range(now.shape[1])
         ])
-    ] for name in curves]
+    ] for name, values in curves.items()]
     print(f'{title}: {len(runs)} runs\n')
     print(
         tabulate(
@@ -280,4 +302,8 @@ def report(title, runs, features, accuracies, checkpoints):
 
 
 if __name__ == '__main__':
-    {'training': training, 'tables': tables}[sys.argv[1]](*sys.argv[2:])
+    {
+        'training': training,
+        'tables': tables,
+        'zoo': zoo
+    }[sys.argv[1]](*sys.argv[2:])
