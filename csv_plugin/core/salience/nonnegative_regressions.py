@@ -4,18 +4,19 @@ A model's score is the sum of its losses, each times a weight of 0 or more.
 Intercept and slope of the curve are fitted anew to the scores of every trial,
 so that they belong to the weights. What remains is minimised by Newton steps:
 with one system of equations where few weights are positive, else by conjugate
-gradients. Weights of 0 stay out of a step's equations, except some that shall
-grow, so that products are of the columns in use alone.
+gradients, and in the end by equations of the models. Weights of 0 stay out of
+the first two, except some that shall grow, so that products are of the columns
+in use alone.
 """
-from typing import Callable, NamedTuple
+from typing import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
 from scipy.special import expit
 
 from csv_plugin.core.salience.base import SalienceModel
+from csv_plugin.core.salience.nonnegative_steps import (Curvature, ModelSpace,
+                                                        Step)
 from csv_plugin.core.salience.ridge_regressions import Problems
 from csv_plugin.core.salience.rows import dots, ratio
 from csv_plugin.core.salience.wide_ridge import CURVATURES, CentredFeatures
@@ -28,22 +29,19 @@ TOLERANCE = 1e-12
 LINE_TOLERANCE = 1e-15
 #: Improvements below this, of the variance of the accuracies, never count.
 LEAST_IMPROVEMENT = 1e-15
-#: Steps at a penalty, of a curve; halvings of a step; iterations of conjugate
-#: gradients; times that the equations of a step change their weights.
+#: Steps at a penalty, of a curve; halvings of a step.
 MAX_STEPS, MAX_LINE_STEPS, MAX_HALVINGS = 100, 10, 15
-MAX_ITERATIONS, MAX_PIVOTS = 8, 20
-#: Conjugate gradients end at this share of their first error.
-STEP_TOLERANCE = 0.1
 #: A step solves one system of equations where no more weights than this, and
 #: no larger share of them, are positive.
 MAX_DIRECT, MAX_DIRECT_SHARE = 500, 0.25
+#: Where more are positive, this many steps at a penalty are by conjugate
+#: gradients, and all others by equations of the models.
+MAX_CONJUGATE = 8
+#: A step copies the columns it uses if they are no larger share than this.
+MOST_COPIED = 0.5
 #: Of the weights of 0, a step takes in this many, or this share of the
 #: positive ones if that is more.
 LEAST_JOINING, JOINING = 10, 0.1
-#: Weights up to this that shall fall have no part in conjugate gradients.
-NEAR_ZERO = 1e-3
-#: Keeps a saturated curve solvable.
-LEAST_CURVATURE = 1e-15
 #: Share of the expected gain that a step must reach.
 LEAST_GAIN = 1e-4
 
@@ -71,6 +69,7 @@ class NonNegativeRegressions:
         self._means, self._uniform = features.means, uniform
         self._units = uniform / features.spread
         self._columns = features.values * (self._units / features.scale)
+        self._space = ModelSpace(self._columns)
         self._accuracy = problems.accuracy
         self._floors = problems.floors[:, None]
         masks = problems.masks
@@ -98,13 +97,13 @@ class NonNegativeRegressions:
         value = self._errors + strength / 2 * _squares(self._weights - 1)
         last = np.zeros(len(rows))
         most = min(MAX_DIRECT, MAX_DIRECT_SHARE * self._weights.shape[1])
-        for _ in range(MAX_STEPS):
+        for count in range(MAX_STEPS):
             few = np.sum(self._weights[rows] > 0, axis=1) <= most
             new = value.copy()
-            for part, direct in ((few, True), (~few, False)):
+            many = self._conjugate if count < MAX_CONJUGATE else self._exact
+            for part, step in ((few, self._direct), (~few, many)):
                 if part.any():
-                    new[part] = self._step(rows[part], strength, value[part],
-                                           direct)
+                    new[part] = step(rows[part], strength, value[part])
             gain = value - new
             # Steps shrink at least linearly.
             expected = gain * np.minimum(ratio(gain, last, 1), 1)
@@ -120,9 +119,67 @@ class NonNegativeRegressions:
         return SalienceModel.from_linear(gradient, offset, self._floors[:, 0],
                                          self._uniform)
 
-    def _step(self, rows: NDArray, strength: float, value: NDArray,
-              direct: bool) -> NDArray:
-        """A Newton step of some regressions; their new objectives."""
+    def _direct(self, rows: NDArray, strength: float,
+                value: NDArray) -> NDArray:
+        """A step of some regressions by equations of their positive weights.
+
+        Args:
+            rows (NDArray): Which regressions, `(q,)`.
+            strength (float): Of the penalty.
+            value (NDArray): Their objectives, `(q,)`.
+
+        Returns:
+            NDArray: Their new objectives, `(q,)`.
+        """
+        used, step = self._some_columns(rows, strength)
+        change = step.direct()
+        by_score = change @ step.columns.T
+
+        def trial(part: NDArray, share: float) -> tuple[NDArray, NDArray]:
+            """Weights and scores of some regressions after a share of it."""
+            return (step.weights[part] + share * change[part],
+                    self._scores[rows[part]] + share * by_score[part])
+
+        return self._line_search(rows, strength, value, used,
+                                 step.slope(change), trial)
+
+    def _conjugate(self, rows: NDArray, strength: float,
+                   value: NDArray) -> NDArray:
+        """The same by conjugate gradients; see `_direct`."""
+        used, step = self._some_columns(rows, strength)
+        change = step.conjugate()
+
+        def trial(part: NDArray, share: float) -> tuple[NDArray, NDArray]:
+            """Weights and scores of some regressions after a share of it."""
+            moved = np.maximum(step.weights[part] + share * change[part], 0)
+            return moved, moved @ step.columns.T
+
+        return self._line_search(rows, strength, value, used,
+                                 step.slope(change), trial)
+
+    def _exact(self, rows: NDArray, strength: float,
+               value: NDArray) -> NDArray:
+        """The same by equations of the models; see `_direct`."""
+        curvature = self._curvature(rows, self._scores[rows],
+                                    self._lines[rows])
+        before, start = self._weights[rows], self._scores[rows]
+        weights, scores = self._space.step(rows, curvature, strength, before,
+                                           start)
+        change, by_score = weights - before, scores - start
+
+        def trial(part: NDArray, share: float) -> tuple[NDArray, NDArray]:
+            """Weights and scores of some regressions after a share of it."""
+            return (before[part] + share * change[part],
+                    start[part] + share * by_score[part])
+
+        slope = dots(curvature.gradient, by_score)
+        slope += strength * dots(before - 1, change)
+        every = np.ones(before.shape[1], dtype=bool)
+        return self._line_search(rows, strength, value, every, slope, trial)
+
+    def _some_columns(self, rows: NDArray,
+                      strength: float) -> tuple[NDArray, Step]:
+        """Columns `(K,)` that steps of some regressions use, and these."""
         curvature = self._curvature(rows, self._scores[rows],
                                     self._lines[rows])
         weights = self._weights[rows]
@@ -131,24 +188,14 @@ class NonNegativeRegressions:
         free = _free(weights, gradient)
         used = free.any(axis=0)
         columns = self._columns
-        if not used.all():
+        if used.mean() > MOST_COPIED:
+            used[:] = True
+        else:
             columns = columns[:, used]
             weights, gradient = weights[:, used], gradient[:, used]
             free = free[:, used]
-        step = _Step(columns, curvature, strength, weights, gradient, free)
-        change = step.direct() if direct else step.conjugate()
-        by_score = change @ columns.T if direct else None
-
-        def trial(part: NDArray, share: float) -> tuple[NDArray, NDArray]:
-            """Weights and scores of some regressions after a share of it."""
-            moved = weights[part] + share * change[part]
-            if by_score is not None:
-                return moved, self._scores[rows[part]] + share * by_score[part]
-            moved = np.maximum(moved, 0)
-            return moved, moved @ columns.T
-
-        slope = dots(np.where(weights + change < 0, 0, gradient), change)
-        return self._line_search(rows, strength, value, used, slope, trial)
+        return used, Step(columns, curvature, strength, weights, gradient,
+                          free)
 
     def _line_search(self, rows: NDArray, strength: float, value: NDArray,
                      used: NDArray, slope: NDArray, trial: Trial) -> NDArray:
@@ -176,14 +223,14 @@ class NonNegativeRegressions:
         return new
 
     def _curvature(self, rows: NDArray, scores: NDArray,
-                   lines: NDArray) -> '_Curvature':
+                   lines: NDArray) -> 'Curvature':
         exponents, floors = _exponents(scores, lines), self._floors[rows]
         shares = self._shares[rows]
         residuals = self._accuracy - accuracy_at(exponents, floors)
         slopes = slope_at(exponents, floors)
         bend = residuals * slopes * (1 - 2 * expit(exponents))
         squares = slopes**2
-        return _Curvature.of(
+        return Curvature.of(
             scores, lines[:, 1:], -shares * slopes * residuals,
             shares * np.clip(squares - bend, CURVATURES[0] * squares,
                              CURVATURES[1] * squares))
@@ -218,146 +265,6 @@ class NonNegativeRegressions:
             if not len(going):
                 break
         return lines, errors
-
-
-class _Curvature(NamedTuple):
-    """Derivatives of half the errors in the scores, lines fitted anew.
-
-    The second ones are `diag(diagonal) - sum_j by_line_j by_line_j'`, where j
-    is intercept or slope; they are convex with `convex_by_line`.
-    """
-    gradient: NDArray
-    diagonal: NDArray
-    by_line: NDArray
-    convex_by_line: NDArray
-    by_exponent: NDArray
-    squares: NDArray
-    centred: NDArray
-    means: NDArray
-
-    @classmethod
-    def of(cls, scores: NDArray, slopes: NDArray, gradient: NDArray,
-           squares: NDArray) -> '_Curvature':
-        """Of derivatives in the exponents, first and second, `(q, n)`."""
-        total = squares.sum(axis=1, keepdims=True) + LEAST_CURVATURE
-        means = dots(squares, scores)[:, None] / total
-        centred = scores - means
-        spread = dots(squares, centred**2)[:, None] + LEAST_CURVATURE
-        of_intercept = slopes * squares / np.sqrt(total)
-        of_slope = slopes * squares * centred / np.sqrt(spread)
-        exact = of_slope + gradient / np.sqrt(spread)
-        return cls(slopes * gradient, slopes**2 * squares,
-                   np.stack([of_intercept, exact], axis=1),
-                   np.stack([of_intercept, of_slope], axis=1), gradient,
-                   squares, centred, means[:, 0])
-
-    def times(self, scores: NDArray) -> NDArray:
-        """The second derivatives times `(q, n)`."""
-        parts = np.einsum('qjn,qn->qj', self.by_line, scores)
-        return self.diagonal * scores - np.einsum('qj,qjn->qn', parts,
-                                                  self.by_line)
-
-    def line_step(self) -> NDArray:
-        """The Newton step of intercept and slope, `(q, 2)`."""
-        slope = -dots(self.by_exponent, self.centred) / (
-            dots(self.squares, self.centred**2) + LEAST_CURVATURE)
-        middle = -self.by_exponent.sum(axis=1) / (
-            self.squares.sum(axis=1) + LEAST_CURVATURE)
-        return np.stack([middle - slope * self.means, slope], axis=1)
-
-
-class _Step(NamedTuple):
-    """What a Newton step of q regressions is made of, on c columns."""
-    columns: NDArray
-    curvature: _Curvature
-    strength: float
-    weights: NDArray
-    gradient: NDArray
-    free: NDArray
-
-    def direct(self) -> NDArray:
-        """The change of the weights, `(q, c)`; none becomes negative."""
-        change = np.zeros_like(self.weights)
-        for row, free in enumerate(self.free):
-            columns = self.columns[:, free]
-            equations = self._equations(row, columns)
-            weights, gradient = self.weights[row, free], self.gradient[row,
-                                                                       free]
-            target = equations @ weights - gradient
-            step = _without_negative(equations, target) - weights
-            if gradient @ step + step @ equations @ step / 2 >= 0:
-                root = np.linalg.cholesky(equations)
-                target = solve_triangular(root, target, lower=True)
-                step = nnls(root.T, target)[0] - weights
-            change[row, free] = step
-        return change
-
-    def _equations(self, row: int, columns: NDArray) -> NDArray:
-        """Second derivatives in the weights of some columns, `(f, f)`."""
-        scaled = columns * self.curvature.diagonal[row][:, None]
-        equations = scaled.T @ columns
-        diagonal = np.einsum('ff->f', equations)
-        # The last term keeps columns that are alike solvable.
-        diagonal += self.strength + 1e-12 * diagonal
-        by_line = self.curvature.by_line[row] @ columns
-        exact = equations - by_line.T @ by_line
-        try:
-            np.linalg.cholesky(exact)
-        except np.linalg.LinAlgError:
-            by_line = self.curvature.convex_by_line[row] @ columns
-            return equations - by_line.T @ by_line
-        return exact
-
-    def conjugate(self) -> NDArray:
-        """About the change of the weights, `(q, c)`, before they are clipped.
-
-        Conjugate gradients; they end where the curvature is negative.
-        """
-        # Weights that are about to become 0 are left to their own slope.
-        down = -self.gradient / self.strength
-        moves = np.abs(np.maximum(down, -self.weights)).max(axis=1)
-        near = self.weights <= np.minimum(NEAR_ZERO, moves)[:, None]
-        falling = near & (self.gradient > 0)
-        free = self.free & ~falling
-        error = np.where(free, -self.gradient, 0)
-        change, direction = np.zeros_like(error), error.copy()
-        size = first = _squares(error)
-        for iteration in range(MAX_ITERATIONS):
-            image = self.curvature.times(direction @ self.columns.T)
-            image = image @ self.columns
-            image *= free
-            image += self.strength * direction
-            bend = dots(direction, image)
-            convex = bend > 1e-12 * self.strength * _squares(direction)
-            if not iteration:
-                change[~convex] = direction[~convex] / self.strength
-            length = np.where(convex, ratio(size, bend), 0)[:, None]
-            change += length * direction
-            error -= length * image
-            last, size = size, np.where(convex, _squares(error), 0)
-            if np.all(size <= STEP_TOLERANCE**2 * first):
-                break
-            direction *= ratio(size, last)[:, None]
-            direction += np.where(convex[:, None], error, 0)
-        return np.where(falling & self.free, down, change)
-
-
-def _without_negative(equations: NDArray, target: NDArray) -> NDArray:
-    """About the least `x' E x / 2 - t' x` with no x below 0, `(f,)`."""
-    kept = np.ones(len(target), dtype=bool)
-    rounding = 1e-9 * np.abs(target).max()
-    for pivot in range(MAX_PIVOTS):
-        solution = np.zeros(len(target))
-        solution[kept] = np.linalg.solve(equations[np.ix_(kept, kept)],
-                                         target[kept])
-        if (solution >= 0).all():
-            back = ~kept & (equations @ solution - target < -rounding)
-            if not back.any() or pivot > MAX_PIVOTS / 2:
-                break
-            kept |= back
-        else:
-            kept &= solution > 0
-    return np.maximum(solution, 0)
 
 
 def _free(weights: NDArray, gradient: NDArray) -> NDArray:
