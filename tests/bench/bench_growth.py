@@ -4,7 +4,7 @@
 
 Losses and accuracies are made up: families of twelve models, a common skill
 and five special ones, noise in every loss and every accuracy. All benchmarks
-are fitted with `ridge` and with `nonnegative`, with cross-validation,
+are fitted with `ridge`, `averaged` and `nonnegative`, with cross-validation,
 back-test and intervals. With one BLAS thread, CPU times of different machines
 can be compared.
 """
@@ -17,7 +17,7 @@ from scipy.special import expit
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import NonNegative, Ridge
+from csv_plugin.core.salience import SOLVERS
 
 FAMILY_SIZE, N_SPECIAL = 12, 5
 
@@ -30,10 +30,10 @@ def made_up(n_models, n_units, n_benchmarks, seed=0):
     special = 0.15 * (
         rng.normal(size=(n_models, N_SPECIAL)) +
         rng.normal(size=(family[-1] + 1, N_SPECIAL))[family])
+    relative = 0.5 * special @ np.abs(rng.normal(size=(N_SPECIAL, n_units)))
+    relative += 0.025 * rng.normal(size=(n_models, n_units))
     losses = (
-        rng.uniform(1, 3, n_units) * np.exp(-0.25 * skill[:, None]) +
-        special @ np.abs(rng.normal(size=(N_SPECIAL, n_units))) +
-        0.05 * rng.normal(size=(n_models, n_units)))
+        rng.uniform(1, 3, n_units) * np.exp(relative - 0.25 * skill[:, None]))
     exponents = (-1 + 1.8 * skill[:, None] -
                  special @ rng.normal(size=(N_SPECIAL, n_benchmarks)) * 2)
     accuracy = 0.25 + 0.75 * expit(exponents)
@@ -60,19 +60,31 @@ def main():
                         help='numbers of units, each with the last number of '
                         'models')  # yapf: disable
     parser.add_argument('--benchmarks', type=int, default=9)
+    parser.add_argument('--solvers', choices=sorted(SOLVERS), nargs='+',
+                        default=['ridge', 'averaged', 'nonnegative'],
+                        help='the first is what others are compared '
+                        'to')  # yapf: disable
     args = parser.parse_args()
     sizes = [(n, args.units[0]) for n in args.models]
     sizes += [(args.models[-1], k) for k in args.units[1:]]
-    print('| models | units | benchmarks | ridge, CPU s | nonnegative, CPU s '
-          '| ratio |\n|---:|---:|---:|---:|---:|---:|')
+    first, *others = args.solvers
+    header = ['models', 'units', 'benchmarks', f'{first}, CPU s']
+    for name in others:
+        header += [f'{name}, CPU s', 'ratio']
+    print(row(header), row('---:' for _ in header), sep='\n')
     for n_models, n_units in sizes:
         world = made_up(n_models, n_units, args.benchmarks)
-        ridge, nonnegative = (
-            cpu_seconds(world, solver) for solver in (Ridge(), NonNegative()))
-        print(
-            f'| {n_models} | {n_units} | {args.benchmarks} | {ridge:.1f} | '
-            f'{nonnegative:.1f} | {nonnegative / ridge:.2f} |',
-            flush=True)
+        least = cpu_seconds(world, SOLVERS[first])
+        cells = [n_models, n_units, args.benchmarks, f'{least:.1f}']
+        for name in others:
+            seconds = cpu_seconds(world, SOLVERS[name])
+            cells += [f'{seconds:.1f}', f'{seconds / least:.2f}']
+        print(row(cells), flush=True)
+
+
+def row(cells):
+    """Of a Markdown table."""
+    return f'| {" | ".join(map(str, cells))} |'
 
 
 def cpu_seconds(world, solver):
