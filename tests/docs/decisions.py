@@ -158,6 +158,7 @@ NOT_RUN = {
         'sudo python -m tests.faults.full_disks': 'mounts file systems',
     },
     'docs/results.md': {
+        'OMP_NUM_THREADS=1 python -m tests.bench.averaging': 'takes minutes',
         'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
         'python tools/study_demo_zoo.py': STUDY,
         'python tools/study_texts.py':
