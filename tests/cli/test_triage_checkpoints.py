@@ -43,6 +43,13 @@ def forecasts(out):
     return {(row['run'], row['benchmark']): row for row in rows}
 
 
+def test_a_window_averages_losses(world, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(tool, 'write_triage', lambda *_: [])
+    assert call(world, tmp_path / 'out', '--window', '50') == 0
+    assert 'means over the last 50 % of the' in ' '.join(
+        capsys.readouterr().out.split())
+
+
 def test_files_and_screen(world, tmp_path, capsys):
     assert call(world, tmp_path / 'out') == 0
     shown = capsys.readouterr().out

@@ -106,3 +106,12 @@ def test_bad_input(tmp_path):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, '../run')
     with pytest.raises(InputError, match='none.safetensors'):
         LivePredictions(tmp_path / 'none.safetensors', TEXTS, tmp_path)
+
+
+def test_a_window_averages_the_readings_in_it(tmp_path):
+    _, plain = train(LivePredictions(PREDICTOR, TEXTS, tmp_path / 'plain'))
+    _, wide = train(
+        LivePredictions(PREDICTOR, TEXTS, tmp_path / 'wide', window=0.5))
+    first, second = plain.runs[0].mean_loss
+    assert wide.runs[0].mean_loss == pytest.approx(
+        [first, (first + second) / 2])
