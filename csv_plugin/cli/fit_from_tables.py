@@ -23,6 +23,8 @@ from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
 from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
+from csv_plugin.core.nested_choice import (nested_predictions,
+                                           with_nested_errors)
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
@@ -78,16 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    in_both = set(args.fit) & set(args.predict)
-    if in_both and not args.leave_family_out:
-        raise InputError('--fit and --predict', 'different splits',
-                         f'{" and ".join(sorted(in_both))} in both',
-                         'Take it out of one, or use --leave-family-out.')
-    if args.choose and args.leave_family_out:
-        raise InputError('--choose',
-                         'a split to predict that had no part in the choice',
-                         '--leave-family-out',
-                         'Leave it out, and name the splits.')
+    _check_splits(args)
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(*args.fit)
@@ -97,41 +90,10 @@ def run(args: argparse.Namespace) -> None:
     warnings = shortages(tables.accuracies, tables.families, fitted)
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
-    if args.leave_family_out:
-        title = (f'{len(tables.features.models)} models, each predicted from '
-                 'other families')
-    else:
-        title = f'{len(predict)} models predicted from {len(fit)}'
-    if args.choose:
-        n_units = len(tables.features.columns.units)
-        tables = tables.select_units(
-            tables.chosen_units(fit, args.choose, args.seed))
-        title += f' by {args.choose} chosen units of {n_units:,}'
+    title = _title(args, tables, fit, predict)
     study = _study(args, tables, fit)
-    splits = {model: row.split for model, row in tables.info.items()}
-    args.out.mkdir(parents=True, exist_ok=True)
-    # The last file: where there is a predictor, all the rest is there.
-    predictor = args.out / 'predictor.safetensors'
-    predictor.unlink(missing_ok=True)
-    units = args.out / 'units.csv'
-    units.unlink(missing_ok=True)
-    files = ['predictions.csv', 'leaderboard.md', 'report.md', predictor.name]
-    if args.choose:
-        files.insert(0, units.name)
-        write_csv(units, ('unit', ),
-                  ((unit, ) for unit in study.predictor.columns.units))
-    write_predictions(args.out / 'predictions.csv', study, splits)
     shown = tables.features.models if args.leave_family_out else predict
-    write_leaderboard(args.out / 'leaderboard.md', study, shown, tables.main)
-    write_report(
-        args.out / 'report.md',
-        study,
-        tables.main,
-        title,
-        args.command,
-        verbose=args.verbose)
-    save_predictor(
-        replace(study.predictor, licences=dict(args.licence)), predictor)
+    files = _write(args, tables, study, title, shown)
     if args.json:
         print_json({
             'title': title,
@@ -142,6 +104,33 @@ def run(args: argparse.Namespace) -> None:
     written = f'Written to {args.out}: {", ".join(files)}'
     said = summary(study, tables.main, title, args.verbose)
     print(said, written, sep='\n\n')
+
+
+def _check_splits(args: argparse.Namespace) -> None:
+    """That no model is both fitted to and judged on."""
+    in_both = set(args.fit) & set(args.predict)
+    if in_both and not args.leave_family_out:
+        raise InputError('--fit and --predict', 'different splits',
+                         f'{" and ".join(sorted(in_both))} in both',
+                         'Take it out of one, or use --leave-family-out.')
+    if args.choose and args.leave_family_out:
+        raise InputError('--choose',
+                         'a split to predict that had no part in the choice',
+                         '--leave-family-out',
+                         'Leave it out, and name the splits.')
+
+
+def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
+           predict: Sequence[str]) -> str:
+    """What is predicted from what."""
+    if args.leave_family_out:
+        return (f'{len(tables.features.models)} models, each predicted from '
+                'other families')
+    title = f'{len(predict)} models predicted from {len(fit)}'
+    if args.choose:
+        n_units = len(tables.features.columns.units)
+        title += f' by {args.choose} chosen units of {n_units:,}'
+    return title
 
 
 def _study(args: argparse.Namespace, tables: ModelTables,
@@ -156,8 +145,55 @@ def _study(args: argparse.Namespace, tables: ModelTables,
             solver,
             args.seed,
             progress=progress)
+    if args.choose:
+        return _study_of_chosen(args, tables, fit)
     return split_study(tables.features, tables.accuracies, tables.families,
                        fit, solver, args.seed, progress)
+
+
+def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
+                     fit: Sequence[str]) -> Study:
+    """The same with chosen units, and errors that no choice has seen."""
+    solver, accuracies = SOLVERS[args.solver], tables.accuracies.select(fit)
+    chosen = tables.select_units(
+        tables.chosen_units(fit, args.choose, args.seed))
+    nested = nested_predictions(tables.features, accuracies,
+                                [tables.families[model] for model in fit],
+                                args.choose, tables.main, solver, args.seed,
+                                partial(tqdm, desc='choice'))
+    return split_study(
+        chosen.features, tables.accuracies, tables.families, fit, solver,
+        args.seed, partial(tqdm, desc='fit'),
+        partial(with_nested_errors, accuracies=accuracies, nested=nested))
+
+
+def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
+           title: str, shown: Sequence[str]) -> list[str]:
+    """All files; their names."""
+    splits = {model: row.split for model, row in tables.info.items()}
+    args.out.mkdir(parents=True, exist_ok=True)
+    # The last file: where there is a predictor, all the rest is there.
+    predictor = args.out / 'predictor.safetensors'
+    predictor.unlink(missing_ok=True)
+    units = args.out / 'units.csv'
+    units.unlink(missing_ok=True)
+    files = ['predictions.csv', 'leaderboard.md', 'report.md', predictor.name]
+    if args.choose:
+        files.insert(0, units.name)
+        write_csv(units, ('unit', ),
+                  ((unit, ) for unit in study.predictor.columns.units))
+    write_predictions(args.out / 'predictions.csv', study, splits)
+    write_leaderboard(args.out / 'leaderboard.md', study, shown, tables.main)
+    write_report(
+        args.out / 'report.md',
+        study,
+        tables.main,
+        title,
+        args.command,
+        verbose=args.verbose)
+    save_predictor(
+        replace(study.predictor, licences=dict(args.licence)), predictor)
+    return files
 
 
 def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:

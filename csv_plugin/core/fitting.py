@@ -19,7 +19,8 @@ from csv_plugin.core.partial_scores import (held_out_predictions,
                                             learn_partial_scores)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
-                                      SalienceFit, Solver, Task, fold_masks)
+                                      SalienceFit, SalienceModel, Solver, Task,
+                                      fold_masks)
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Called with a benchmark, what was fitted to, and the fit.
@@ -61,10 +62,7 @@ def fit_predictor(features: FeatureTable,
     """
     features = _checked(features, accuracies, families)
     groups = np.asarray(families)
-    tasks = {
-        name: _task(features, accuracies, b, groups)
-        for b, name in enumerate(accuracies.benchmarks)
-    }
+    tasks = _tasks(features, accuracies, groups)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         joint = _fits_together(tasks, solver, seed, progress)
@@ -86,6 +84,25 @@ def fit_predictor(features: FeatureTable,
         features.columns, benchmarks, versions, partial_scores=partial)
 
 
+def fit_models(features: FeatureTable,
+               accuracies: AccuracyTable,
+               families: Sequence[str],
+               solver: Solver,
+               seed: int = 0) -> list[SalienceModel]:
+    """What `fit_predictor` predicts by, without the rest of a predictor.
+
+    Arguments and errors as there.
+    """
+    features = _checked(features, accuracies, families)
+    tasks = _tasks(features, accuracies, np.asarray(families))
+    with threadpool_limits(limits=1, user_api='blas'):
+        joint = _fits_together(tasks, solver, seed, iter)
+        return [
+            _fit_or_mean(task, joint.get(name), solver, seed)[1].model
+            for name, task in tasks.items()
+        ]
+
+
 def _checked(features: FeatureTable, accuracies: AccuracyTable,
              families: Sequence[str]) -> FeatureTable:
     """The features of the models with accuracies, if they can be fitted to."""
@@ -104,6 +121,15 @@ def _checked(features: FeatureTable, accuracies: AccuracyTable,
         raise InputError('features', f'losses of {LEAST_LOSS} or more',
                          f'{largest} at most', 'Give them in another unit.')
     return features
+
+
+def _tasks(features: FeatureTable, accuracies: AccuracyTable,
+           families: NDArray) -> dict[str, Task]:
+    """All benchmarks by name."""
+    return {
+        name: _task(features, accuracies, b, families)
+        for b, name in enumerate(accuracies.benchmarks)
+    }
 
 
 def _task(features: FeatureTable, accuracies: AccuracyTable, b: int,

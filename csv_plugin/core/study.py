@@ -1,7 +1,8 @@
 """How well a solver predicts models it has not seen, beside its baselines."""
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,13 +136,15 @@ def geometric_mean(values: Iterable[float]) -> float:
     return float(gmean(numbers)) if numbers else float('nan')
 
 
-def split_study(features: FeatureTable,
-                accuracies: AccuracyTable,
-                families: Mapping[str, str],
-                fit_models: Sequence[str],
-                solver: Solver,
-                seed: int = 0,
-                progress: Progress = iter) -> Study:
+def split_study(
+        features: FeatureTable,
+        accuracies: AccuracyTable,
+        families: Mapping[str, str],
+        fit_models: Sequence[str],
+        solver: Solver,
+        seed: int = 0,
+        progress: Progress = iter,
+        change: Optional[Callable[[Predictor], Predictor]] = None) -> Study:
     """Fit to some of the models, predict all of them.
 
     Args:
@@ -152,6 +155,8 @@ def split_study(features: FeatureTable,
         solver (Solver): The method under study.
         seed (int): Of the cross-validation folds.
         progress (Progress): Wraps the benchmarks of the solver's fit.
+        change (Optional[Callable]): Gives another predictor in place of the
+            one that is under study, before it predicts.
 
     Raises:
         InputError: A model lacks features, accuracies or a family.
@@ -164,6 +169,8 @@ def split_study(features: FeatureTable,
                       progress if method is solver else iter)
         for name, method in _methods(solver).items()
     }
+    if change:
+        predictors[solver.name] = change(predictors[solver.name])
     return Study.of(predictors, features, accuracies)
 
 

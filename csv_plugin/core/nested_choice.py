@@ -1,0 +1,117 @@
+"""Errors on families that had no part in the choice of the units.
+
+The models that cross-validation holds out helped to choose the units, so its
+errors are too small. Here the units are chosen anew without them.
+"""
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.choosing_units import choose_units
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.salience import Solver
+from csv_plugin.core.splits import grouped_folds
+
+#: Families are left out in as many parts.
+N_FOLDS = 5
+
+
+def nested_predictions(features: FeatureTable,
+                       accuracies: AccuracyTable,
+                       families: Sequence[str],
+                       n: int,
+                       by: Sequence[str],
+                       solver: Solver,
+                       seed: int = 0,
+                       progress: Progress = iter) -> NDArray:
+    """Predict each model by units that were chosen by other families.
+
+    Args:
+        features (FeatureTable): Holds every model of `accuracies`.
+        accuracies (AccuracyTable): What was observed, `(M, B)`.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        n (int): How many units.
+        by (Sequence[str]): The benchmarks to choose them by.
+        solver (Solver): Fits to them.
+        seed (int): Of the folds.
+        progress (Progress): Wraps the folds.
+
+    Returns:
+        NDArray: Accuracies, `(M, B)`; NaN where the other families tell
+        nothing, such as for a single family.
+    """
+    groups, models = np.asarray(families), np.asarray(accuracies.models,
+                                                      object)
+    predicted = np.full(accuracies.values.shape, np.nan)
+    if len(set(families)) < 2:
+        return predicted
+    folds = grouped_folds(list(families), N_FOLDS, seed)
+    for fold in progress(range(folds.max() + 1)):
+        out = folds == fold
+        others = accuracies.select(list(models[~out]))
+        try:
+            units = choose_units(features, others.select(benchmarks=by),
+                                 list(groups[~out]), n, seed)
+        except InputError:
+            # On no benchmark do the accuracies of the others differ.
+            continue
+        chosen = _on_units(features, units)
+        fitted = fit_models(chosen, others, list(groups[~out]), solver, seed)
+        values = chosen.select(list(models[out])).values
+        predicted[out] = np.stack([m.predict(values) for m in fitted], axis=1)
+    return predicted
+
+
+def _on_units(features: FeatureTable, units: Sequence[str]) -> FeatureTable:
+    """Some of the columns; the mean loss is that over them."""
+    columns = features.columns
+    taken = np.isin(columns.units, units)
+    uniform = columns.uniform[taken]
+    uniform = uniform * (columns.uniform.sum() / uniform.sum())
+    return FeatureTable(features.models,
+                        replace(columns, units=tuple(units), uniform=uniform),
+                        features.values[:, taken])
+
+
+def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
+                       nested: NDArray) -> Predictor:
+    """A predictor whose intervals are as wide as nested errors are large.
+
+    Each benchmark states the mean squared error of the nested predictions if
+    it is the larger one, and the errors of its intervals grow alike.
+
+    Args:
+        predictor (Predictor): Fitted to the chosen units.
+        accuracies (AccuracyTable): That it was fitted to, `(M, B)`.
+        nested (NDArray): From `nested_predictions`, `(M, B)`.
+    """
+    squares = np.square(nested - accuracies.values).T
+    return replace(
+        predictor,
+        benchmarks=tuple(
+            _with_error(part, of_part[~np.isnan(of_part)])
+            for part, of_part in zip(predictor.benchmarks, squares)))
+
+
+def _with_error(part: BenchmarkPredictor,
+                squares: NDArray) -> BenchmarkPredictor:
+    """The part of one benchmark, with squared errors of n models."""
+    error = float(squares.mean()) if len(squares) else np.nan
+    # Also where one of them is not known.
+    if not error > part.cv_mse > 0:
+        return part
+    factor = np.sqrt(error / part.cv_mse)
+    intervals = replace(
+        part.intervals,
+        errors=factor * part.intervals.errors,
+        backtest=factor * part.intervals.backtest)
+    note = (f'intervals {factor:.2f} times as wide, as errors are where held-'
+            'out families had no part in the choice of the units')
+    return replace(
+        part, cv_mse=error, intervals=intervals, notes=(*part.notes, note))
