@@ -2,8 +2,13 @@
 
 Inside the range of capability scores that were fitted on: CV+ (Barber et al.,
 "Predictive inference with the jackknife+", Annals of Statistics 49(1), 2021)
-over family-grouped folds. Outside that range, a back-test widens the interval:
-a fit to the worse models predicts the better ones, and its errors count.
+over family-grouped folds. Outside that range, back-tests widen the interval:
+fits to the worse models predict the better ones, and their errors count, the
+more the further a model lies from the range.
+
+Models of a family err alike, so what n families tell of a quantile is what n
+errors tell: it is stretched as Student's t distribution with n - 1 degrees of
+freedom is against the normal one.
 
 Errors are pooled in standard deviations. Their variance is a constant plus a
 part that grows with the squared slope of the curve: where the curve is steep,
@@ -15,19 +20,23 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
+from scipy.stats import norm, t
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
 from csv_plugin.core.salience.linear import Plain
 
-#: The back-test fits on this share of the models, the worst by mean loss.
-BACKTEST_SHARE = 2 / 3
+#: The back-tests fit to these shares of the models, the worst by mean loss.
+BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
 #: Losses this much higher than those fitted on, as a share, count as within
 #: their range: tables are rounded.
 ROOM = 0.01
+#: Most standard deviations of a score from the range that count, and the least
+#: one of scores.
+MOST, TINY = 1e6, 1e-150
 _REMEDY = 'Fit the predictor again.'
 
 
@@ -44,11 +53,15 @@ class Intervals:
         fold (NDArray): Which fold model made each error, `(N,)` integers.
         variance (NDArray): Of an error: the constant part, and the part per
             squared slope (`SalienceModel.slopes`). Shape `(2,)`.
-        backtest (NDArray): Absolute errors of the back-test, in standard
-            deviations. Shape `(n_b,)`.
+        backtest (NDArray): Absolute errors of the back-tests, in standard
+            deviations at the border of the range. Shape `(n_b,)`.
+        n_families (int): Families of the models that were fitted on.
         score_low (float): Lowest capability score of the models fitted on,
             infinite without a model.
         score_high (float): The highest, negative infinite without a model.
+        score_spread (float): Standard deviation of these scores: an error is
+            expected to double where a score lies this far from the range.
+            Infinite if not recorded, as in files of earlier versions.
         highest (Optional[NDArray]): Highest value of each column, `(K,)`:
             a model with a higher one has the interval 0 to 1. None where
             there are so many columns that every model has one.
@@ -64,8 +77,10 @@ class Intervals:
     fold: NDArray
     variance: NDArray
     backtest: NDArray
+    n_families: int
     score_low: float
     score_high: float
+    score_spread: float = np.inf
     highest: Optional[NDArray] = None
 
     def __post_init__(self) -> None:
@@ -87,8 +102,8 @@ class Intervals:
 
     def __repr__(self) -> str:
         return (f'Intervals({len(self.errors)} held-out errors of '
-                f'{self.n_models} models, {len(self.backtest)} of the '
-                'back-test)')
+                f'{self.n_models} models, {len(self.backtest)} of '
+                'back-tests)')
 
     def extrapolated(self, score: NDArray) -> NDArray:
         """Whether scores `(M,)` lie outside those fitted on."""
@@ -96,6 +111,28 @@ class Intervals:
         slack = 1e-9 * (self.score_high - self.score_low)
         return (score < self.score_low - slack) | (
             score > self.score_high + slack)
+
+    @property
+    def backtest_error(self) -> float:
+        """Root mean square of the errors of the back-tests.
+
+        In standard deviations; infinite without a back-test.
+        """
+        if not len(self.backtest):
+            return np.inf
+        return float(np.sqrt(np.mean(self.backtest**2)))
+
+    def growth(self, score: NDArray) -> NDArray:
+        """How many times larger errors are than at the border of the range.
+
+        Args:
+            score (NDArray): Capability scores, `(M,)`.
+
+        Returns:
+            NDArray: 1 or more, `(M,)`.
+        """
+        return _growth(score, self.score_low, self.score_high,
+                       self.score_spread)
 
     def beyond(self, values: NDArray) -> NDArray[np.bool_]:
         """Whether models have higher losses than any that was fitted on.
@@ -124,8 +161,8 @@ class Intervals:
 
         Returns:
             tuple[NDArray, NDArray]: Two of shape `(M,)`. Where too few
-            models were held out for the level, and for models that are
-            `beyond`, 0 and 1.
+            models or families were held out for the level, and for models
+            that are `beyond`, 0 and 1.
 
         Raises:
             InputError: The level is not in (0, 1).
@@ -133,18 +170,22 @@ class Intervals:
         if not 0 < level < 1:
             raise InputError('intervals', 'a level in (0, 1)', str(level),
                              'Give 0.9 for 90 % intervals.')
+        if self.n_families < 2:
+            return np.zeros(len(values)), np.ones(len(values))
         # Each sum over all columns once: there may be many thousands.
         scores = self.folds.scores(values)
         by_fold = self.folds.curve.accuracies(scores)[self.fold]
         error = self.errors[:, None] * _deviation(
             self.variance, self.folds.curve.slopes(scores))[self.fold]
+        upper = (1 + level) / 2
+        quantile = t.ppf(upper, self.n_families - 1)
+        error *= quantile / norm.ppf(upper)
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
         scores = model.scores(values)
         predicted = model.curve.accuracies(scores)
-        half = _upper_quantile(self.backtest[:, None], level, len(
-            self.backtest)) * _deviation(self.variance,
-                                         model.curve.slopes(scores))
+        half = quantile * self.backtest_error * self.growth(
+            scores) * _deviation(self.variance, model.curve.slopes(scores))
         half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
@@ -152,6 +193,11 @@ class Intervals:
         return (np.where(beyond, 0,
                          np.clip(low, 0,
                                  1)), np.where(beyond, 1, np.clip(high, 0, 1)))
+
+
+def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
+    distance = np.maximum(np.maximum(low - score, score - high), 0)
+    return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
 
 
 def _deviation(variance: NDArray, slope: NDArray) -> NDArray:
@@ -190,8 +236,9 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
     Args:
         task (Task): What `fit` was fitted on.
         fit (SalienceFit): Its folds provide the CV+ errors.
-        solver (Solver): Fits the back-test, with its own cross-validation.
-        seed (int): Of the back-test's folds.
+        solver (Solver): Fits the back-tests, with their own
+            cross-validation.
+        seed (int): Of the folds of the back-tests.
     """
     # With the many columns of other solvers, any model is beyond in some.
     few = isinstance(solver, Plain)
@@ -204,46 +251,68 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
     score = fit.model.scores(task.values)
     return Intervals(fit.folds, len(task.accuracy),
                      errors / _deviation(variance, slope), fold, variance,
-                     _backtest(task, solver, seed, variance),
+                     _backtests(task, solver, seed, variance),
+                     len(np.unique(task.families)),
                      float(score.min(initial=np.inf)),
-                     float(score.max(initial=-np.inf)),
+                     float(score.max(initial=-np.inf)), _spread(score),
                      task.values.max(axis=0) if few else None)
 
 
-def _backtest(task: Task, solver: Solver, seed: int,
-              variance: NDArray) -> NDArray:
+def _spread(score: NDArray) -> float:
+    return float(score.std()) if len(score) else np.inf
+
+
+def _backtests(task: Task, solver: Solver, seed: int,
+               variance: NDArray) -> NDArray:
     """Fit to the worse models; return the errors on the better ones.
 
     In standard deviations; empty if nothing can be fitted.
     """
-    worse = worse_models(task.values @ task.uniform)
-    part = task.select(worse)
-    if part.problems:
-        return np.zeros(0)
-    model = solver.fit(part, fold_masks(part.families, seed)).model
-    return standardised_errors(model, task.select(~worse), variance)
+    errors = []
+    for worse in worse_models(task.values @ task.uniform):
+        part = task.select(worse)
+        if not part.problems:
+            # One repeat: only the penalty is chosen by these folds.
+            masks = fold_masks(part.families, seed, n_repeats=1)
+            model = solver.fit(part, masks).model
+            errors.append(backtest_errors(model, task, worse, variance))
+    return np.concatenate([np.zeros(0), *errors])
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
-    """The models that the back-test fits to, bool, `(n,)`.
+    """The models that the back-tests fit to, a mask for each.
 
     Args:
         mean_loss (NDArray): All-token loss of each model, `(n,)`.
+
+    Returns:
+        NDArray: Shape `(3, n)`.
     """
     order = np.argsort(-mean_loss, kind='stable')
-    worse = np.zeros(len(order), dtype=bool)
-    worse[order[:round(len(order) * BACKTEST_SHARE)]] = True
+    worse = np.zeros((len(BACKTEST_SHARES), len(order)), dtype=bool)
+    for mask, share in zip(worse, BACKTEST_SHARES):
+        mask[order[:round(len(order) * share)]] = True
     return worse
 
 
-def standardised_errors(model: SalienceModel, task: Task,
-                        variance: NDArray) -> NDArray:
-    """Absolute errors on held-out models, in standard deviations, `(n,)`.
+def backtest_errors(model: SalienceModel, task: Task, worse: NDArray,
+                    variance: NDArray) -> NDArray:
+    """Absolute errors on the better models, in standard deviations.
+
+    They are divided by how many times larger errors are so far from the
+    range of the worse models.
 
     Args:
-        model (SalienceModel): Fitted to other models.
-        task (Task): The n held-out models.
+        model (SalienceModel): Fitted to the worse models.
+        task (Task): All n models.
+        worse (NDArray): Mask of the worse ones, `(n,)`.
         variance (NDArray): As in `Intervals`.
+
+    Returns:
+        NDArray: Of each better model.
     """
-    errors = np.abs(model.predict(task.values) - task.accuracy)
-    return errors / _deviation(variance, model.slopes(task.values))
+    score = model.scores(task.values)
+    fitted, score = score[worse], score[~worse]
+    errors = np.abs(model.curve.accuracies(score) - task.accuracy[~worse])
+    growth = _growth(score, fitted.min(), fitted.max(), _spread(fitted))
+    return errors / _deviation(variance, model.curve.slopes(score)) / growth

@@ -68,6 +68,8 @@ _BENCHMARK_FIELDS = {
     'cv_mse': 'a number or null',
     'score_low': 'a number or null',
     'score_high': 'a number or null',
+    'score_spread': 'a number or null',
+    'n_families': 'a count',
     'notes': 'a list of texts',
     'families': 'a list',
 }
@@ -80,7 +82,7 @@ _FAMILY_FIELDS = {
     'error': 'a number or null',
 }
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
-#: errors, b errors of the back-test.
+#: errors, b errors of the back-tests.
 _SHAPES = {
     'coefficients': ('f', 'K'),
     'curve': ('f', '3'),
@@ -370,6 +372,8 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
         'cv_mse': _finite(part.cv_mse),
         'score_low': _finite(part.intervals.score_low),
         'score_high': _finite(part.intervals.score_high),
+        'score_spread': _finite(part.intervals.score_spread),
+        'n_families': part.intervals.n_families,
         'notes': part.notes,
     }
     if part.families:
@@ -389,6 +393,8 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
     if isinstance(scalars, dict):
         # Files of earlier versions lack them.
         scalars.setdefault('families', [])
+        scalars.setdefault('score_spread', None)
+        scalars.setdefault('n_families', _n_families(scalars))
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
                  _REMEDY)
     for family in scalars['families']:
@@ -416,10 +422,17 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                 _model(part, 'fold_', part['fold_curves']),
                 len(scalars['fit_models']), part['errors'], part['error_fold'],
                 part['error_variance'], part['backtest'],
-                _number(scalars['score_low'], math.inf),
+                scalars['n_families'], _number(scalars['score_low'], math.inf),
                 _number(scalars['score_high'],
-                        -math.inf), part.get('highest')),
-            tuple(scalars['notes']), tuple(map(_family, scalars['families'])))
+                        -math.inf), _number(scalars['score_spread'], math.inf),
+                part.get('highest')), tuple(scalars['notes']),
+            tuple(map(_family, scalars['families'])))
+
+
+def _n_families(scalars: Mapping[str, Any]) -> Any:
+    """As recorded; else every model counts as a family of its own."""
+    found = scalars['families'] or scalars.get('fit_models', [])
+    return len(found) if isinstance(found, list) else 0
 
 
 def _family(values: Mapping[str, Any]) -> HeldOutFamily:

@@ -168,9 +168,12 @@ def _deviations(benchmark: BenchmarkPredictor,
     # A benchmark that depends on no score is never extrapolated.
     score = curve.beta + exponent / curve.alpha if curve.alpha else curve.beta
     if intervals.extrapolated(score) and len(intervals.backtest):
-        # There the predictor's back-test is the better measure of its errors,
-        # unless it went well by chance.
-        scale = max(1.0, float(np.sqrt(np.mean(intervals.backtest**2))))
+        # There the predictor's back-tests are the better measure of its
+        # errors, unless they went well by chance.
+        scale = max(
+            1.0,
+            intervals.backtest_error *
+            float(intervals.growth(np.array(score))))
         constant, per_slope = scale * constant, scale * per_slope
     return float(per_slope), float(constant)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import Intervals, learn_intervals
@@ -26,13 +27,18 @@ def fold_models(rng, n_folds):
 MODEL = SalienceModel(np.ones(1), Curve(-2.0, 1.0, 0.1))
 
 
-def random_intervals(seed, n_models=40, n_backtest=30, n_folds=4, repeats=2):
+def random_intervals(seed,
+                     n_models=40,
+                     n_backtest=30,
+                     n_folds=4,
+                     repeats=2,
+                     n_families=6):
     rng = np.random.default_rng(seed)
     n_errors = n_models * repeats
     return Intervals(
         fold_models(rng, n_folds), n_models, rng.uniform(0, 2, n_errors),
         rng.integers(0, n_folds, n_errors), np.array([0.01, 0.04]),
-        rng.uniform(0, 3, n_backtest), 0.5, 2.0)
+        rng.uniform(0, 3, n_backtest), n_families, 0.5, 2.0, 0.7)
 
 
 def bounds(intervals, level, model=MODEL, values=VALUES):
@@ -52,20 +58,31 @@ def kth_smallest(values, k):
     return sorted(values)[k - 1] if k <= len(values) else math.inf
 
 
+def literal_rms(values):
+    if not len(values):
+        return math.inf
+    return math.sqrt(sum(v * v for v in values) / len(values))
+
+
 def literal_bounds(intervals, level):
-    """CV+ as printed in its paper, model by model, and the back-test."""
+    """CV+ as printed in its paper, model by model, and the back-tests.
+
+    With quantiles of Student's t distribution in place of normal ones.
+    """
     n = intervals.n_models
     # Every model has one error per repeat.
     k = math.ceil(level * (n + 1) * len(intervals.errors) / max(n, 1))
     k = k if n else 1
-    b = math.ceil(level * (len(intervals.backtest) + 1))
+    upper = (1 + level) / 2
+    student = stats.t(intervals.n_families - 1).ppf(upper)
+    stretch = student / stats.norm.ppf(upper)
     ends = []
     for row, middle in zip(VALUES, MODEL.predict(VALUES)):
         s = row[0]
         fold = [intervals.folds[int(f)] for f in intervals.fold]
         mu = [float(f.predict(row[None])[0]) for f in fold]
         error = [
-            e * literal_deviation(intervals, f, s)
+            stretch * e * literal_deviation(intervals, f, s)
             for e, f in zip(intervals.errors, fold)
         ]
         up = [m + e for m, e in zip(mu, error)]
@@ -73,8 +90,10 @@ def literal_bounds(intervals, level):
         low = min(-kth_smallest(down, k), middle)
         high = max(kth_smallest(up, k), middle)
         if s < intervals.score_low or s > intervals.score_high:
-            half = kth_smallest(intervals.backtest, b) * literal_deviation(
-                intervals, MODEL, s)
+            half = student * literal_rms(intervals.backtest)
+            half *= literal_deviation(intervals, MODEL, s)
+            away = max(intervals.score_low - s, s - intervals.score_high)
+            half *= 1 + away / intervals.score_spread
             low, high = min(low, middle - half), max(high, middle + half)
         ends.append((min(max(low, 0), 1), min(max(high, 0), 1)))
     return np.array(ends).T
@@ -97,8 +116,9 @@ def test_the_rank_counts_the_new_model_too():
 
     def ends(errors, n_models):
         zeros = np.zeros(len(errors), dtype=int)
-        intervals = Intervals(folds, n_models, errors, zeros, unit, nothing, 0,
-                              9)
+        # Of very many families, so that nothing is stretched.
+        intervals = Intervals(folds, n_models, errors, zeros, unit, nothing,
+                              10**9, 0, 9)
         return intervals.bounds(folds[0], np.ones((1, 1)), 0.9)
 
     errors = np.arange(1, 10) / 100
@@ -181,35 +201,63 @@ def test_errors_are_those_on_models_that_were_held_out():
     assert intervals.score_high == score.max()
 
 
-def test_the_backtest_predicts_the_better_third_from_the_rest():
-    task = make_world(n=30, noise=0.05).task
-    _, intervals = learned(make_world(n=30, noise=0.05))
-    loss = task.values @ task.uniform
-    worst_first = np.argsort(loss)[::-1]
-    worse = task.select(worst_first[:20])
-    better = task.select(worst_first[20:])
-    fit = Uniform().fit(worse, fold_masks(worse.families, 0))
+def literal_backtest(intervals, task, n_worse):
+    """Errors on the better of 30 models, worst first."""
+    worst_first = np.argsort(task.values @ task.uniform)[::-1]
+    worse = task.select(worst_first[:n_worse])
+    better = task.select(worst_first[n_worse:])
+    fit = Uniform().fit(worse, fold_masks(worse.families, 0, n_repeats=1))
     errors = np.abs(fit.model.predict(better.values) - better.accuracy)
     errors /= np.sqrt(intervals.variance[0] + intervals.variance[1] *
                       fit.model.slopes(better.values)**2)
-    assert len(errors) == 10
+    seen, score = (fit.model.scores(part.values) for part in (worse, better))
+    away = np.maximum(seen.min() - score, 0)
+    return errors / (1 + away / np.std(seen))
+
+
+def test_the_backtests_predict_the_better_models_from_the_rest():
+    task = make_world(n=30, noise=0.05).task
+    _, intervals = learned(make_world(n=30, noise=0.05))
+    expected = [literal_backtest(intervals, task, n) for n in (15, 20, 25)]
+    assert list(map(len, expected)) == [15, 10, 5]
     np.testing.assert_allclose(
-        np.sort(intervals.backtest), np.sort(errors), rtol=0, atol=1e-9)
+        np.sort(intervals.backtest),
+        np.sort(np.concatenate(expected)),
+        rtol=0,
+        atol=1e-9)
 
 
-def test_outside_the_backtest_widens_the_interval():
+def test_outside_the_backtests_widen_the_interval():
     fit, intervals = learned(make_world(n=60, noise=0.05))
     values = np.full((1, 4), intervals.score_low)
     predicted = fit.model.predict(values)[0]
     near = bounds(intervals, 0.9, fit.model, values)
-    # The same model, just outside of what was fitted on.
-    moved = replace(intervals, score_low=intervals.score_low + 1e-3)
+    # The same model, half a standard deviation outside of what was fitted on.
+    moved = replace(
+        intervals, score_low=intervals.score_low + intervals.score_spread / 2)
     far = bounds(moved, 0.9, fit.model, values)
-    half = np.sort(intervals.backtest)[math.ceil(0.9 * 21) - 1]
+    half = 1.5 * literal_rms(
+        intervals.backtest) * stats.t(intervals.n_families - 1).ppf(0.95)
     half *= literal_deviation_of(intervals, fit.model, values)
     assert far[0] == pytest.approx(min(near[0], predicted - half))
     assert far[1] == pytest.approx(min(1, max(near[1], predicted + half)))
     assert far[1] - far[0] > near[1] - near[0]
+
+
+@pytest.mark.parametrize('families', [(2, 3), (3, 12), (12, 1000)])
+def test_fewer_families_promise_less(families):
+    few, many = (
+        bounds(random_intervals(0, n_families=n), 0.9) for n in families)
+    assert (few[0] <= many[0]).all() and (few[1] >= many[1]).all()
+    assert (few[1] - few[0] > many[1] - many[0]).any()
+
+
+def test_scores_of_one_value_have_no_range_to_be_near_to():
+    intervals = replace(
+        random_intervals(0), score_low=1., score_high=1., score_spread=0.)
+    assert intervals.growth(np.array([1., 1.])).tolist() == [1, 1]
+    low, high = bounds(intervals, 0.9)
+    assert np.isfinite([low, high]).all()
 
 
 def test_errors_grow_with_the_slope_when_they_do():

@@ -77,21 +77,30 @@ def test_a_finished_run_has_no_forecast_error():
 
 def test_wider_outside_the_range_fitted_on():
     predictor = make_predictor(0.5)
-    tested = replace(
-        predictor,
-        benchmarks=tuple(
-            replace(
-                benchmark,
-                intervals=replace(
-                    benchmark.intervals, backtest=np.full(2, 2.0)))
-            for benchmark in predictor.benchmarks))
     easy = predictor.benchmarks[0]
-    middle = (easy.intervals.score_low + easy.intervals.score_high) / 2
-    [inside] = easy.model.curve.exponents(np.array([middle]))
-    for exponent, factor in ((inside, 1), (-20.0, 2), (20.0, 2)):
+    curve, intervals = easy.model.curve, easy.intervals
+    middle = (intervals.score_low + intervals.score_high) / 2
+    [inside] = curve.exponents(np.array([middle]))
+    for exponent, factor in ((inside, 1), (-20.0, 3), (20.0, 3)):
+        score = curve.beta + exponent / curve.alpha
+        away = max(intervals.score_low - score, score - intervals.score_high)
+        tested = replace(
+            easy,
+            intervals=replace(
+                intervals,
+                backtest=np.full(2, 2.0),
+                score_spread=2 * abs(float(away))))
         narrow, wide = (
-            logit(expect(forecast('a', exponent, 0), p, LEVEL).draws[:, 0])
-            for p in (predictor, tested))
+            logit(
+                expect(
+                    forecast('a', exponent, 0),
+                    replace(
+                        predictor,
+                        benchmarks=(part, *predictor.benchmarks[1:])),
+                    LEVEL).draws[:, 0])
+            for part in (replace(
+                easy, intervals=replace(intervals, backtest=np.zeros(0))),
+                         tested))
         assert wide.std() == pytest.approx(factor * narrow.std(), rel=0.01)
 
 

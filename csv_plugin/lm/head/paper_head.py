@@ -14,8 +14,8 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.held_out_families import held_out_families
-from csv_plugin.core.intervals import (learn_intervals, standardised_errors,
-                                       worse_models)
+from csv_plugin.core.intervals import (BACKTEST_SHARES, backtest_errors,
+                                       learn_intervals, worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.partial_scores import held_out_predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -54,7 +54,7 @@ def train_paper_head(training: Training,
 
     States are standardised first, so that one learning rate serves all
     directions. For the intervals it is repeated without each fold of
-    families in turn, and for the back-test on the worse models alone. A
+    families in turn, and for the back-tests on the worse models alone. A
     benchmark from which nothing can be learned is predicted by its mean
     accuracy.
 
@@ -78,10 +78,10 @@ def train_paper_head(training: Training,
         torch.from_numpy(scale.spread).float())
     accuracies = training.accuracies.select(table.models)
     families = np.array([training.families[model] for model in table.models])
-    # All models, those of the back-test, and those of each fold.
+    worse = worse_models(_total_loss(table))
+    # All models, those of the back-tests, and those of each fold.
     masks = np.vstack([
-        np.ones((1, len(families)), dtype=bool),
-        worse_models(_total_loss(table))[None],
+        np.ones((1, len(families)), dtype=bool), worse,
         fold_masks(families, training.seed, n_repeats=1)
     ])
     chosen = np.isin(table.models, list(validation))
@@ -176,27 +176,31 @@ def _with_head(mean: BenchmarkPredictor,
         for i, (trained, mask) in enumerate(zip(heads, masks))
     ]
     # Folds that hold out no accuracy, or all of them, say nothing; the first
-    # two masks are no folds.
+    # masks are no folds.
     used = masks.any(axis=1) & ~masks.all(axis=1)
-    used[:2] = False
+    used[:1 + len(BACKTEST_SHARES)] = False
     folds = SalienceModel.stack(models)[used]
     error = held_out_mse(
         folds.predict(task.values), task.accuracy, masks[used])
     fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
                       _notes(whole, name, settings))
-    # The model of the back-test was trained without the better models.
     intervals = learn_intervals(task, fit, Constant(), seed=0)
-    better = task.select(~masks[1])
-    trained = heads[1] is not None and name in heads[1].benchmarks
-    backtest = standardised_errors(models[1], better, intervals.variance) \
-        if trained else np.zeros(0)
+    # The models of the back-tests were trained without the better models.
+    backtests = slice(1, 1 + len(BACKTEST_SHARES))
+    errors = [
+        backtest_errors(model, task, worse, intervals.variance)
+        for model, worse, trained in zip(models[backtests], masks[backtests],
+                                         heads[backtests])
+        if trained is not None and name in trained.benchmarks
+    ]
     return replace(
         mean,
         solver=fit.solver,
         penalty=fit.penalty,
         cv_mse=fit.cv_mse,
         model=fit.model,
-        intervals=replace(intervals, backtest=backtest),
+        intervals=replace(
+            intervals, backtest=np.concatenate([np.zeros(0), *errors])),
         families=held_out_families(task.families.tolist(), task.accuracy,
                                    held_out_predictions(task, fit)),
         notes=fit.notes)

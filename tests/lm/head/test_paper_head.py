@@ -179,7 +179,7 @@ def test_scores_are_columns_beside_the_loss(head):
     units = head.predictor.columns.units
     n_folds = len(intervals(head).folds.coefficients)
     assert n_folds == 4
-    assert units == ('loss', *(f'{name}: head {i}' for i in range(2 + n_folds)
+    assert units == ('loss', *(f'{name}: head {i}' for i in range(4 + n_folds)
                                for name in ('exam', 'sparse')))
     counted = head.predictor.matrix.toarray().any(axis=1)
     np.testing.assert_array_equal(counted, table_of(FITTED).scored)
@@ -225,7 +225,7 @@ def test_fold_models_have_not_seen_the_family_they_predict(head):
         if not (mask & (GROUPS == 'f2')).any()
     ]
     assert len(column) == 1
-    unit = head.predictor.columns.units.index(f'exam: head {2 + column[0]}')
+    unit = head.predictor.columns.units.index(f'exam: head {4 + column[0]}')
     np.testing.assert_array_equal(head.predictor.matrix.toarray()[:, unit],
                                   garbled.predictor.matrix.toarray()[:, unit])
 
@@ -271,28 +271,31 @@ def test_one_family_leaves_nothing_to_hold_out():
     exam = alone.predictor.benchmark('exam')
     assert np.isnan(exam.cv_mse)
     assert len(exam.intervals.errors) == 0
-    assert alone.predictor.columns.units == ('loss', 'exam: head 0',
-                                             'sparse: head 0', 'exam: head 1',
-                                             'sparse: head 1')
+    # All models, and three back-tests.
+    assert alone.predictor.columns.units == ('loss',
+                                             *(f'{name}: head {i}'
+                                               for i in range(4)
+                                               for name in ('exam', 'sparse')))
     table = alone.predictor.predict(DUMPS)
     assert (table.low[:, 0] == 0).all() and (table.high[:, 0] == 1).all()
 
 
 @pytest.mark.slow
-def test_the_back_test_has_not_seen_the_better_models(head):
-    """Their accuracies are garbled: only the back-test's errors change."""
+def test_the_back_tests_have_not_seen_the_better_models(head):
+    """Their accuracies are garbled: only the back-tests' errors change."""
     table = training().losses
-    better = ~worse_models(np.where(table.scored, table.losses, 0).sum(axis=1))
-    assert better.sum() == 7
-    shift = np.zeros(N)
-    shift[:len(FITTED)][better] = -.15
-    garbled = trained(world=make_world(shift))
-    column = head.predictor.columns.units.index('exam: head 1')
+    worse = worse_models(np.where(table.scored, table.losses, 0).sum(axis=1))
+    assert (~worse).sum(axis=1).tolist() == [10, 7, 3]
+    # No back-test has seen the best models.
+    shift = np.where(worse[-1], 0, -.15)
+    garbled = trained(world=make_world(np.append(shift, np.zeros(N - 20))))
+    units = head.predictor.columns.units
+    columns = [units.index(f'exam: head {i}') for i in (1, 2, 3)]
     matrices = [part.predictor.matrix.toarray() for part in (head, garbled)]
-    np.testing.assert_array_equal(*(matrix[:, column] for matrix in matrices))
+    np.testing.assert_array_equal(*(matrix[:, columns] for matrix in matrices))
     assert not np.array_equal(*(matrix[:, 1] for matrix in matrices))
     backtests = [intervals(part).backtest for part in (head, garbled)]
-    assert [len(errors) for errors in backtests] == [7, 7]
+    assert [len(errors) for errors in backtests] == [20, 20]
     assert backtests[0].mean() != backtests[1].mean()
 
 
@@ -349,7 +352,7 @@ def test_who_waits_sees_the_steps_of_every_repetition():
     train_paper_head(training(), STATES, VALIDATION,
                      replace(SETTINGS, n_steps=2),
                      lambda steps: seen.append(len(steps)) or steps)
-    assert seen == [3] * 6
+    assert seen == [3] * 8
 
 
 @pytest.mark.parametrize('states, validation, message', [
