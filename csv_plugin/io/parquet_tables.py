@@ -62,9 +62,10 @@ _TYPE, _UNPACKED, _PACKED = 1, 2, 3
 #: with the number of values and with their encoding.
 _DESCRIBED = {0: (5, 1, 2), 2: (7, 1, 2), 3: (8, 1, 4)}
 _DICTIONARY = 2
-#: PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY and BYTE_STREAM_SPLIT: a value is at
-#: most as long as its page. Others repeat parts of texts.
-_ENCODINGS = (0, 2, 8, 9)
+#: PLAIN, PLAIN_DICTIONARY, DELTA_BINARY_PACKED (for numbers alone),
+#: RLE_DICTIONARY and BYTE_STREAM_SPLIT: a text is at most as long as its page.
+#: Others repeat parts of texts.
+_ENCODINGS = (0, 2, 5, 8, 9)
 
 
 def open_table(where: str,
