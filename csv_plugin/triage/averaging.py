@@ -21,7 +21,7 @@ def average_losses(features: FeatureTable, checkpoints: Mapping[str,
         checkpoints (Mapping[str, Checkpoint]): Run, step and tokens of each.
         window (float): Part of the tokens, or steps, up to a checkpoint: by
             0.05 it gets the mean losses of all checkpoints of its run from
-            95 % of its tokens on up to itself.
+            95 % of its tokens on up to itself; by 0 it keeps its own.
 
     Returns:
         FeatureTable: `(M, K)`.
@@ -33,6 +33,9 @@ def average_losses(features: FeatureTable, checkpoints: Mapping[str,
     if not 0 <= window <= 1:
         raise InputError('window', 'a part of the training, 0 to 1',
                          f'{window:g}', 'Give 0.05 for the last 5 %.')
+    # Two checkpoints may have the same tokens: 0 is no narrow window.
+    if not window:
+        return features
     values = features.values.copy()
     described = [checkpoints[model] for model in features.models]
     for rows, done in rows_by_run(described).values():

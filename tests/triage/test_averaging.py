@@ -39,6 +39,15 @@ def test_tokens_count_where_they_are_known():
     assert averaged(0.02, checkpoints=tokens)[6] == [3.5, 2.5]
 
 
+def test_without_a_window_checkpoints_of_the_same_tokens_differ():
+    tokens = {
+        model: Checkpoint(model[0], i, tokens=100)
+        for i, model in enumerate(MODELS)
+    }
+    assert averaged(0, checkpoints=tokens) == TABLE.values.tolist()
+    assert averaged(0.05, checkpoints=tokens)[0] == [7.5, 1]
+
+
 @pytest.mark.parametrize('window', [-0.1, 1.1, float('nan')])
 def test_other_windows_are_refused(window):
     with pytest.raises(InputError, match='a part of the training'):
