@@ -42,11 +42,15 @@ class UnitsStudyRow(NamedTuple):
         n_units (int): How many.
         seed (int): Of the draw, or of the choice.
         mse (float): Mean squared error, geometric mean over benchmarks.
+        coverage (float): Share of 90 % intervals that hold the accuracy.
+        width (float): Their mean width, a fraction.
     """
     units: str
     n_units: int
     seed: int
     mse: float
+    coverage: float
+    width: float
 
 
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -83,26 +87,32 @@ def units_study(tables: ModelTables, fit: Sequence[str],
     every = tables.features.columns.units
     for number in numbers:
         chosen = tables.chosen_units(fit, number)
-        yield UnitsStudyRow(CHOSEN, number, 0,
-                            _mse(tables.select_units(chosen), fit, predict))
+        yield UnitsStudyRow(
+            CHOSEN, number, 0,
+            *_errors(tables.select_units(chosen), fit, predict))
         for seed in range(n_draws):
             drawn = Random(seed).sample(every, number)
-            yield UnitsStudyRow(RANDOM, number, seed,
-                                _mse(tables.select_units(drawn), fit, predict))
-    yield UnitsStudyRow(ALL, len(every), 0, _mse(tables, fit, predict))
+            yield UnitsStudyRow(
+                RANDOM, number, seed,
+                *_errors(tables.select_units(drawn), fit, predict))
+    yield UnitsStudyRow(ALL, len(every), 0, *_errors(tables, fit, predict))
 
 
-def _mse(tables: ModelTables, fit: Sequence[str],
-         predict: Sequence[str]) -> float:
+def _errors(tables: ModelTables, fit: Sequence[str],
+            predict: Sequence[str]) -> tuple[float, float, float]:
+    """The error, and coverage and width of the intervals."""
     predictor = fit_predictor(tables.features,
                               tables.accuracies.select(fit, tables.main),
                               [tables.families[model] for model in fit],
                               SOLVERS[DEFAULT_SOLVER])
     predicted = predictor.predict(tables.features.select(predict))
     real = tables.accuracies.select(predict, tables.main).values
-    return geometric_mean(
+    low, high = predicted.low.ravel(), predicted.high.ravel()
+    mse = geometric_mean(
         metrics.mse(real[:, b], predicted.values[:, b, 0])
         for b in range(len(tables.main)))
+    return (mse, metrics.coverage(real, low,
+                                  high), metrics.mean_width(low, high))
 
 
 def table(rows: Sequence[UnitsStudyRow]) -> str:

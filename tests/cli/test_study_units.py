@@ -25,6 +25,8 @@ def test_files(arguments, tmp_path, capsys):
             for row in rows] == [('chosen', '2', '0'), ('random', '2', '0'),
                                  ('random', '2', '1'), ('all', '6', '0')]
     assert all(float(row['mse']) > 0 for row in rows)
+    assert all(0 <= float(row['coverage']) <= 1 for row in rows)
+    assert all(0 < float(row['width']) <= 1 for row in rows)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith('|       2 |') and lines[3].count('|') == 4
 
