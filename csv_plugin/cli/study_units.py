@@ -111,8 +111,8 @@ def _errors(tables: ModelTables, fit: Sequence[str],
     mse = geometric_mean(
         metrics.mse(real[:, b], predicted.values[:, b, 0])
         for b in range(len(tables.main)))
-    return (mse, metrics.coverage(real, low,
-                                  high), metrics.mean_width(low, high))
+    coverage = metrics.coverage(real.ravel(), low, high)
+    return mse, coverage, metrics.mean_width(low, high)
 
 
 def table(rows: Sequence[UnitsStudyRow]) -> str:
