@@ -1,12 +1,7 @@
-"""The folders and the manifest of the zoo, written whole or not at all."""
+"""Where the zoo is, and its manifest, which is written whole or not at all."""
 import json
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
@@ -34,30 +29,6 @@ def model_folder(zoo: Path, model: str) -> Path:
 def checkpoint_folder(zoo: Path, model: str, percent: int) -> Path:
     """Folder of a checkpoint, `<zoo>/<series>/<size>/<percent>`."""
     return model_folder(zoo, model) / str(percent)
-
-
-@contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Fill a temporary folder that is renamed to `path` after a success.
-
-    Args:
-        path (Path): The folder to create. It must not exist; its parents may
-            be missing.
-
-    Yields:
-        Path: An empty folder to write to. It is removed if the body of the
-            `with` statement fails.
-
-    Raises:
-        OSError: If `path` exists and is not empty.
-    """
-    temporary = path.with_name(f'.{token_hex(8)}.{path.name}')
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        os.rename(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def manifest_head(recipe: TrainingRecipe) -> dict[str, Any]:

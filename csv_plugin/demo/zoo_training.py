@@ -25,9 +25,9 @@ from csv_plugin.demo import corpus, world
 from csv_plugin.demo.muon import Muon
 from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, SERIES, Size,
                                      TrainingRecipe, recipe_of)
-from csv_plugin.demo.zoo_files import (atomic_folder, checkpoint_folder,
-                                       tokenizer_folder)
+from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
 from csv_plugin.demo.zoo_tokenizers import train_tokenizer
+from csv_plugin.io.files import atomic_folder
 
 # Options of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4

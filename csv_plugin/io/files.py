@@ -75,9 +75,7 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     target = Path(path)
     check_target(target)
     _remove_remains(target)
-    # Only a name: a file that tempfile made could be read by its owner alone.
-    temporary = target.with_name(
-        f'{_start(target)}{os.getpid()}.{token_hex(4)}{_suffix(target)}')
+    temporary = _temporary(target)
     try:
         with _plain_errors(target, temporary):
             yield temporary
@@ -86,9 +84,7 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
-    # Some file systems cannot flush a folder; the file is there all the same.
-    with suppress(OSError):
-        _flush(target.parent)
+    _flush_folder(target.parent)
 
 
 @contextmanager
@@ -96,7 +92,9 @@ def atomic_folder(path: FilePath) -> Iterator[Path]:
     """Give a temporary folder, and rename it to `path` once it is filled.
 
     It lies beside the folder that it becomes, under a name that starts with a
-    dot, and its files are on the disk before it is renamed.
+    dot, and its files are on the disk before it is renamed. What a process
+    that was killed has left of the same folder is removed by the next one that
+    writes it.
 
     Args:
         path (FilePath): The folder to create; its parents may be missing.
@@ -110,20 +108,29 @@ def atomic_folder(path: FilePath) -> Iterator[Path]:
             written, such as on a full disk.
     """
     target = Path(path)
-    if target.exists():
-        raise InputError(
-            str(target), 'the name of a new folder', 'one that exists',
-            'Choose another name, or remove it.')
-    temporary = target.with_name(f'.{token_hex(8)}.{target.name}')
+    _check_new(target)
+    _remove_remains(target)
+    temporary = _temporary(target)
     try:
-        with _plain_errors(target, temporary):
+        with _plain_errors(target, temporary, *target.parents):
             temporary.mkdir(parents=True)
             yield temporary
             for file in temporary.iterdir():
                 _flush(file)
+            _flush_folder(temporary)
             os.rename(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    _flush_folder(target.parent)
+
+
+def _check_new(target: Path) -> None:
+    """Refuse the name of a file or folder that is there, or a link."""
+    with _plain_errors(target), suppress(FileNotFoundError):
+        target.lstat()
+        raise InputError(
+            str(target), 'the name of a new folder', 'one that exists',
+            'Choose another name, or remove it.')
 
 
 def _flush(path: Path) -> None:
@@ -135,8 +142,22 @@ def _flush(path: Path) -> None:
         os.close(opened)
 
 
+def _flush_folder(path: Path) -> None:
+    """Wait until the disk has the names in a folder, if it can tell."""
+    # Some file systems cannot; what was written is there all the same.
+    with suppress(OSError):
+        _flush(path)
+
+
+def _temporary(target: Path) -> Path:
+    """A name for what becomes a file or folder."""
+    # Only a name: a file that tempfile made could be read by its owner alone.
+    return target.with_name(
+        f'{_start(target)}{os.getpid()}.{token_hex(4)}{_suffix(target)}')
+
+
 def _start(target: Path) -> str:
-    """How the names of a file's temporary files start on this host.
+    """How the names of what becomes a file or folder start on this host.
 
     They are short, so that a file may have the longest name that there is.
     """
@@ -164,7 +185,7 @@ def _suffix(target: Path) -> str:
 
 
 def _remove_remains(target: Path) -> None:
-    """Remove temporary files of processes of this host that were killed."""
+    """Remove what processes of this host that were killed have left."""
     start = _start(target)
     names = []
     # One may be allowed to write into a folder, but not to read it.
@@ -174,8 +195,14 @@ def _remove_remains(target: Path) -> None:
         if name.startswith(start):
             process = name.removeprefix(start).partition('.')[0]
             if process.isdecimal() and not is_running(int(process)):
-                with suppress(OSError):
-                    target.with_name(name).unlink()
+                _remove(target.with_name(name))
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that is in it."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink()
 
 
 def is_running(process: int) -> bool:
@@ -195,6 +222,7 @@ _REMEDIES = {
     errno.EDQUOT: 'Make room on the disk, then start again.',
     errno.EFBIG: 'Raise the limit of the size of files (ulimit -f).',
     errno.ENAMETOOLONG: 'Choose a shorter name.',
+    errno.ENOTEMPTY: 'Choose another name, or remove what is there.',
 }
 
 

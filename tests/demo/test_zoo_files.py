@@ -7,8 +7,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.recipes import CHECKPOINTS, TrainingRecipe
-from csv_plugin.demo.zoo_files import (Manifest, atomic_folder,
-                                       checkpoint_folder)
+from csv_plugin.demo.zoo_files import Manifest, checkpoint_folder
 from tests.io.mutations import mutations
 
 RECIPE = TrainingRecipe(tokens=1000)
@@ -17,33 +16,6 @@ RECIPE = TrainingRecipe(tokens=1000)
 def complete(zoo, model):
     for percent in CHECKPOINTS:
         checkpoint_folder(zoo, model, percent).mkdir(parents=True)
-
-
-def test_folder_appears_at_the_end(tmp_path):
-    target = tmp_path / 'new' / '10'
-    with atomic_folder(target) as path:
-        (path / 'file').write_text('x')
-        assert not target.exists()
-    assert (target / 'file').read_text() == 'x'
-    assert list(target.parent.iterdir()) == [target]
-
-
-def test_failure_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError, match='halfway'):
-        with atomic_folder(tmp_path / '10') as path:
-            (path / 'file').write_text('x')
-            raise RuntimeError('halfway')
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_existing_folder_is_not_replaced(tmp_path):
-    with atomic_folder(tmp_path / '10') as path:
-        (path / 'file').write_text('old')
-    with pytest.raises(OSError):
-        with atomic_folder(tmp_path / '10') as path:
-            (path / 'file').write_text('new')
-    assert (tmp_path / '10' / 'file').read_text() == 'old'
-    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_names_of_checkpoints(tmp_path):
