@@ -18,8 +18,8 @@ from torch import Tensor
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, Progress, check_unique
-from csv_plugin.io.files import (FilePath, atomic_folder, check_plain_files,
-                                 write_text)
+from csv_plugin.io.files import (FilePath, atomic_folder, check_fields,
+                                 check_plain_files, write_text)
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.weight_files import weights_mark
 
@@ -40,8 +40,9 @@ def average_weights(folders: Sequence[FilePath],
                     progress: Progress = iter) -> None:
     """Write the mean of the weights of checkpoints as a checkpoint.
 
-    Numbers are averaged in float32, one tensor at a time, and written in the
-    type that they had. All else is that of the last checkpoint.
+    Numbers are averaged in float32, or float64 if they are, one tensor at a
+    time, and written in the type that they had. All else is that of the last
+    checkpoint.
 
     Args:
         folders (Sequence[FilePath]): Two checkpoints of Hugging Face or more,
@@ -54,8 +55,8 @@ def average_weights(folders: Sequence[FilePath],
     Raises:
         InputError: There are fewer than two checkpoints or one is given
             twice, a file cannot be read, the configs differ, or the tensors
-            in name, shape, type, or, of whole numbers, in value; or as in
-            `atomic_folder`.
+            in name, shape, type, or, of whole numbers and numbers of 8 bits,
+            in value; or as in `atomic_folder`.
     """
     if len(folders) < 2:
         raise InputError('checkpoints to average', 'two or more',
@@ -131,16 +132,20 @@ def _opened(file: Path) -> Iterator[Any]:
 
 def _check_config(folder: Path, last: Path) -> None:
     """Refuse checkpoints of two kinds of models."""
-    mine, other = ({
-        name: value
-        for name, value in read_json(path / 'config.json', _REMEDY).items()
-        if name not in _FREE
-    } for path in (folder, last))
+    mine, other = (_config(path) for path in (folder, last))
     for name in sorted({*mine, *other}):
         if mine.get(name) != other.get(name):
             raise InputError(f'{folder}, config.json',
                              f'{name!r} as in {last}: {other.get(name)!r}',
                              repr(mine.get(name)), _REMEDY)
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """What checkpoints of one run have in common."""
+    file = folder / 'config.json'
+    config = read_json(file, _REMEDY)
+    check_fields(str(file), 'a config', config, {}, _REMEDY)
+    return {name: value for name, value in config.items() if name not in _FREE}
 
 
 def _check_tensors(folder: Path, mine: Mapping[str, _Stored],
@@ -174,25 +179,31 @@ def _write_means(file: Path, target: Path,
         for name in progress(
                 sorted(places, key=lambda n: places[n]['data_offsets'])):
             mean = _mean(name, [tensors[name].file for tensors in checkpoints])
-            written.write(mean.flatten().view(torch.uint8).numpy().data)
+            written.write(_bytes(mean).numpy().data)
 
 
 def _mean(name: str, files: Sequence[Path]) -> Tensor:
     """Of a tensor, in its own type."""
     first = _read(files[0], name)
-    if not first.is_floating_point():
+    # Those of 8 bits are quantized, and torch cannot add them.
+    if not first.is_floating_point() or first.element_size() == 1:
         for file in files[1:]:
-            if not torch.equal(_read(file, name), first):
-                raise InputError(f'{file}, tensor {name!r}',
-                                 'the same whole numbers in all checkpoints',
-                                 'others',
-                                 'Average weights before they are quantized.')
+            if not torch.equal(_bytes(_read(file, name)), _bytes(first)):
+                raise InputError(
+                    f'{file}, tensor {name!r}',
+                    'the same whole numbers, or numbers of 8 '
+                    'bits, in all checkpoints', 'others',
+                    'Average weights before they are quantized.')
         return first
     total = first.to(
         torch.promote_types(first.dtype, torch.float32), copy=True)
     for file in files[1:]:
         total += _read(file, name)
     return (total / len(files)).to(first.dtype)
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.flatten().view(torch.uint8)
 
 
 def _read(file: Path, name: str) -> Tensor:

@@ -95,6 +95,8 @@ def changed(**tensor):
         'a.weight': torch.ones(2, 3)
     }, None, "'b.bias'.*found none"),
     (changed(positions=torch.ones(4).long()), None, 'same whole numbers'),
+    (tensors(2., torch.float8_e4m3fn), None, 'found F8_E4M3'),
+    (None, ['A'], 'a config with named fields'),
     (None, {
         **CONFIG, 'hidden_size': 3
     }, "'hidden_size' as in.*found 3"),
@@ -108,6 +110,16 @@ def test_checkpoints_of_two_kinds_are_refused(tmp_path, stored, config,
     with pytest.raises(InputError, match=expected):
         average_weights(folders, tmp_path / 'out')
     assert sorted(os.listdir(tmp_path)) == ['one', 'two']
+
+
+def test_quantized_weights_are_refused(tmp_path):
+    """They need their scales, and torch adds no numbers of 8 bits."""
+    folders = [
+        save(tmp_path / str(value), tensors(value, torch.float8_e4m3fn))
+        for value in (1., 2.)
+    ]
+    with pytest.raises(InputError, match='before they are quantized'):
+        average_weights(folders, tmp_path / 'out')
 
 
 def test_what_cannot_be_averaged(tmp_path):
