@@ -34,6 +34,8 @@ LEAST_DEVIATION = 1e-6
 #: Losses this much higher than those fitted on, as a share, count as within
 #: their range: tables are rounded.
 ROOM = 0.01
+#: How near to 0.5 and 1 the probabilities of quantiles come.
+LEAST_TAIL = 1e-12
 #: Most standard deviations of a score from the range that count, and the least
 #: one of scores.
 MOST, TINY = 1e6, 1e-150
@@ -177,7 +179,8 @@ class Intervals:
         by_fold = self.folds.curve.accuracies(scores)[self.fold]
         error = self.errors[:, None] * _deviation(
             self.variance, self.folds.curve.slopes(scores))[self.fold]
-        upper = (1 + level) / 2
+        # At both ends the ratio of the quantiles would be no number.
+        upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
         quantile = t.ppf(upper, self.n_families - 1)
         error *= quantile / norm.ppf(upper)
         low = -_upper_quantile(error - by_fold, level, self.n_models)

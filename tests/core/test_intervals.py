@@ -252,6 +252,16 @@ def test_fewer_families_promise_less(families):
     assert (few[1] - few[0] > many[1] - many[0]).any()
 
 
+@pytest.mark.parametrize('level', [5e-324, 1e-17, math.nextafter(1, 0)])
+def test_the_smallest_and_the_largest_level(level):
+    intervals = random_intervals(0, n_families=2)
+    ends = np.array([bounds(intervals, at, MODEL)
+                     for at in (level, 0.5)])  # yapf: disable
+    widths = ends[:, 1] - ends[:, 0]
+    wider, narrower = (0, 1) if level > 0.5 else (1, 0)
+    assert (widths[wider] >= widths[narrower]).all()
+
+
 def test_scores_of_one_value_have_no_range_to_be_near_to():
     intervals = replace(
         random_intervals(0), score_low=1., score_high=1., score_spread=0.)
