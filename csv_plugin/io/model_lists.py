@@ -11,6 +11,8 @@ from csv_plugin.io.model_paths import name_and_path
 
 #: Number formats of weights.
 DTYPES = ('float32', 'bfloat16', 'float16')
+#: Billions of parameters of no model.
+_TOO_MANY = 1e6
 #: What stands in the column own_code.
 YES = 'yes'
 
@@ -83,9 +85,11 @@ def _of_row(row: CsvRow) -> ListedModel:
 
 def _params_b(row: CsvRow) -> float:
     params_b = row.number('params_b')
-    if params_b <= 0:
-        raise row.error('params_b', 'billions of parameters, above 0',
-                        'Give the size of the model.')
+    if not 0 < params_b < _TOO_MANY:
+        raise row.error(
+            'params_b', 'billions of parameters, above 0 and '
+            f'below {_TOO_MANY:,.0f}',
+            'Give the size of the model, such as 7 for 7B.')
     return params_b
 
 

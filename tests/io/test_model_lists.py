@@ -44,6 +44,7 @@ def test_code_and_sizes(tmp_path):
     ('list.csv', 'model,path,dtype\nx,y,int8', "column 'dtype'.*'int8'"),
     ('list.csv', 'model,path,own_code\nx,y,True', 'yes or nothing'),
     ('list.csv', 'model,path,params_b\nx,y,0', "column 'params_b'.*'0'"),
+    ('list.csv', 'model,path,params_b\nx,y,7e9', 'such as 7 for 7B'),
 ])
 def test_what_is_no_list(tmp_path, name, text, says):
     with pytest.raises(InputError, match=says):
