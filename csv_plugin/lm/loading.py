@@ -90,7 +90,8 @@ def load_tokenizer(path: FilePath,
             path, trust_remote_code=trust_remote_code)
 
 
-def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
+def whole_causal_lm(path: FilePath, trust_remote_code: bool,
+                    **settings: Any) -> PreTrainedModel:
     """A causal LM whose files hold all of its weights, and which runs.
 
     For weights that are missing, `transformers` draws random ones, and warns.
@@ -98,13 +99,17 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
 
     Args:
         path (FilePath): Folder, or name on the hub.
+        trust_remote_code (bool): Run code that comes with the model.
         settings (Any): Further arguments of `from_pretrained`.
 
     Raises:
         InputError: Weights are missing.
     """
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        path, output_loading_info=True, **_attention(path, settings))
+        path,
+        output_loading_info=True,
+        trust_remote_code=trust_remote_code,
+        **(_attention(path, trust_remote_code) | settings))
     model, found = loaded
     missing = sorted(found['missing_keys'])
     if missing:
@@ -120,16 +125,16 @@ def whole_causal_lm(path: FilePath, **settings: Any) -> PreTrainedModel:
     return model
 
 
-def _attention(path: FilePath, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, with an attention that keeps a cap of its logits.
+def _attention(path: FilePath, trust_remote_code: bool) -> dict[str, Any]:
+    """Settings of an attention that keeps a cap of its logits.
 
     The default attention of `transformers` 4 leaves it out.
     """
     config = AutoConfig.from_pretrained(
-        path, trust_remote_code=settings['trust_remote_code'])
+        path, trust_remote_code=trust_remote_code)
     if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
-        return {'attn_implementation': 'eager', **settings}
-    return settings
+        return {'attn_implementation': 'eager'}
+    return {}
 
 
 def load_causal_lm(path: FilePath,
