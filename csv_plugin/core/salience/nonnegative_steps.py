@@ -33,6 +33,17 @@ class Curvature(NamedTuple):
 
     The second ones are `diag(diagonal) - sum_j by_line_j by_line_j'`, where j
     is intercept or slope; they are convex with `convex_by_line`.
+
+    Args:
+        gradient (NDArray): First derivatives, `(q, n)`.
+        diagonal (NDArray): Of the second ones, 0 or more, `(q, n)`.
+        by_line (NDArray): What lines fitted anew take off, `(q, 2, n)`.
+        convex_by_line (NDArray): The same, without the part of the errors
+            that bends downward, `(q, 2, n)`.
+        by_exponent (NDArray): First derivatives in the exponents, `(q, n)`.
+        squares (NDArray): Second ones in the exponents, `(q, n)`.
+        centred (NDArray): Scores less `means`, `(q, n)`.
+        means (NDArray): Of the scores, weighted by `squares`, `(q,)`.
     """
     gradient: NDArray
     diagonal: NDArray
@@ -75,7 +86,16 @@ class Curvature(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a Newton step of q regressions is made of, on c columns."""
+    """What a Newton step of q regressions is made of, on c columns.
+
+    Args:
+        columns (NDArray): Losses of the n models, scaled, `(n, c)`.
+        curvature (Curvature): Where the regressions are.
+        strength (float): Of the penalty, above 0.
+        weights (NDArray): Where they are, `(q, c)`.
+        gradient (NDArray): Of the objectives in the weights, `(q, c)`.
+        free (NDArray): Weights that the step may change, bool, `(q, c)`.
+    """
     columns: NDArray
     curvature: Curvature
     strength: float
