@@ -7,6 +7,7 @@ estimated GPU hours of each model; and 1_gpu.csv, 2_gpus.csv and so on, with
 the models that need as many. docs/cluster.md says what the estimate assumes.
 """
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -25,6 +26,8 @@ from csv_plugin.io.tables import write_csv
 
 #: Of the paper's 550 texts, about.
 _TOKENS = 180_000
+#: Names of the lists by number of GPUs.
+_LIST = re.compile(r'1_gpu\.csv|[0-9]+_gpus\.csv')
 #: Columns of the lists.
 _HEADER = ('model', 'path', 'tokenizer', 'dtype', 'own_code', 'params_b',
            'gpus', *(f'hours_{gpu.name.lower()}' for gpu in GPUS))
@@ -95,6 +98,10 @@ def run(args: argparse.Namespace) -> None:
     }
     for file, some in lists.items():
         write_csv(args.out / file, _HEADER, (job.row for job in some))
+    # Lists of an earlier plan would be scored as well.
+    for path in args.out.iterdir():
+        if _LIST.fullmatch(path.name) and path.name not in lists:
+            path.unlink()
     print(_table(args.out, lists))
 
 

@@ -76,6 +76,14 @@ def test_a_list_of_ones_own():
     assert rows_of('jobs/models.csv') == [row]
 
 
+def test_lists_of_an_earlier_plan_do_not_stay():
+    assert plan('model,path,params_b\nx,a,7\ny,b,40') == 0
+    Path('jobs/my_4_gpus.csv').touch()
+    assert plan('model,path,params_b\nx,a,20') == 0
+    assert sorted(path.name for path in Path('jobs').iterdir()) == [
+        '2_gpus.csv', 'models.csv', 'my_4_gpus.csv']  # yapf: disable
+
+
 @pytest.mark.parametrize('table, says', [
     ('model,path,params_b\nx,y,', "model 'x': expected params_b"),
     ('model,path,params_b,dtype\nx,y,1,float32', 'bfloat16 or float16'),
