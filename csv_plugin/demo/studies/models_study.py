@@ -138,8 +138,8 @@ def _row(tables: ModelTables, draw: Draw, method: str) -> ModelsStudyRow:
                           draw.seed, method, *_errors(predictions))
 
 
-def _errors(predictions: Predictions) -> tuple[float, float]:
-    """Mean absolute error and mean width, means over benchmarks."""
+def _errors(predictions: Predictions) -> tuple[float, float, float]:
+    """Mean absolute error, width and coverage, means over benchmarks."""
     benchmarks = range(len(predictions.benchmarks))
     values, low, high = (
         part[:, :, 0]
@@ -148,11 +148,18 @@ def _errors(predictions: Predictions) -> tuple[float, float]:
         metrics.mae(predictions.real[:, b], values[:, b]) for b in benchmarks
     ]
     widths = [metrics.mean_width(low[:, b], high[:, b]) for b in benchmarks]
-    return float(np.nanmean(errors)), float(np.mean(widths))
+    held = [
+        metrics.coverage(predictions.real[:, b], low[:, b], high[:, b])
+        for b in benchmarks
+    ]
+    return (float(np.nanmean(errors)), float(np.mean(widths)),
+            float(np.nanmean(held)))
 
 
 def table(rows: Sequence[ModelsStudyRow]) -> str:
     """Errors and widths in points, in Markdown: medians (and quantiles).
+
+    The share of intervals that hold the accuracy is a mean over the draws.
 
     Args:
         rows (Sequence[ModelsStudyRow]): From `models_study`.
@@ -164,10 +171,11 @@ def table(rows: Sequence[ModelsStudyRow]) -> str:
         cells.setdefault((row.n_models, families),
                          {}).setdefault(row.method, []).append(row)
     header = ['models', 'families', *(f'{name}: error' for name in methods)]
-    header.append(f'{methods[0]}: width of intervals')
+    header += [f'{methods[0]}: width of intervals', 'hold']
     lines = [[
         *key, *(_cell([row.mae for row in part[name]]) for name in methods),
-        _cell([row.width for row in part[methods[0]]])
+        _cell([row.width for row in part[methods[0]]]),
+        f'{np.mean([row.coverage for row in part[methods[0]]]):.2f}'
     ] for key, part in cells.items()]
     return tabulate(lines, header, tablefmt='pipe', disable_numparse=True,
                     colalign=['right'] * len(header))  # yapf: disable

@@ -25,6 +25,7 @@ class ModelsStudyRow:
         method (str): Name of the method that predicts.
         mae (float): Mean absolute error, a fraction, mean over benchmarks.
         width (float): Mean width of the 90 % intervals, likewise.
+        coverage (float): Share of them that hold the accuracy, likewise.
     """
     series: str
     n_models: int
@@ -33,6 +34,7 @@ class ModelsStudyRow:
     method: str
     mae: float
     width: float
+    coverage: float
 
 
 @picture

@@ -59,12 +59,14 @@ def test_errors_are_of_families_left_out(monkeypatch):
                                  ('families', 6, 2, 'ridge'),
                                  ('families', 6, 2, 'mean loss')]
     assert all(0 < row.mae < 0.2 and 0 < row.width <= 1 for row in rows)
+    assert all(0 <= row.coverage <= 1 for row in rows)
     # Half of the units are noise.
     assert rows[0].mae < rows[1].mae
 
 
 ROWS = [
-    ModelsStudyRow(series, n, k, seed, method, mae * (1 + seed), 0.4)
+    ModelsStudyRow(series, n, k, seed, method, mae * (1 + seed), 0.4,
+                   0.9 - 0.1 * seed)
     for series, n, k in (('models', 6, 5), ('models', 9, 7),
                          ('families', 12, 4), ('families', 12, 6))
     for seed in range(3)
@@ -80,7 +82,7 @@ def test_table():
     assert [row[:2] for row in cells] == [['6', 'all'], ['9', 'all'],
                                           ['12', '4'], ['12', '6']]
     assert cells[0][2:] == ['4.0 (2.4-5.6)', '6.0 (3.6-8.4)',
-                            '40.0 (40.0-40.0)']  # yapf: disable
+                            '40.0 (40.0-40.0)', '0.80']  # yapf: disable
 
 
 def test_picture():
