@@ -69,9 +69,9 @@ class Intervals:
             there are so many columns that every model has one.
 
     Raises:
-        InputError: An error or a variance is negative or not finite, an
-            error belongs to no fold model, or the models do not have the
-            same number of errors each.
+        InputError: An error or a variance is negative or not finite, the
+            spread of scores is negative or NaN, an error belongs to no fold
+            model, or the models do not have the same number of errors each.
     """
     folds: SalienceModel
     n_models: int
@@ -91,6 +91,9 @@ class Intervals:
             if not np.all((values >= 0) & np.isfinite(values)):
                 raise InputError(f'{name} of intervals', 'numbers of 0 or '
                                  'more', f'{values}'[:80], _REMEDY)
+        if not self.score_spread >= 0:
+            raise InputError('score_spread of intervals', '0 or more',
+                             str(self.score_spread), _REMEDY)
         n_folds, n_models = len(self.folds.coefficients), self.n_models
         if np.any((self.fold < 0) | (self.fold >= n_folds)):
             raise InputError('errors of intervals',

@@ -104,9 +104,32 @@ def test_everything_is_kept(predictor, path):
             assert kept == getattr(before, name)
             assert type(kept) is type(getattr(before, name))
         np.testing.assert_equal(after.cv_mse, before.cv_mse)
-        for name in ('score_low', 'score_high'):
+        for name in ('score_low', 'score_high', 'score_spread', 'n_families'):
             assert getattr(after.intervals,
                            name) == getattr(before.intervals, name)
+
+
+def test_files_without_spread_and_families(path):
+    """Errors do not grow; the families recorded count, or else the models."""
+    before = load_predictor(path)
+
+    def older(families):
+
+        def change(header):
+            for part in header['benchmarks']:
+                for name in ('score_spread', 'n_families', *families):
+                    part.pop(name, None)
+
+        rewrite(path, change)
+        return load_predictor(path).benchmarks
+
+    for part, old in zip(before.benchmarks, older([])):
+        recorded = part.families or part.fit_models
+        assert old.intervals.n_families == len(recorded)
+        assert old.intervals.score_spread == np.inf
+    for part, old in zip(before.benchmarks, older(['families'])):
+        assert old.intervals.n_families == len(part.fit_models)
+    assert before.benchmarks[0].intervals.score_spread < np.inf
 
 
 def test_the_scoring_lm_is_kept_where_it_is_known(predictor, path, tmp_path):
@@ -298,6 +321,7 @@ def test_benchmark_without_a_field(path, name):
     ('chance', [0.25]), ('n_items', 10.5), ('n_items', -1), ('n_items', '9'),
     ('n_items', None), ('n_items', True), ('fit_models', 'abc'),
     ('fit_models', [1]), ('fit_models', None), ('solver', 3),
+    ('n_families', -1), ('n_families', 2.5), ('score_spread', 'x'),
     ('penalty', 'inf'), ('cv_mse', 'nan'), ('cv_mse', []),
     ('score_low', '1'), ('score_high', {}), ('notes', 'a note'),
     ('notes', [None]), ('notes', {'a': 1})
@@ -326,6 +350,7 @@ def test_benchmark_number_that_json_lacks(path, name, value):
     ('fit_models', ['m'] * 15, "'m' twice"),
     ('fit_models', ['m', 'n'], 'the same number for each of 2 models'),
     ('fit_models', [], 'the same number for each of 0 models'),
+    ('score_spread', -1e-9, 'score_spread of intervals: expected 0 or more'),
 ])  # yapf: disable
 def test_benchmark_field_out_of_its_range(path, name, value, problem):
     rewrite(path, lambda header: header['benchmarks'][1].update({name: value}))
