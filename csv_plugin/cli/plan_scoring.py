@@ -4,7 +4,8 @@
 
 writes models.csv, for salience losses, status and slurm, with the GPUs and the
 estimated GPU hours of each model; and 1_gpu.csv, 2_gpus.csv and so on, with
-the models that need as many. docs/cluster.md says what the estimate assumes.
+the models that need as many, in place of those of an earlier plan.
+docs/cluster.md says what the estimate assumes.
 """
 import argparse
 import re
