@@ -161,6 +161,17 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
         'solvers and errors (default: no)')
 
 
+def add_window(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--window`."""
+    parser.add_argument(
+        '--window',
+        type=percent,
+        default=0,
+        metavar='PERCENT',
+        help='average losses over the checkpoints in this last part\n'
+        'of the training so far (default: no average)')
+
+
 def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:
     """The same values with None in place of NaN, which JSON does not have.
 
@@ -222,6 +233,38 @@ def whole_number(text: str, least: int = 0) -> int:
         raise argparse.ArgumentTypeError(
             f'expected a whole number, {least} or more, found {text!r}')
     return int(text)
+
+
+def positive(text: str) -> float:
+    """Type of options that are positive numbers.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is not a positive number.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float('inf'):
+        raise argparse.ArgumentTypeError(
+            f'expected a positive number, found {text!r}')
+    return number
+
+
+def percent(text: str) -> float:
+    """Type of options that are parts of a training, in percent.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is no number above 0, up to 100.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(
+            f'expected a number above 0, at most 100, found {text!r}')
+    return number
 
 
 def named_text(text: str) -> tuple[str, str]:

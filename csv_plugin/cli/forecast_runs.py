@@ -17,11 +17,10 @@ from functools import partial
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      nan_to_none, print_json)
+                                      nan_to_none, percent, print_json)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of)
-from csv_plugin.cli.triage_checkpoints import percent
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts

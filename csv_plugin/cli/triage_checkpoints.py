@@ -20,8 +20,9 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json, run_tool)
+from csv_plugin.cli.arguments import (add_json, add_out, add_window,
+                                      check_folder, positive, print_json,
+                                      run_tool)
 from csv_plugin.cli.table_arguments import add_checkpoints
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
@@ -31,49 +32,6 @@ from csv_plugin.report.triage_tensorboard import TensorBoardLog
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.readings import Readings
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
-
-
-def positive(text: str) -> float:
-    """Type of options that are positive numbers.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is not a positive number.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number < float('inf'):
-        raise argparse.ArgumentTypeError(
-            f'expected a positive number, found {text!r}')
-    return number
-
-
-def percent(text: str) -> float:
-    """Type of options that are parts of a training, in percent.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no number above 0, up to 100.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number <= 100:
-        raise argparse.ArgumentTypeError(
-            f'expected a number above 0, at most 100, found {text!r}')
-    return number
-
-
-def add_window(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--window`."""
-    parser.add_argument(
-        '--window',
-        type=percent,
-        default=0,
-        metavar='PERCENT',
-        help='average losses over the checkpoints in this last part\n'
-        'of the training so far (default: no average)')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

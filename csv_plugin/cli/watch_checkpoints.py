@@ -14,8 +14,8 @@ import os
 from functools import partial
 from pathlib import Path
 
-from csv_plugin.cli.arguments import add_out, add_texts, check_folder
-from csv_plugin.cli.triage_checkpoints import add_window, positive
+from csv_plugin.cli.arguments import (add_out, add_texts, add_window,
+                                      check_folder, positive)
 from csv_plugin.live.trackers import TRACKERS
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.report.triage_tables import as_text
