@@ -90,6 +90,22 @@ def _part_in_slurm() -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_models(parser)
+    add_texts(parser)
+    add_out(parser, 'the dumps NAME.parquet')
+    _add_engine(parser)
+    parser.add_argument(
+        '--shard',
+        type=numbered_part,
+        metavar='I/N',
+        help='score the I-th of N parts of the texts; with --models,\n'
+        'the I-th of N parts of the models first, then what\n'
+        'nobody works on; slurm stands for the part of this task\n'
+        'in an array of Slurm (default: all that is not scored)')
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    """What is to be scored."""
     parser.add_argument(
         'models',
         nargs='*',
@@ -110,8 +126,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'a table .csv with the columns model (its name), path\n'
         'and perhaps tokenizer, dtype and own_code; calls at the\n'
         'same time take models of it that no other works on')
-    add_texts(parser)
-    add_out(parser, 'the dumps NAME.parquet')
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    """How it is scored."""
     parser.add_argument(
         '--engine',
         choices=ENGINES,
@@ -155,14 +173,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='run code that comes with the models; if a list has the\n'
         'column own_code, of those with a yes there (default:\n'
         'no)')
-    parser.add_argument(
-        '--shard',
-        type=numbered_part,
-        metavar='I/N',
-        help='score the I-th of N parts of the texts; with --models,\n'
-        'the I-th of N parts of the models first, then what\n'
-        'nobody works on; slurm stands for the part of this task\n'
-        'in an array of Slurm (default: all that is not scored)')
 
 
 def run(args: argparse.Namespace) -> None:
