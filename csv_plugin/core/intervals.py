@@ -202,6 +202,7 @@ class Intervals:
 
 
 def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
+    """Of errors at scores `(M,)`: 1 in the range, 2 one `spread` away."""
     distance = np.maximum(np.maximum(low - score, score - high), 0)
     return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
 

@@ -62,7 +62,7 @@ _TYPES = {
     }
 }
 # Spans rise from token to token and losses share their exponents: with these
-# encodings a file is a third smaller.
+# encodings a file is a quarter smaller.
 _ENCODINGS = {
     'starts.list.element': 'DELTA_BINARY_PACKED',
     'ends.list.element': 'DELTA_BINARY_PACKED',
