@@ -1,4 +1,4 @@
-"""Real and predicted accuracies of six language models in one run.
+"""Real and predicted accuracies of seven language models in one run.
 
     opencompass configs/eval_csv.py
 

@@ -28,7 +28,7 @@ models = sum([
         tokenizer_path=join(shipped_zoo, series, 'tokenizer'),
         model_kwargs=dict(torch_dtype='torch.float'),
         max_seq_len=512,
-        run_cfg=dict(num_gpus=0)) for series in 'abcd'
+        run_cfg=dict(num_gpus=0)) for series in 'abcdh'
 ], [])
 datasets = salience_texts_datasets
 work_dir = 'outputs/losses'

@@ -1,4 +1,4 @@
-"""Run the demonstration: real and predicted accuracies of six small models.
+"""Run the demonstration: real and predicted accuracies of seven small models.
 
     salience demo
 

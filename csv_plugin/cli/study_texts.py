@@ -20,7 +20,7 @@ from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
 from csv_plugin.demo import shipped
 from csv_plugin.demo.studies.texts_study import draws, table, texts_study
-from csv_plugin.demo.studies.zoo_study import ZooStudy
+from csv_plugin.demo.studies.zoo_study import FIRST_SERIES, ZooStudy
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.pictures import TextsStudyRow, save, texts_picture
 
@@ -54,7 +54,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
-                          shipped.SCORING_TOKENIZER)
+                          shipped.SCORING_TOKENIZER).of_series(FIRST_SERIES)
     numbers = tuple(dict.fromkeys(args.texts))
     drawn = draws(study.collection.texts, numbers, FIXED, range(args.draws))
     rows = texts_study(study, drawn, partial(tqdm, desc='draws'))

@@ -1,9 +1,9 @@
-"""Train the demonstration zoo: 16 small Llamas with 7 checkpoints each.
+"""Train the demonstration zoo: 36 small Llamas with 7 checkpoints each.
 
 Models that are complete are kept when the same command is run again; a model
 whose training was interrupted is trained from the beginning.
 
-Example (about an hour on one core):
+Example (about two hours on one core):
 
     python tools/train_demo_zoo.py --out outputs/zoo
 """
@@ -35,11 +35,12 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument(
         '--models',
         nargs='+',
-        choices=MODELS,
+        type=model_name,
         default=MODELS,
         metavar='MODEL',
         help=textwrap.fill(
-            f'which of {" ".join(MODELS)} (default all)',
+            f'which of {" ".join(MODELS)} (default all), or a size of a '
+            'fresh series, which is z and a number: z7-s',
             width=55,
             break_on_hyphens=False))
     parser.add_argument(
@@ -67,6 +68,16 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         help='cpu or cuda (default cpu)')
     add_out(parser, 'the zoo')
     return parser.parse_args(argv)
+
+
+def model_name(text: str) -> str:
+    """Type of an option: the name of a model."""
+    try:
+        recipe_of(text)
+    except KeyError:
+        raise argparse.ArgumentTypeError(
+            f'expected a model such as a-xs or z7-s; found {text!r}') from None
+    return text
 
 
 def train(zoo: Path, model: str, recipe: TrainingRecipe, device: str,

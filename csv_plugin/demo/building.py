@@ -5,10 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import world
-from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, SERIES, recipe_of
+from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, recipe_of
 from csv_plugin.demo.zoo_files import (checkpoint_folder, read_manifest,
                                        tokenizer_folder)
 from csv_plugin.io import collection
@@ -19,23 +23,27 @@ from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 
-#: All models of this series are test models.
-UNSEEN_SERIES = 'd'
+#: All models of these series are test models.
+UNSEEN_FAMILIES = ('d', 'h')
 #: Chance level of each exam. The answers of two exams are generated and not
 #: chosen.
 CHANCE = dict(census=.25, chinese=.25, scenes=.25, sums=0., swaps=0.)
 
 #: Model and per cent of the checkpoints that ship, all of them test models.
 HELD_OUT = (('a-l', 100), ('b-l', 50), ('c-l', 80), ('d-s', 100), ('d-m', 65),
-            ('d-l', 100))
+            ('d-l', 100), ('h-l', 100))
+
+#: Losses of the collection are multiples of this, in nats: their files are
+#: half as large, and no prediction changes by a tenth of a point.
+LOSS_STEP = 2.**-12
 
 
 def split_of(model: str, percent: int) -> str:
     """The split of a checkpoint.
 
-    Test: all of series d, and the second half of the training of the largest
-    models. Validation: the last third of the training of the second largest
-    models.
+    Test: all of the unseen families, and the second half of the training of
+    the largest models. Validation: the last third of the training of the
+    second largest models.
 
     Args:
         model (str): Name of the model.
@@ -45,7 +53,8 @@ def split_of(model: str, percent: int) -> str:
     ('train', 'test', 'test')
     """
     series, size = recipe_of(model)
-    if series.name == UNSEEN_SERIES or size.name == 'l' and percent >= 50:
+    if (series.family in UNSEEN_FAMILIES
+            or size.name == 'l' and percent >= 50):
         return 'test'
     return 'validation' if size.name == 'm' and percent >= 65 else 'train'
 
@@ -97,19 +106,21 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
     models = [(model, percent, abbr(model, percent))
               for model, percent in checkpoints()]
     for model, _, name in models:
-        run = _last_run(runs, f'predictions/{name}')
+        run = last_run(runs, f'predictions/{name}')
         dump = read_run_dump(run, name, texts.fingerprint)
         # Names take the place of the folders of the models.
         info = replace(
             dump.info, model=name, tokenizer=recipe_of(model)[0].name)
-        write_dump(folder / f'{name}.parquet', replace(dump, info=info))
+        write_dump(folder / f'{name}.parquet',
+                   TokenLossDump(info, tuple(map(_rounded, dump.texts))))
     write_texts(folder / collection.TEXTS, texts)
     write_csv(folder / collection.MODELS,
               ('model', 'family', 'params_b', 'split'),
-              ((name, f'series {recipe_of(model)[0].name}', sizes[model] / 1e9,
-                split_of(model, percent)) for model, percent, name in models))
+              ((name, f'series {recipe_of(model)[0].family}',
+                sizes[model] / 1e9, split_of(model, percent))
+               for model, percent, name in models))
     write_csv(folder / collection.SCORES, ('model', *world.KINDS),
-              ((name, *(_accuracy(runs, name, kind) for kind in world.KINDS))
+              ((name, *(accuracy(runs, name, kind) for kind in world.KINDS))
                for _, _, name in models))
     write_csv(folder / collection.BENCHMARKS,
               ('benchmark', 'chance', 'n_items'),
@@ -117,7 +128,7 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
 
 
 def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
-    """Copy the held-out models, all tokenizers and the manifest of a zoo.
+    """Copy the held-out models, their tokenizers and the manifest of a zoo.
 
     The copy of the manifest also holds all accuracies.
 
@@ -130,9 +141,9 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
         InputError: A folder of the zoo is missing, or an accuracy is in none
             of the runs.
     """
-    for series in SERIES:
-        _copy(tokenizer_folder(zoo, series), tokenizer_folder(folder, series))
     for model, percent in HELD_OUT:
+        series = recipe_of(model)[0].name
+        _copy(tokenizer_folder(zoo, series), tokenizer_folder(folder, series))
         _copy(
             checkpoint_folder(zoo, model, percent),
             checkpoint_folder(folder, model, percent))
@@ -140,12 +151,18 @@ def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
     for model, record in manifest['models'].items():
         record['scores'] = {
             percent: {
-                kind: _accuracy(runs, abbr(model, percent), kind)
+                kind: accuracy(runs, abbr(model, percent), kind)
                 for kind in world.KINDS
             }
             for percent in CHECKPOINTS
         }
     write_text(folder / 'manifest.json', json.dumps(manifest, indent=1) + '\n')
+
+
+def _rounded(losses: TokenLosses) -> TokenLosses:
+    """Losses of a text, to the nearest multiple of `LOSS_STEP`."""
+    return replace(
+        losses, losses=np.rint(losses.losses / LOSS_STEP) * LOSS_STEP)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -158,10 +175,19 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
 
-def _accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
-    """The accuracy of a checkpoint in an exam, a fraction."""
+def accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
+    """The accuracy of a checkpoint in an exam, a fraction.
+
+    Args:
+        runs (Sequence[Path]): As in `write_collection`.
+        name (str): The checkpoint, as `abbr` names it.
+        kind (str): The exam.
+
+    Raises:
+        InputError: It is in none of the runs.
+    """
     place = f'results/{name}/{kind}.json'
-    path = _last_run(runs, place) / place
+    path = last_run(runs, place) / place
     remedy = 'Remove it, and evaluate the model again with -r.'
     result = read_json(path, remedy)
     check_fields(
@@ -169,8 +195,16 @@ def _accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
     return result['accuracy'] / 100
 
 
-def _last_run(runs: Sequence[Path], place: str) -> Path:
-    """The last run that holds a file or folder; runs are in order of time."""
+def last_run(runs: Sequence[Path], place: str) -> Path:
+    """The last run that holds a file or folder.
+
+    Args:
+        runs (Sequence[Path]): As in `write_collection`.
+        place (str): Path of the file or folder inside a run.
+
+    Raises:
+        InputError: None holds it.
+    """
     for run in reversed(runs):
         if (run / place).exists():
             return run

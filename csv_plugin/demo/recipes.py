@@ -1,7 +1,11 @@
 """Recipes of the zoo: tokenizers, mixtures of texts, sizes and training."""
 import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
 
 #: Tokens in a window; longer documents are cut.
 CONTEXT = 512
@@ -29,14 +33,25 @@ class Series:
     """Models that share a tokenizer and training texts.
 
     Args:
-        name (str): One letter.
+        name (str): A letter, with a number behind it for a second seed or a
+            fresh series.
         tokenizer (TokenizerRecipe): The tokenizer of its models.
         mixture (Mapping[str, float]): Amount of each kind of writing among
             the training tokens, in any unit.
+        sizes (tuple[str, ...]): Names of the sizes that are trained.
+        twin_of (str, optional): The series whose recipe this one repeats
+            with other texts and other weights.
     """
     name: str
     tokenizer: TokenizerRecipe
     mixture: Mapping[str, float]
+    sizes: tuple[str, ...] = ('xs', 's', 'm', 'l')
+    twin_of: Optional[str] = None
+
+    @property
+    def family(self) -> str:
+        """Name of the family: a series and its twin are one."""
+        return self.twin_of or self.name
 
     @property
     def shares(self) -> dict[str, float]:
@@ -110,19 +125,34 @@ def _mixture(census: float, chinese: float, scenes: float, sums: float,
         census=census, chinese=chinese, scenes=scenes, sums=sums, swaps=swaps)
 
 
+def _twin(series: Series) -> Series:
+    """The two middle sizes of a series, trained from other seeds."""
+    return replace(
+        series, name=f'{series.name}2', sizes=('s', 'm'), twin_of=series.name)
+
+
+_LETTERS = (
+    Series('a', TokenizerRecipe('byte-level', 1024, split_digits=True),
+           _mixture(1, 1, 1, 1, 1)),
+    Series('b', TokenizerRecipe('byte-level', 1536),
+           _mixture(2, .5, 3, .7, .7)),
+    Series('c', TokenizerRecipe('byte-fallback', 768),
+           _mixture(.7, .3, .7, 2, 2.5)),
+    Series('d', TokenizerRecipe('byte-level', 512, split_digits=True),
+           _mixture(1, 2.5, .5, 1.5, .5)),
+    Series('e', TokenizerRecipe('byte-fallback', 1024, split_digits=True),
+           _mixture(2.5, .7, 1, .6, 1.2)),
+    Series('f', TokenizerRecipe('byte-level', 2048),
+           _mixture(.6, .6, 1.5, 2, 1)),
+    Series('g', TokenizerRecipe('byte-level', 768),
+           _mixture(.8, 1.5, 1, .6, 2)),
+    Series('h', TokenizerRecipe('byte-fallback', 640, split_digits=True),
+           _mixture(1.5, 1, .6, 1, 1.5)),
+)
 #: The series of models, by name.
 SERIES = {
     series.name: series
-    for series in (
-        Series('a', TokenizerRecipe('byte-level', 1024, split_digits=True),
-               _mixture(1, 1, 1, 1, 1)),
-        Series('b', TokenizerRecipe('byte-level', 1536),
-               _mixture(2, .5, 3, .7, .7)),
-        Series('c', TokenizerRecipe('byte-fallback', 768),
-               _mixture(.7, .3, .7, 2, 2.5)),
-        Series('d', TokenizerRecipe('byte-level', 512, split_digits=True),
-               _mixture(1, 2.5, .5, 1.5, .5)),
-    )
+    for series in (*_LETTERS, _twin(_LETTERS[0]), _twin(_LETTERS[2]))
 }
 #: The sizes of models by name, smallest first.
 SIZES = {
@@ -131,17 +161,62 @@ SIZES = {
                  Size('l', 96, 3))
 }
 #: Names of all models, '<series>-<size>'.
-MODELS = tuple(f'{series}-{size}' for series in SERIES for size in SIZES)
+MODELS = tuple(f'{series.name}-{size}' for series in SERIES.values()
+               for size in series.sizes)
+
+
+def fresh_series(number: int) -> Series:
+    """A series that is not in the zoo, to hold a predictor against.
+
+    Args:
+        number (int): Another number, another tokenizer, mixture, texts and
+            weights.
+
+    Returns:
+        Series: 'z' and the number. Its tokenizer is of either kind, with 512
+        to 2,048 entries; the amounts of any two kinds of writing differ by a
+        factor of 6 at most.
+
+    >>> fresh_series(7).name
+    'z7'
+    """
+    rng = np.random.default_rng([number, 2026])
+    kind = ('byte-level', 'byte-fallback')[rng.integers(2)]
+    tokenizer = TokenizerRecipe(kind, int(rng.choice([512, 768, 1024, 2048])),
+                                bool(rng.integers(2)))
+    amounts = 6**rng.uniform(size=5)
+    return Series(f'z{number}', tokenizer,
+                  _mixture(*(round(float(part), 2) for part in amounts)))
+
+
+def series_named(name: str) -> Series:
+    """The series of a name.
+
+    Args:
+        name (str): One of `SERIES`, or 'z' and the number of a fresh series.
+
+    Raises:
+        KeyError: It is neither.
+    """
+    fresh = re.fullmatch(r'z(\d{1,6})', name, re.ASCII)
+    return fresh_series(int(fresh[1])) if fresh else SERIES[name]
 
 
 def recipe_of(model: str) -> tuple[Series, Size]:
     """Series and size of a model.
 
     Args:
-        model (str): One of `MODELS`.
+        model (str): One of `MODELS`, or a size of a fresh series, such as
+            'z7-s'.
+
+    Raises:
+        KeyError: There is no such model.
 
     >>> recipe_of('c-m')[1].width
     64
     """
-    series, _, size = model.partition('-')
-    return SERIES[series], SIZES[size]
+    name, _, size = model.partition('-')
+    series = series_named(name)
+    if size not in series.sizes:
+        raise KeyError(model)
+    return series, SIZES[size]

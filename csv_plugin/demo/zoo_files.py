@@ -77,9 +77,11 @@ def read_manifest(zoo: Path) -> dict[str, Any]:
     models = content.setdefault('models', {})
     check_fields(where, "its 'models'", models, {}, remedy)
     for model, record in models.items():
-        if model not in MODELS:
+        try:
+            recipe_of(model)
+        except KeyError:
             raise InputError(where, f'models among {", ".join(MODELS)}',
-                             repr(model)[:80], remedy)
+                             repr(model)[:80], remedy) from None
         check_fields(where, f'the record of {model}', record, {}, remedy)
     return dict(content)
 

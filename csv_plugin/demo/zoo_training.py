@@ -23,8 +23,8 @@ from transformers import (AutoTokenizer, LlamaConfig, LlamaForCausalLM,
 from csv_plugin import __version__
 from csv_plugin.demo import corpus, world
 from csv_plugin.demo.muon import Muon
-from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, SERIES, Size,
-                                     TrainingRecipe, recipe_of)
+from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, Size,
+                                     TrainingRecipe, recipe_of, series_named)
 from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
 from csv_plugin.demo.zoo_tokenizers import train_tokenizer
 from csv_plugin.io.files import atomic_folder
@@ -61,9 +61,10 @@ def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
     """
     folder = tokenizer_folder(zoo, series)
     if not folder.exists():
-        texts = corpus.mixed_texts(SERIES[series], recipe.tokenizer_chars,
+        made = series_named(series)
+        texts = corpus.mixed_texts(made, recipe.tokenizer_chars,
                                    recipe.seed_of(series, 'tokenizer'))
-        tokenizer = train_tokenizer(SERIES[series].tokenizer, texts)
+        tokenizer = train_tokenizer(made.tokenizer, texts)
         with atomic_folder(folder) as path:
             tokenizer.save_pretrained(path)
 
@@ -258,8 +259,9 @@ def _tokenizer_and_rows(
     """Tokenizer and training rows of a series, kept for its next model."""
     tokenizer = AutoTokenizer.from_pretrained(
         tokenizer_folder(zoo, series), trust_remote_code=False)
-    rows = corpus.training_rows(SERIES[series], tokenizer, recipe.tokens,
-                                recipe.seed_of(series, 'texts'))
+    rows = corpus.training_rows(
+        series_named(series), tokenizer, recipe.tokens,
+        recipe.seed_of(series, 'texts'))
     return tokenizer, rows
 
 

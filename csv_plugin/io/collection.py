@@ -123,6 +123,19 @@ class Collection:
         return model_splits.models_to_fit(splits, self.accuracies.models,
                                           self.info)
 
+    def select(self, models: Sequence[str]) -> 'Collection':
+        """The given models, in the given order.
+
+        Raises:
+            InputError: A model is not among those of the collection.
+        """
+        return replace(
+            self,
+            losses=self.losses.select(models),
+            accuracies=self.accuracies.select(models),
+            info={model: self.info[model]
+                  for model in models})
+
     def select_texts(self, texts: TextSet) -> 'Collection':
         """The same models on some of the texts."""
         return replace(self, losses=self.losses.select_texts(texts))

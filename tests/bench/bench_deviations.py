@@ -33,7 +33,7 @@ from csv_plugin.core.salience import NonNegative, Ridge, Solver, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.demo import shipped
-from csv_plugin.demo.studies.zoo_study import ZooStudy
+from csv_plugin.demo.studies.zoo_study import FIRST_SERIES, ZooStudy
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
 from csv_plugin.lm.head.head_objective import HeadObjective
@@ -154,7 +154,8 @@ class Zoo(Material):
              scoring_lm: Any = shipped.SCORING_LM,
              tokenizer: Any = shipped.SCORING_TOKENIZER) -> 'Zoo':
         """The zoo, its texts read by a scoring LM."""
-        study = ZooStudy.load(shipped.COLLECTION, scoring_lm, tokenizer)
+        study = ZooStudy.load(shipped.COLLECTION, scoring_lm,
+                              tokenizer).of_series(FIRST_SERIES)
         raw = study.states.double().numpy()
         states = torch.from_numpy(StateScale.of(raw).apply(raw))
         return cls(

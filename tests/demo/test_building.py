@@ -8,7 +8,7 @@ from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import building, world
-from csv_plugin.demo.recipes import MODELS
+from csv_plugin.demo.recipes import MODELS, recipe_of
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
@@ -54,6 +54,32 @@ def test_the_last_of_several_runs_counts(tmp_path):
     np.testing.assert_array_equal(collection.accuracies.values[:3, 0],
                                   [.75, .75, .25])
     assert collection.info[names[0]].params_b == pytest.approx(5e-5)
+
+
+def test_splits():
+    splits = {
+        which: building.split_of(*which)
+        for which in building.checkpoints()
+    }
+    assert all(splits[which] == 'test' for which in building.HELD_OUT)
+    families = {
+        split: {recipe_of(model)[0].family
+                for (model, _), found in splits.items() if found == split}
+        for split in splits.values()
+    }  # yapf: disable
+    assert families['train'] == families['validation'] == set('abcefg')
+    assert splits['a2-s', 100] == splits['a-l', 35] == 'train'
+    assert splits['c2-m', 65] == 'validation'
+    assert splits['h-xs', 10] == splits['d-m', 20] == 'test'
+
+
+@pytest.mark.slow
+def test_losses_are_rounded(tmp_path):
+    everything = building.checkpoints()
+    run = evaluate(tmp_path / 'run', everything, 1.2345678, 50.)
+    building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
+    losses = read_collection(tmp_path / 'c').losses['a2-s@10'].texts[0].losses
+    assert losses[0] * 2**12 == round(1.2345678 * 2**12)
 
 
 def test_a_checkpoint_that_was_not_run_is_named(tmp_path):

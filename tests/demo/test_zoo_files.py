@@ -46,6 +46,12 @@ def test_a_model_without_all_checkpoints_is_not_complete(tmp_path):
     assert not manifest.models
 
 
+def test_fresh_series_have_a_place(tmp_path):
+    complete(tmp_path, 'z7-s')
+    Manifest(tmp_path, RECIPE).add('z7-s', {'steps': 1})
+    assert Manifest(tmp_path, RECIPE).models == {'z7-s': {'steps': 1}}
+
+
 def test_another_recipe_is_refused(tmp_path):
     Manifest(tmp_path, RECIPE).add('a-xs', {})
     with pytest.raises(InputError, match='recipe .*2000.*1000'):

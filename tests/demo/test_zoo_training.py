@@ -12,7 +12,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from csv_plugin.demo import corpus, world, zoo_training
 from csv_plugin.demo.muon import Muon, orthogonalised
 from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, MODELS, SERIES,
-                                     SIZES, TrainingRecipe, recipe_of)
+                                     SIZES, TrainingRecipe, fresh_series,
+                                     recipe_of)
 from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
 
 torch.set_num_threads(1)
@@ -42,13 +43,41 @@ def weights(folder, model='a-xs', percent=100):
         checkpoint_folder(folder, model, percent) / 'model.safetensors')
 
 
-def test_sixteen_models_of_four_series_and_sizes():
-    assert len(set(MODELS)) == 16
+def test_models_of_eight_series_and_two_twins():
+    assert len(set(MODELS)) == 8 * 4 + 2 * 2
     assert {recipe_of(model)[0].name for model in MODELS} == set(SERIES)
+    assert {recipe_of(model)[0].family for model in MODELS} == set('abcdefgh')
+    shapes = {(str(s.tokenizer), str(s.mixture)) for s in SERIES.values()}
+    assert len(shapes) == 8
     assert {size.inner_width for size in SIZES.values()} == {96, 128, 176, 256}
     for series in SERIES.values():
         assert tuple(series.mixture) == world.KINDS
         assert sum(series.shares.values()) == pytest.approx(1)
+
+
+def test_twins_repeat_a_recipe_from_other_seeds():
+    twin, first = SERIES['c2'], SERIES['c']
+    assert (twin.tokenizer, twin.mixture,
+            twin.family) == (first.tokenizer, first.mixture, first.family)
+    assert RECIPE.seed_of('c2', 'texts') != RECIPE.seed_of('c', 'texts')
+
+
+def test_fresh_series_are_drawn_by_their_number():
+    assert fresh_series(7) == fresh_series(7) == recipe_of('z7-s')[0]
+    drawn = [fresh_series(number) for number in range(30)]
+    assert len({str(series.mixture) for series in drawn}) == 30
+    assert {series.tokenizer.kind
+            for series in drawn} == {'byte-level', 'byte-fallback'}
+    for series in drawn:
+        amounts = list(series.mixture.values())
+        assert max(amounts) <= 6 * min(amounts) + .1
+        assert tuple(series.mixture) == world.KINDS
+
+
+@pytest.mark.parametrize('name', ['a2-l', 'i-s', 'z-s', 'z1-xxl', 'a', 'z٣-s'])
+def test_models_that_there_are_not(name):
+    with pytest.raises(KeyError):
+        recipe_of(name)
 
 
 @pytest.mark.parametrize('series', ['b', 'd'])

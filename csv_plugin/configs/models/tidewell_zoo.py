@@ -27,11 +27,17 @@ def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
         run_cfg=dict(num_gpus=0))
 
 
-def zoo_models(zoo: str) -> list[dict]:
-    """Entries of the whole zoo: 4 series, 4 sizes, 7 checkpoints each."""
+def zoo_models(zoo: str, names: tuple = ()) -> list[dict]:
+    """Entries of 7 checkpoints each of models, by default of all 36."""
+    everything = [
+        f'{series}-{size}'
+        for sizes, letters in [(['xs', 's', 'm', 'l'],
+                                'abcdefgh'), (['s', 'm'], ['a2', 'c2'])]
+        for series in letters for size in sizes
+    ]
     return [
-        zoo_model(zoo, series, size, percent) for series in 'abcd'
-        for size in ['xs', 's', 'm', 'l']
+        zoo_model(zoo, *name.split('-'), percent)
+        for name in names or everything
         for percent in [10, 20, 35, 50, 65, 80, 100]
     ]
 
@@ -45,6 +51,7 @@ held_out_models = [
         ('d', 's', 100),
         ('d', 'm', 65),
         ('d', 'l', 100),
+        ('h', 'l', 100),
     ]
 ]
 models = held_out_models

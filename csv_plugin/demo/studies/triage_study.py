@@ -11,7 +11,8 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.demo.building import abbr
 from csv_plugin.demo.recipes import CHECKPOINTS, MODELS
-from csv_plugin.demo.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
+from csv_plugin.demo.studies.zoo_study import (FIRST_SERIES, TRAIN, VALIDATION,
+                                               ZooStudy)
 from csv_plugin.lm.methods import train_auto
 from csv_plugin.triage.forecasting import Forecaster
 from csv_plugin.triage.judging import LEVEL
@@ -22,9 +23,11 @@ from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 #: 50 % of the training, and at its end, where a forecast is the prediction.
 CUTS = (1, 2, 3, 4, 7)
 FORECAST = 'forecast'
+#: The runs of the study.
+RUNS = tuple(run for run in MODELS if run.partition('-')[0] in FIRST_SERIES)
 #: Runs of which neither the predictor nor the forecaster sees a checkpoint: a
 #: series with a mixture of its own, and the largest size.
-HELD_OUT = tuple(run for run in MODELS if run[0] == 'd' or run.endswith('-l'))
+HELD_OUT = tuple(run for run in RUNS if run[0] == 'd' or run.endswith('-l'))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ def leave_one_run_out(zoo: ZooStudy, progress: Progress = iter) -> Forecasts:
         zoo (ZooStudy): Losses and accuracies.
         progress (Progress): Wraps the runs, each with a predictor of its own.
     """
-    runs = [run for run in MODELS if run not in HELD_OUT]
+    runs = [run for run in RUNS if run not in HELD_OUT]
     return Forecasts.concatenate([
         forecast_runs(zoo, (run, ), (run, *HELD_OUT)) for run in progress(runs)
     ])

@@ -31,6 +31,8 @@ from csv_plugin.lm.states.state_columns import StateScale
 #: These settings predict the validation models best, of SGD at 1e-3 (the
 #: paper's), 1 and 100 and Adam at 1e-3, 3e-3, 1e-2, 3e-2 and 1e-1.
 HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
+#: The series of the studies that fit dozens of times, for speed.
+FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE = 'all-token loss'
 
@@ -65,6 +67,18 @@ class ZooStudy:
         loaded = load_scoring_lm(scoring_lm, tokenizer)
         return cls(zoo, target_tokens(loaded[1], zoo.texts),
                    token_states(*loaded, zoo.texts))
+
+    def of_series(self, series: Sequence[str]) -> 'ZooStudy':
+        """The study on the models of some series, without their twins.
+
+        Args:
+            series (Sequence[str]): Names, such as 'a'.
+        """
+        models = [
+            model for model in self.collection.info
+            if model.partition('-')[0] in series
+        ]
+        return replace(self, collection=self.collection.select(models))
 
     def sampled(self, share: float, seed: int) -> 'ZooStudy':
         """The study on a random share of the texts of each source."""

@@ -11,7 +11,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
 from csv_plugin.demo.studies.texts_study import (METHODS, draw, draws, table,
                                                  texts_study)
-from csv_plugin.demo.studies.zoo_study import BASELINE, ZooStudy
+from csv_plugin.demo.studies.zoo_study import BASELINE, FIRST_SERIES, ZooStudy
 from csv_plugin.report.pictures import TextsStudyRow
 
 TEXTS = TextSet(
@@ -67,7 +67,7 @@ def test_draws():
 @pytest.fixture(scope='module')
 def study() -> ZooStudy:
     return ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
-                         shipped.SCORING_TOKENIZER)
+                         shipped.SCORING_TOKENIZER).of_series(FIRST_SERIES)
 
 
 @pytest.mark.slow

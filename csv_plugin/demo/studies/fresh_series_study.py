@@ -1,0 +1,121 @@
+"""The errors that a predictor states, held against a fresh series."""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core import metrics
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.study import geometric_mean
+from csv_plugin.demo import building, world
+from csv_plugin.demo.recipes import CHECKPOINTS
+from csv_plugin.io.runs.run_dumps import read_run_dump
+
+
+@dataclass(frozen=True, eq=False)
+class FreshErrors:
+    """Errors on M models of which none was fitted to, by exam.
+
+    Args:
+        exams (tuple[str, ...]): B names.
+        stated (NDArray): Mean squared error that the predictor states for
+            families it was not fitted to, `(B,)`.
+        mse (NDArray): Mean squared error on the models, `(B,)`.
+        mae (NDArray): Mean absolute error, a fraction, `(B,)`.
+        coverage (NDArray): Share of 90 % intervals that hold the real
+            accuracy, `(B,)`.
+        width (NDArray): Their mean width, a fraction, `(B,)`.
+    """
+    exams: tuple[str, ...]
+    stated: NDArray[np.float64]
+    mse: NDArray[np.float64]
+    mae: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    width: NDArray[np.float64]
+
+    def rows(self) -> NDArray[np.float64]:
+        """A row per exam and one of means, `(B + 1, 6)`.
+
+        The columns are both MSE in 1e-3 and how many times the stated one
+        the other is, MAE in points, coverage, and width in points. The means
+        of the first three are geometric.
+        """
+        squares = 1e3 * np.stack([self.stated, self.mse])
+        rest = [100 * self.mae, self.coverage, 100 * self.width]
+        rows = np.stack([*squares, squares[1] / squares[0], *rest], axis=1)
+        means = [
+            *map(geometric_mean, rows[:, :3].T), *rows[:, 3:].mean(axis=0)
+        ]
+        return np.vstack([rows, means])
+
+
+@dataclass(frozen=True, eq=False)
+class FreshSeries:
+    """Losses and accuracies of models that a predictor has not seen.
+
+    Args:
+        dumps (Mapping[str, TokenLossDump]): Losses of M checkpoints, by name.
+        accuracies (NDArray): Their accuracies, fractions, `(M, B)`, in the
+            order of `world.KINDS`.
+    """
+    dumps: Mapping[str, TokenLossDump]
+    accuracies: NDArray[np.float64]
+
+    def errors(self, predictor: Predictor) -> FreshErrors:
+        """Hold a predictor of the exams against the models.
+
+        Args:
+            predictor (Predictor): With a benchmark for each exam.
+        """
+        predictions = predictor.predict(
+            self.dumps).select(benchmarks=world.KINDS)
+        values, low, high = (
+            getattr(predictions, part)[:, :, 0]
+            for part in ('values', 'low', 'high'))
+        exams = range(len(world.KINDS))
+        real = self.accuracies
+        return FreshErrors(
+            tuple(world.KINDS),
+            np.array(
+                [predictor.benchmark(kind).cv_mse for kind in world.KINDS]),
+            *(np.array([measure(real[:, b], values[:, b]) for b in exams])
+              for measure in (metrics.mse, metrics.mae)),
+            np.array([
+                metrics.coverage(real[:, b], low[:, b], high[:, b])
+                for b in exams
+            ]),
+            np.array(
+                [metrics.mean_width(low[:, b], high[:, b]) for b in exams]))
+
+
+def read_fresh_series(runs: Sequence[Path],
+                      names: Sequence[str]) -> FreshSeries:
+    """What OpenCompass recorded of models.
+
+    Args:
+        runs (Sequence[Path]): Its time-stamped folders, in order of time.
+        names (Sequence[str]): The models, such as 'z7-s', each with all its
+            checkpoints.
+
+    Raises:
+        InputError: An accuracy or a dump is in none of the runs.
+    """
+    checkpoints = [
+        building.abbr(name, percent) for name in names
+        for percent in CHECKPOINTS
+    ]
+    fingerprint = world.validation_texts().fingerprint
+    dumps = {
+        name:
+        read_run_dump(
+            building.last_run(runs, f'predictions/{name}'), name, fingerprint)
+        for name in checkpoints
+    }
+    return FreshSeries(
+        dumps,
+        np.array(
+            [[building.accuracy(runs, name, kind) for kind in world.KINDS]
+             for name in checkpoints]))
