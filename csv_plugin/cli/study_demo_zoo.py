@@ -2,11 +2,11 @@
 
 The table of docs/results.md, from losses and accuracies in the package:
 
-    python tools/study_demo_zoo.py --seeds 5
+    python tools/study_demo_zoo.py
 
-The errors are those with all texts; their spread is that of the seeds, each of
-which draws another 80 % of the texts. How true the errors are that `auto`
-states, on series of which no model was fitted to:
+In brackets stand 90 % intervals, for which the runs that are predicted are
+drawn again and again. How true the errors are that `auto` states, on series of
+which no model was fitted to:
 
     python tools/study_demo_zoo.py --leave-series-out
 """
@@ -21,14 +21,10 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
+from csv_plugin.core.resampling import error_ratio
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
-from csv_plugin.demo.studies.zoo_study import BASELINE, ZooStudy
-
-#: Share of the texts that a seed draws.
-SHARE = 0.8
-#: Test MSE of each exam, `(B,)`, by method and kind of test models.
-Errors = Mapping[str, Mapping[str, NDArray]]
+from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL, ZooStudy
 
 
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -52,12 +48,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='DIR',
         help='its tokenizer (default: that of the package)')
     parser.add_argument(
-        '--seeds',
-        type=int,
-        default=5,
-        metavar='N',
-        help='number of draws of 80 %% of the texts (default 5)')
-    parser.add_argument(
         '--leave-series-out',
         action='store_true',
         help='fit to all other series for each, and compare the errors\n'
@@ -70,38 +60,50 @@ def run(args: argparse.Namespace) -> None:
     if args.leave_series_out:
         print(series_left_out(whole))
         return
-    studies = [whole, *(whole.sampled(SHARE, i) for i in range(args.seeds))]
-    errors = [study.errors() for study in tqdm(studies, desc='studies')]
-    print(table(errors))
+    squares = whole.squared_errors()
+    print(table(whole, squares))
     counts = ', '.join(f'{mask.sum()} {kind}'
                        for kind, mask in whole.test_models().items())
     print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
-    print(by_exam(whole, errors[0]))
+    print(by_exam(whole, squares))
 
 
-def table(errors: Sequence[Errors]) -> str:
+def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
     """A row per method in Markdown, the worst method first.
 
     Args:
-        errors (Sequence[Errors]): With all texts, then of each seed.
+        study (ZooStudy): Tells the models apart.
+        squares (Mapping[str, NDArray]): Squared errors by method, `(M, B)`.
     """
-    kinds = list(errors[0][BASELINE])
-    means = {
-        method: np.array([[1e3 * geometric_mean(part[method][kind])
-                           for kind in kinds] for part in errors])
-        for method in errors[0]
-    }  # yapf: disable
-    rows = [[
-        method, *(cell for k in range(len(kinds))
-                  for cell in (f'{values[0, k]:.2f}', _spread(values[1:, k]),
-                               f'{values[0, k] / means[BASELINE][0, k]:.2f}'))
-    ] for method, values in sorted(
-        means.items(), key=lambda item: -item[1][0].sum())]
+    kinds, runs = study.test_models(), np.array(study.runs())
+    rows = []
+    for part in squares.values():
+        row = []
+        for mask in kinds.values():
+            error = 1e3 * geometric_mean(part[mask].mean(axis=0))
+            row += [
+                f'{error:.2f}',
+                _ratio(part, squares[BASELINE], mask, runs)
+            ]
+        rows.append([*row, _ratio(part, squares[LABEL], mask, runs)])
+    names = sorted(zip(squares, rows), key=lambda item: -float(item[1][-3]))
     header = [
-        'method',
-        *(cell for kind in kinds for cell in (kind, 'spread', 'of all-token'))
+        'method', *(cell for kind in kinds for cell in (kind, 'of all-token')),
+        'of label-token'
     ]
-    return tabulate(rows, header, tablefmt='pipe', disable_numparse=True)
+    return tabulate([[name, *row] for name, row in names],
+                    header,
+                    tablefmt='pipe',
+                    disable_numparse=True)
+
+
+def _ratio(squares: NDArray, reference: NDArray, mask: NDArray,
+           runs: NDArray) -> str:
+    """How many times the error is that of a reference, and its interval."""
+    if squares is reference:
+        return '1'
+    ratio, low, high = error_ratio(squares[mask], reference[mask], runs[mask])
+    return f'{ratio:.2f} ({low:.2f} - {high:.2f})'
 
 
 def series_left_out(study: ZooStudy) -> str:
@@ -127,16 +129,11 @@ def series_left_out(study: ZooStudy) -> str:
         rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
 
 
-def _spread(values: NDArray) -> str:
-    """Smallest and largest error of the seeds."""
-    return f'{values.min():.2f} - {values.max():.2f}' if len(values) else '-'
-
-
-def by_exam(study: ZooStudy, errors: Errors) -> str:
-    """Errors x 1e-3 of every exam with all texts, in Markdown."""
-    kinds = list(errors[BASELINE])
-    rows = [[method, kind, *(1e3 * errors[method][kind])] for method in errors
-            for kind in kinds]
+def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
+    """Errors x 1e-3 of every exam, in Markdown."""
+    rows = [[method, kind, *(1e3 * part[mask].mean(axis=0))]
+            for method, part in squares.items()
+            for kind, mask in study.test_models().items()]
     header = ['method', 'test models', *study.collection.accuracies.benchmarks]
     return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
 

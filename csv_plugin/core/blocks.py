@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
+from typing import Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,13 @@ class Block:
         name (str): Such as 'groups'.
         source (LossColumns): Makes the columns.
         solvers (tuple[Solver, ...]): Solvers that may fit them.
+        answers_of (Optional[str]): The source of texts of which the columns
+            are answers alone, if they are.
     """
     name: str
     source: LossColumns
     solvers: tuple[Solver, ...]
+    answers_of: Optional[str] = None
 
     __repr__ = short_repr
 
@@ -83,6 +86,27 @@ class JoinedColumns:
                             np.zeros(len(units) - len(first.uniform)))
         return Columns(units, uniform, first.fingerprint, first.scored)
 
+    def solvers(self, benchmark: str) -> tuple[OnColumns, ...]:
+        """The solvers that a benchmark is offered, each on its own columns.
+
+        A benchmark that a source of texts is named after is not offered the
+        answers of other sources: with few families, they look better than
+        they are by chance.
+
+        Args:
+            benchmark (str): Its name.
+
+        Returns:
+            tuple[OnColumns, ...]: Named after their blocks, such as
+            'groups ridge'.
+        """
+        has_own = any(block.answers_of == benchmark for block in self.blocks)
+        return tuple(
+            _solver(block, solver, end)
+            for block, end in zip(self.blocks, _ends(self.blocks))
+            if not has_own or block.answers_of in (None, benchmark)
+            for solver in block.solvers)
+
     def features(self, table: LossTable) -> FeatureTable:
         """See `LossColumns.features`."""
         values = np.hstack(
@@ -96,18 +120,12 @@ class JoinedColumns:
             for block, end in zip(self.blocks, _ends(self.blocks)))
 
 
-def join_blocks(
-        blocks: Sequence[Block]
-) -> tuple[JoinedColumns, tuple[OnColumns, ...]]:
-    """All columns in one set, and the solvers, each on its own columns.
+def join_blocks(blocks: Sequence[Block]) -> JoinedColumns:
+    """All columns in one set.
 
     Args:
         blocks (Sequence[Block]): One or more, of the same tokens; the
             first gives the all-token loss.
-
-    Returns:
-        tuple[JoinedColumns, tuple[OnColumns, ...]]: Solvers are named after
-        their blocks, such as 'groups ridge'.
 
     Raises:
         InputError: There is no block, two have one name, or they count
@@ -122,11 +140,7 @@ def join_blocks(
             raise InputError(f'block {block.name!r}',
                              f'the tokens of {first.name!r}', 'other tokens',
                              'Make all blocks of the same table.')
-    solvers = tuple(
-        _solver(block, solver, end)
-        for block, end in zip(blocks, _ends(blocks))
-        for solver in block.solvers)
-    return JoinedColumns(tuple(blocks)), solvers
+    return JoinedColumns(tuple(blocks))
 
 
 def _ends(blocks: Sequence[Block]) -> list[int]:
@@ -183,4 +197,4 @@ def answer_block(source: str, columns: LossColumns) -> Block:
 
     Their weights are shrunk toward the source's label-token loss.
     """
-    return Block(f'answers of {source}', columns, (Ridge(), ))
+    return Block(f'answers of {source}', columns, (Ridge(), ), source)

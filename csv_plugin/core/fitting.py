@@ -1,7 +1,7 @@
 """From losses and observed accuracies to a `Predictor`."""
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 import scipy
@@ -37,7 +37,7 @@ LEAST_FAMILIES, SIGNIFICANCE = 3, 0.05
 def fit_predictor(features: FeatureTable,
                   accuracies: AccuracyTable,
                   families: Sequence[str],
-                  solver: Solver,
+                  solver: Union[Solver, Mapping[str, Solver]],
                   seed: int = 0,
                   progress: Progress = iter,
                   watch: Optional[Watch] = None) -> Predictor:
@@ -51,7 +51,8 @@ def fit_predictor(features: FeatureTable,
         accuracies (AccuracyTable): What was observed, `(M, B)`; the fit to
             a benchmark leaves out models that were not run on it.
         families (Sequence[str]): Family of each model of `accuracies`.
-        solver (Solver): One of `salience.SOLVERS` or your own.
+        solver (Union[Solver, Mapping[str, Solver]]): One of
+            `salience.SOLVERS` or your own, for all benchmarks or for each.
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress.
         watch (Optional[Watch]): Is told of every fit.
@@ -63,12 +64,15 @@ def fit_predictor(features: FeatureTable,
     features = _checked(features, accuracies, families)
     groups = np.asarray(families)
     tasks = _tasks(features, accuracies, groups)
+    solvers = solver if isinstance(solver, Mapping) else dict.fromkeys(
+        accuracies.benchmarks, solver)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         joint = _fits_together(tasks, solver, seed, progress)
         parts = [
             _fit_benchmark(features, accuracies, benchmark, tasks[benchmark],
-                           joint.get(benchmark), solver, seed, watch)
+                           joint.get(benchmark), solvers[benchmark], seed,
+                           watch)
             for benchmark in progress(accuracies.benchmarks)
         ]
         benchmarks = tuple(part for part, _ in parts)
@@ -141,7 +145,8 @@ def _task(features: FeatureTable, accuracies: AccuracyTable, b: int,
                 float(accuracies.chance[b]), families[rows])
 
 
-def _fits_together(tasks: Mapping[str, Task], solver: Solver, seed: int,
+def _fits_together(tasks: Mapping[str, Task],
+                   solver: Union[Solver, Mapping[str, Solver]], seed: int,
                    progress: Progress) -> dict[str, SalienceFit]:
     """Fits of a solver that learns from all benchmarks for each."""
     if not isinstance(solver, JointSolver):

@@ -1,7 +1,7 @@
 """From losses and observed accuracies to predictors of token losses."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 
@@ -56,8 +56,12 @@ class Training:
         Raises:
             InputError: The losses are not those of the tokens' texts.
         """
-        source, candidates = join_blocks(blocks)
-        predictor = self._fit(source, Auto(candidates), progress, watch)
+        source = join_blocks(blocks)
+        solvers = {
+            name: Auto(source.solvers(name))
+            for name in self.accuracies.benchmarks
+        }
+        predictor = self._fit(source, solvers, progress, watch)
         return condensed(predictor, self.targets, source)
 
     def baselines(self) -> dict[str, Predictor]:
@@ -114,7 +118,7 @@ class Training:
 
     def _fit(self,
              source: LossColumns,
-             solver: Solver,
+             solver: Union[Solver, Mapping[str, Solver]],
              progress: Progress = iter,
              watch: Optional[Watch] = None,
              accuracies: Optional[AccuracyTable] = None) -> Predictor:

@@ -23,7 +23,7 @@ TEXTS = text_columns(TABLE)
 
 
 def test_columns_stand_side_by_side():
-    columns, _ = join_blocks(
+    columns = join_blocks(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
     assert columns.columns.units == ('groups: x', 'groups: y', 'texts: a',
@@ -46,7 +46,7 @@ def test_columns_stand_side_by_side():
         float, (4, n), elements=st.floats(-9, 9).map(np.float32),
         fill=st.just(0.))))  # yapf: disable
 def test_sums_of_columns_are_sums_of_tokens(coefficients):
-    columns, _ = join_blocks(
+    columns = join_blocks(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
     combined = columns.combine(csc_array(coefficients))
@@ -62,10 +62,10 @@ def test_sums_of_columns_are_sums_of_tokens(coefficients):
 
 
 def test_each_solver_gets_its_own_columns():
-    _, solvers = join_blocks([
+    solvers = join_blocks([
         Block('groups', GROUPS, (Ridge(), NonNegative())),
         Block('texts', TEXTS, (Ridge(), ))
-    ])
+    ]).solvers('sums')
     assert [solver.name for solver in solvers
             ] == ['groups ridge', 'groups nonnegative', 'texts ridge']
     assert [solver.columns.tolist() for solver in solvers] == [[0, 1], [0, 1],
@@ -74,6 +74,23 @@ def test_each_solver_gets_its_own_columns():
         np.testing.assert_array_equal(solver.uniform, part.columns.uniform)
     assert [type(solver.solver)
             for solver in solvers] == [Ridge, NonNegative, Ridge]
+
+
+def test_answers_of_other_sources_are_not_offered():
+    columns = join_blocks([
+        Block('groups', GROUPS, (Ridge(), )),
+        Block('answers of a', TEXTS, (Ridge(), ), 'a'),
+        Block('answers of b', TEXTS, (Ridge(), ), 'b')
+    ])
+    offered = {
+        name: [(solver.name, solver.columns.tolist())
+               for solver in columns.solvers(name)]
+        for name in 'abc'
+    }
+    groups, of_a, of_b = offered['c']
+    assert offered['a'] == [groups, of_a]
+    assert offered['b'] == [groups, of_b]
+    assert (groups[1], of_a[1], of_b[1]) == ([0, 1], [2, 3], [4, 5])
 
 
 def test_what_does_not_fit_is_refused():

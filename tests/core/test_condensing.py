@@ -68,10 +68,11 @@ def joined(world, *solvers):
     """Two groups, which make the all-token loss, and a column per text."""
     table = world[0]
     groups = group_columns(table, ['x', 'y'] * N_TEXTS)
-    return join_blocks([
+    columns = join_blocks([
         Block('groups', groups, solvers),
         Block('texts', text_columns(table), (Ridge(), ))
     ])
+    return columns, columns.solvers('')
 
 
 def assert_same(world, narrow, whole, columns):

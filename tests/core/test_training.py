@@ -31,10 +31,10 @@ def predicted(predictor, models=OTHERS):
 
 
 def test_it_is_auto_among_the_blocks(predictor):
-    source, solvers = join_blocks(BLOCKS)
+    source = join_blocks(BLOCKS)
     expected = fit_predictor(
         source.features(TRAINING.losses), ACCURACIES.select(FITTED),
-        [FAMILIES[model] for model in FITTED], Auto(solvers))
+        [FAMILIES[model] for model in FITTED], Auto(source.solvers('')))
     assert predictor.benchmarks[0].solver == expected.benchmarks[0].solver
     assert predictor.benchmarks[0].fit_models == FITTED
     predictions = predictor.predict(DUMPS)

@@ -66,11 +66,12 @@ def assert_same_predictions(predictor, expected, losses=DUMPS):
 
 def on_features(states, pick):
     """A predictor of features by a solver that `pick` makes."""
-    source, solvers = join_blocks(
+    source = join_blocks(
         feature_blocks(TRAINING.losses, TEXTS, TARGETS, states))
     predictor = fit_predictor(
         source.features(TRAINING.losses), TO_FIT,
-        [FAMILIES[model] for model in FITTED], pick(solvers))
+        [FAMILIES[model] for model in FITTED],
+        pick(source.solvers(TO_FIT.benchmarks[0])))
     return predictor, source
 
 

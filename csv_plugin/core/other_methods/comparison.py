@@ -6,19 +6,17 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import Progress, short_repr
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.other_methods.all_methods import METHODS, Evidence
 from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.resampling import error_ratio
 from csv_plugin.core.splits import grouped_folds
 
-#: Of the intervals of predictions, and of those of ratios.
+#: Of the intervals of predictions.
 LEVEL = 0.9
-#: Draws of families, from which ratios get their intervals.
-N_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -115,29 +113,12 @@ class Comparison:
             method (str): One of the methods; all is NaN if it says nothing
                 about one of the benchmarks.
         """
-        names, family = np.unique(self.families, return_inverse=True)
-        n = len(names)
-        drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n),
-                                                     N_DRAWS)
-        weights = np.vstack([np.ones(n), drawn])[:, family]
-        with np.errstate(divide='ignore', invalid='ignore'):
-            logs = np.log([
-                self._weighted_mse(name, weights)
-                for name in (method, self.predictions.methods[0])
-            ])
-        ratios = np.exp((logs[0] - logs[1]).mean(axis=1))
-        # A draw may lack all models that were run on a benchmark.
-        low, high = np.nanquantile(ratios[1:], [
-            (1 - LEVEL) / 2, (1 + LEVEL) / 2
-        ]) if n > 1 and np.isfinite(ratios[0]) else (np.nan, np.nan)
-        return float(ratios[0]), float(low), float(high)
-
-    def _weighted_mse(self, method: str, weights: NDArray) -> NDArray:
-        """MSE with weights of the models, `(draws, M)`: `(draws, B)`."""
-        known = ~np.isnan(self.predictions.real)
-        squares = self.predictions.difference(method)**2
-        return (weights @ np.where(known, squares, 0)) / (
-            weights @ known.astype(float))
+        known = np.where(np.isnan(self.predictions.real), np.nan, 1)
+        squares = [
+            known * self.predictions.difference(name)**2
+            for name in (method, self.predictions.methods[0])
+        ]
+        return error_ratio(*squares, self.families)
 
 
 def _errors(table: Predictions, b: int) -> Errors:

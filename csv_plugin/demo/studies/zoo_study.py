@@ -2,7 +2,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from random import Random
 
 import numpy as np
 import torch
@@ -16,8 +15,8 @@ from csv_plugin.core.features import (FeatureTable, TokenColumns,
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
                                       fold_masks)
+from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
@@ -34,7 +33,7 @@ HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
 #: The series of the studies that fit dozens of times, for speed.
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
-BASELINE = 'all-token loss'
+BASELINE, LABEL = 'all-token loss', 'label-token loss'
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,28 +79,6 @@ class ZooStudy:
         ]
         return replace(self, collection=self.collection.select(models))
 
-    def sampled(self, share: float, seed: int) -> 'ZooStudy':
-        """The study on a random share of the texts of each source."""
-        rng = Random(seed)
-        by_source: dict[str, list[Text]] = {}
-        for text in self.collection.texts:
-            by_source.setdefault(text.source, []).append(text)
-        chosen = {
-            text.text_id
-            for texts in by_source.values()
-            for text in rng.sample(texts, round(share * len(texts)))
-        }
-        kept = [text_id in chosen for text_id in self.targets.text_ids]
-        part = TextSet(
-            tuple(text for text in self.collection.texts
-                  if text.text_id in chosen))
-        all_spans = self.targets.spans
-        spans = [spans for spans, keep in zip(all_spans, kept) if keep]
-        tokens = np.repeat(kept, [len(spans) for spans in all_spans])
-        return ZooStudy(
-            self.collection.select_texts(part), TargetTokens.of(part, spans),
-            self.states[torch.from_numpy(tokens)])
-
     @cached_property
     def table(self) -> LossTable:
         """Losses of all M models on the target tokens."""
@@ -126,31 +103,33 @@ class ZooStudy:
         """
         blocks = feature_blocks(self.table, self.collection.texts,
                                 self.targets, self.states)
-        source, candidates = join_blocks(blocks)
-        methods: dict[str, Solver] = {
-            'constant': Constant(),
-            BASELINE: Uniform(),
-            **{
-                candidate.name: candidate
-                for candidate in candidates
-            }, 'auto': Auto(candidates)
-        }
+        source = join_blocks(blocks)
         features = source.features(self.table)
+        exams = self.collection.accuracies.benchmarks
+        offered = [source.solvers(exam) for exam in exams]
+        methods: dict[str, Sequence[Solver]] = {
+            'constant': [Constant()] * len(exams),
+            BASELINE: [Uniform()] * len(exams),
+            **{
+                _name(solvers): solvers
+                for solvers in zip(*offered)
+            }, 'auto': list(map(Auto, offered))
+        }
         fitted = self.collection.models_in(TRAIN, VALIDATION)
         predictions = {
-            name: self._predict(features, solver, fitted)
-            for name, solver in methods.items()
+            name: self._predict(features, solvers, fitted)
+            for name, solvers in methods.items()
         }
         return predictions | {
-            'label-token loss': self._label_token_loss(fitted),
+            LABEL: self._label_token_loss(fitted),
             "the paper's head": self._head(),
         }
 
-    def _predict(self, features: FeatureTable, solver: Solver,
+    def _predict(self, features: FeatureTable, solvers: Sequence[Solver],
                  fitted: Sequence[str]) -> NDArray:
-        """Accuracies that a solver predicts for all models, `(M, B)`."""
+        """Accuracies that B solvers predict for all models, `(M, B)`."""
         predicted = np.empty(self.collection.accuracies.values.shape)
-        for b in range(predicted.shape[1]):
+        for b, solver in enumerate(solvers):
             fit = solver.fit(*self._task(features, fitted, b))
             predicted[:, b] = fit.model.predict(features.values)
         return predicted
@@ -172,7 +151,7 @@ class ZooStudy:
 
         Returns:
             dict[str, NDArray]: 'unseen series', models of series without a
-            fitted model; and 'larger sizes', all other test models.
+            fitted model; 'larger sizes', all other test models; and 'both'.
         """
         info = self.collection.info
         fitted = self.collection.models_in(TRAIN, VALIDATION)
@@ -180,21 +159,21 @@ class ZooStudy:
         unseen = np.array(
             [row.family not in families for row in info.values()])
         test = np.array([row.split == TEST for row in info.values()])
-        return {'unseen series': unseen & test, 'larger sizes': test & ~unseen}
-
-    def errors(self) -> dict[str, dict[str, NDArray]]:
-        """Test MSE of every exam, `(B,)`, by method and `test_models`."""
-        real = self.collection.accuracies.values
-        kinds = self.test_models()
         return {
-            method: {
-                kind:
-                np.array([
-                    metrics.mse(real[rows, b], predicted[rows, b])
-                    for b in range(real.shape[1])
-                ])
-                for kind, rows in kinds.items()
-            }
+            'unseen series': unseen & test,
+            'larger sizes': test & ~unseen,
+            'both': test
+        }
+
+    def runs(self) -> list[str]:
+        """The run of each of the M models, such as 'a-xs'."""
+        return [model.partition('@')[0] for model in self.collection.info]
+
+    def squared_errors(self) -> dict[str, NDArray]:
+        """Squared errors of all models, `(M, B)`, by method."""
+        real = self.collection.accuracies.values
+        return {
+            method: (predicted - real)**2
             for method, predicted in self.predictions().items()
         }
 
@@ -215,11 +194,13 @@ class ZooStudy:
         ]
         blocks = feature_blocks(self.table, self.collection.texts,
                                 self.targets, self.states)
-        source, candidates = join_blocks(blocks)
-        auto, features = Auto(candidates), source.features(self.table)
+        source = join_blocks(blocks)
+        features = source.features(self.table)
+        exams = self.collection.accuracies.benchmarks
         predicted = np.empty(self.collection.accuracies.values.shape)
         stated, least = np.empty((2, predicted.shape[1]))
-        for b in range(len(stated)):
+        for b, exam in enumerate(exams):
+            auto = Auto(source.solvers(exam))
             task, masks = self._task(features, fitted, b)
             fit = auto.fit(task, masks)
             predicted[:, b] = fit.model.predict(features.values)
@@ -229,8 +210,9 @@ class ZooStudy:
             [row.family == series for row in self.collection.info.values()])
         real = self.collection.accuracies.values[rows]
         tested = {
-            BASELINE: self._predict(features, Uniform(), fitted),
-            'label-token loss': self._label_token_loss(fitted),
+            BASELINE: self._predict(features, [Uniform()] * len(exams),
+                                    fitted),
+            LABEL: self._label_token_loss(fitted),
             'auto': predicted,
         }
         return {
@@ -246,11 +228,12 @@ class ZooStudy:
         groups = group_columns(
             self.table,
             answer_groups(self.collection.texts.texts, self.targets.spans))
+        exams = self.collection.accuracies.benchmarks
         return np.stack([
             self._predict(
                 _only(groups, f'{name}/answer').features(self.table),
-                Uniform(), fitted)[:, b]
-            for b, name in enumerate(self.collection.accuracies.benchmarks)
+                [Uniform()] * len(exams), fitted)[:, b]
+            for b, name in enumerate(exams)
         ],
                         axis=1)
 
@@ -263,6 +246,12 @@ class ZooStudy:
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)
         return heads.predict(states, self.table)
+
+
+def _name(solvers: Sequence[OnColumns]) -> str:
+    """What the solvers of all exams are called together."""
+    names = {solver.name for solver in solvers}
+    return names.pop() if len(names) == 1 else "the exam's own answers"
 
 
 def _only(source: TokenColumns, unit: str) -> TokenColumns:
