@@ -6,6 +6,7 @@
 from mmengine.config import read_base
 
 with read_base():
+    from csv_plugin.configs.datasets.label_loss import label_loss
     from csv_plugin.configs.datasets.salience_texts import \
         salience_texts_datasets
     from csv_plugin.configs.datasets.tidewell_exams import \
@@ -15,6 +16,9 @@ with read_base():
     from csv_plugin.configs.models.tidewell_zoo import zoo_models
 
 models = zoo_models('outputs/zoo')
-datasets = [*tidewell_exams_datasets, *salience_texts_datasets]
+datasets = [
+    *tidewell_exams_datasets, *map(label_loss, tidewell_exams_datasets),
+    *salience_texts_datasets
+]
 work_dir = 'outputs/collect'
-del zoo_models
+del label_loss, zoo_models

@@ -4,9 +4,9 @@
     opencompass configs/eval_csv_collect.py
     python tools/build_demo.py --zoo outputs/zoo --runs outputs/collect/2*
 
-These are the held-out models, the dumps and accuracies of the whole zoo, and
-two predictors fitted to the same models: the default method and the all-token
-baseline.
+These are the held-out models, the dumps, accuracies and label losses of the
+whole zoo, and two predictors fitted to the same models: the default method and
+the all-token baseline.
 """
 import argparse
 import sys
@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> None:
     building.copy_models(args.zoo, shipped.ZOO, args.runs)
     sizes = building.model_sizes(args.zoo)
     building.write_collection(shipped.COLLECTION, args.runs, texts, sizes)
+    building.write_label_losses(shipped.LABEL_LOSSES, args.runs)
     train()
 
 

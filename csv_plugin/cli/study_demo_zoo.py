@@ -31,12 +31,6 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        '--collection',
-        default=shipped.COLLECTION,
-        metavar='DIR',
-        help='folder of dumps, scores and texts (default: that of the\n'
-        'package)')
-    parser.add_argument(
         '--scoring-lm',
         default=shipped.SCORING_LM,
         metavar='DIR',
@@ -56,7 +50,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 
 
 def run(args: argparse.Namespace) -> None:
-    whole = ZooStudy.load(args.collection, args.scoring_lm, args.tokenizer)
+    whole = ZooStudy.load(shipped.COLLECTION, args.scoring_lm, args.tokenizer,
+                          shipped.LABEL_LOSSES)
     if args.leave_series_out:
         print(series_left_out(whole))
         return

@@ -127,6 +127,26 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
               ((kind, CHANCE[kind], world.N_ITEMS) for kind in world.KINDS))
 
 
+def write_label_losses(path: Path, runs: Sequence[Path]) -> None:
+    """Write the losses of the right answers of all items of each exam.
+
+    Scored: the tokens of each right answer, given its question; nats per
+    byte of the answers.
+
+    Args:
+        path (Path): CSV with a row per checkpoint and a column per exam.
+        runs (Sequence[Path]): As in `write_collection`.
+
+    Raises:
+        InputError: A loss is in none of the runs.
+    """
+    write_csv(
+        path, ('model', *world.KINDS),
+        ((name, *(_result(runs, name, f'{kind}-label_loss', 'label_byte_loss')
+                  for kind in world.KINDS))
+         for name in (abbr(*which) for which in checkpoints())))
+
+
 def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
     """Copy the held-out models, their tokenizers and the manifest of a zoo.
 
@@ -186,13 +206,18 @@ def accuracy(runs: Sequence[Path], name: str, kind: str) -> float:
     Raises:
         InputError: It is in none of the runs.
     """
-    place = f'results/{name}/{kind}.json'
+    return _result(runs, name, kind, 'accuracy') / 100
+
+
+def _result(runs: Sequence[Path], name: str, dataset: str,
+            metric: str) -> float:
+    """What OpenCompass measured of a checkpoint on a dataset."""
+    place = f'results/{name}/{dataset}.json'
     path = last_run(runs, place) / place
     remedy = 'Remove it, and evaluate the model again with -r.'
     result = read_json(path, remedy)
-    check_fields(
-        str(path), 'the result', result, {'accuracy': 'a number'}, remedy)
-    return result['accuracy'] / 100
+    check_fields(str(path), 'the result', result, {metric: 'a number'}, remedy)
+    return result[metric]
 
 
 def last_run(runs: Sequence[Path], place: str) -> Path:

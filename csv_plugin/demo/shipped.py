@@ -7,6 +7,8 @@ FOLDER = Path(__file__).resolve().parent
 ZOO = FOLDER / 'zoo'
 #: Dumps and accuracies of the whole zoo; see `io.collection`.
 COLLECTION = FOLDER / 'collection'
+#: Losses of the right answers of each exam; see `building`.
+LABEL_LOSSES = FOLDER / 'label_losses.csv'
 #: The validation set.
 TEXTS = FOLDER / 'texts.jsonl'
 #: The scoring LM, one of the largest models.

@@ -11,6 +11,7 @@ from csv_plugin.demo import building, world
 from csv_plugin.demo.recipes import MODELS, recipe_of
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import write_dump
+from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one'), ))
@@ -35,6 +36,8 @@ def evaluate(run, which, loss, accuracy):
         for kind in world.KINDS:
             (results /
              f'{kind}.json').write_text(f'{{"accuracy": {accuracy}}}')
+            (results / f'{kind}-label_loss.json'
+             ).write_text(f'{{"label_byte_loss": {loss}}}')
     return run
 
 
@@ -80,6 +83,17 @@ def test_losses_are_rounded(tmp_path):
     building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
     losses = read_collection(tmp_path / 'c').losses['a2-s@10'].texts[0].losses
     assert losses[0] * 2**12 == round(1.2345678 * 2**12)
+
+
+def test_label_losses(tmp_path):
+    everything = building.checkpoints()
+    run = evaluate(tmp_path / 'run', everything, 1.25, 50.)
+    building.write_label_losses(tmp_path / 'losses.csv', [run])
+    losses = read_loss_features(tmp_path / 'losses.csv')
+    assert losses.models == tuple(
+        building.abbr(*which) for which in everything)
+    assert losses.columns.units == world.KINDS
+    assert (losses.values == 1.25).all()
 
 
 def test_a_checkpoint_that_was_not_run_is_named(tmp_path):

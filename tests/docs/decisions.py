@@ -144,6 +144,7 @@ NOT_RUN = {
         'opencompass configs/eval_csv_collect.py': ZOO,
         'python tools/build_demo.py': ZOO,
         'python tools/study_demo_zoo.py': STUDY,
+        'python tools/study_fresh_series.py': ZOO,
     },
     'docs/real_data.md': {
         'COMPASS_DATA_CACHE=':
@@ -161,6 +162,7 @@ NOT_RUN = {
         'OMP_NUM_THREADS=1 python -m tests.bench.averaging': 'takes minutes',
         'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
         'python tools/study_demo_zoo.py': STUDY,
+        'python tools/study_fresh_series.py': ZOO,
         'python tools/study_texts.py':
         'takes minutes; tests/cli/test_study_texts.py runs it on less',
         'python tools/study_triage.py': STUDY,

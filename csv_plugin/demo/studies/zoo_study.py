@@ -2,6 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Optional
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.lm.feature_blocks import feature_blocks
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
@@ -34,6 +36,7 @@ HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE, LABEL = 'all-token loss', 'label-token loss'
+LABEL_OF_ITEMS = "label-token loss of the exams' items"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +47,27 @@ class ZooStudy:
         collection (Collection): Losses and accuracies of the zoo's models.
         targets (TargetTokens): Tokens of its texts.
         states (Tensor): Hidden states of the scoring LM at them, `(T, H)`.
+        label_losses (Optional[FeatureTable]): Of the right answers of each
+            exam's own items, a column per exam; see `building`.
     """
     collection: Collection
     targets: TargetTokens
     states: Tensor
+    label_losses: Optional[FeatureTable] = None
 
     @classmethod
-    def load(cls, collection: FilePath, scoring_lm: FilePath,
-             tokenizer: FilePath) -> 'ZooStudy':
+    def load(cls,
+             collection: FilePath,
+             scoring_lm: FilePath,
+             tokenizer: FilePath,
+             label_losses: Optional[FilePath] = None) -> 'ZooStudy':
         """Read a collection and let a scoring LM read its texts.
 
         Args:
             collection (FilePath): Folder that `read_collection` reads.
             scoring_lm (FilePath): A causal LM in the format of transformers.
             tokenizer (FilePath): Its tokenizer.
+            label_losses (Optional[FilePath]): Table of the label losses.
 
         Raises:
             InputError: As in `read_collection` and `hidden_states`.
@@ -65,7 +75,8 @@ class ZooStudy:
         zoo = read_collection(collection)
         loaded = load_scoring_lm(scoring_lm, tokenizer)
         return cls(zoo, target_tokens(loaded[1], zoo.texts),
-                   token_states(*loaded, zoo.texts))
+                   token_states(*loaded, zoo.texts), label_losses
+                   and read_loss_features(label_losses))
 
     def of_series(self, series: Sequence[str]) -> 'ZooStudy':
         """The study on the models of some series, without their twins.
@@ -120,6 +131,8 @@ class ZooStudy:
             name: self._predict(features, solvers, fitted)
             for name, solvers in methods.items()
         }
+        if self.label_losses is not None:
+            predictions[LABEL_OF_ITEMS] = self._label_loss_of_items(fitted)
         return predictions | {
             LABEL: self._label_token_loss(fitted),
             "the paper's head": self._head(),
@@ -236,6 +249,17 @@ class ZooStudy:
             for b, name in enumerate(exams)
         ],
                         axis=1)
+
+    def _label_loss_of_items(self, fitted: Sequence[str]) -> NDArray:
+        """Accuracies predicted from the right answers of each exam's items."""
+        assert self.label_losses is not None
+        losses = self.label_losses.select(self.table.models)
+        exams = self.collection.accuracies.benchmarks
+        return self._predict(losses, [
+            OnColumns(exam, Uniform(),
+                      np.array([losses.columns.units.index(exam)]), np.ones(1))
+            for exam in exams
+        ], fitted)
 
     def _head(self) -> NDArray:
         """Accuracies that the paper's head predicts, `(M, B)`."""

@@ -1,20 +1,14 @@
 """Errors that are stated, beside those on models of a fresh series."""
-import json
-
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped, world
-from csv_plugin.demo.recipes import CHECKPOINTS
 from csv_plugin.demo.studies.fresh_series_study import (FreshErrors,
                                                         read_fresh_series)
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import dataset_abbr
-
-NAMES = tuple(f'd-xs@{percent}' for percent in CHECKPOINTS)
+from tests.demo.studies.fresh_run import NAMES, write_run
 
 
 @pytest.fixture(scope='module')
@@ -24,20 +18,7 @@ def collection():
 
 @pytest.fixture(scope='module')
 def run(collection, tmp_path_factory):
-    """What OpenCompass would write of the zoo's d-xs, named z7-s."""
-    folder = tmp_path_factory.mktemp('run')
-    file_name = f'{dataset_abbr(collection.texts.fingerprint)}.parquet'
-    for percent, name in zip(CHECKPOINTS, NAMES):
-        fresh = f'z7-s@{percent}'
-        for part in ('predictions', 'results'):
-            (folder / part / fresh).mkdir(parents=True)
-        write_dump(folder / 'predictions' / fresh / file_name,
-                   collection.losses[name])
-        row = collection.accuracies.select([name]).values[0]
-        for kind, accuracy in zip(collection.accuracies.benchmarks, row):
-            (folder / 'results' / fresh / f'{kind}.json').write_text(
-                json.dumps({'accuracy': 100 * accuracy}))
-    return folder
+    return write_run(tmp_path_factory.mktemp('run'), collection)
 
 
 @pytest.mark.slow

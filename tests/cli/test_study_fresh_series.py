@@ -1,0 +1,64 @@
+"""A fresh series from its number to its errors, without the hours between."""
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+from mmengine.config import Config
+
+from csv_plugin.cli import study_fresh_series as script
+from csv_plugin.cli import train_demo_zoo
+from csv_plugin.demo import shipped
+from csv_plugin.demo.recipes import fresh_series
+from csv_plugin.io.collection import read_collection
+from tests.demo.studies.fresh_run import write_run
+
+
+@pytest.mark.slow
+@pytest.mark.host
+def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
+    trained, commands = [], []
+    monkeypatch.setattr(train_demo_zoo, 'run', lambda args: trained.append(
+        (args.models, args.out)))
+
+    def run(command, env):
+        commands.append(command)
+        write_run(tmp_path / 'fresh/collect/20260101_000000',
+                  read_collection(shipped.COLLECTION))
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(subprocess, 'run', run)
+    (tmp_path / 'fresh').mkdir()
+    assert script.main(
+        ['--number', '7', '--sizes', 's', '--out',
+         str(tmp_path / 'fresh')]) == 0
+    assert trained == [(['z7-s'], tmp_path / 'fresh/zoo')]
+    config = Config.fromfile(commands[0][3])
+    assert [model['abbr'] for model in config.models] == [
+        f'z7-s@{percent}' for percent in (10, 20, 35, 50, 65, 80, 100)
+    ]
+    assert config.models[0]['path'].endswith('fresh/zoo/z7/s/10')
+    assert config.work_dir == str(tmp_path / 'fresh/collect')
+    assert '-r' not in commands[0]
+    printed = capsys.readouterr().out
+    series = fresh_series(7)
+    assert f'{series.tokenizer.kind} tokenizer of ' in printed
+    for method in ('auto', 'all-token loss'):
+        assert f'\n{method}\n' in printed
+    assert printed.count('| mean ') == 2
+    # What was interrupted goes on.
+    monkeypatch.setattr(
+        subprocess, 'run', lambda command, env: commands.append(command) or
+        SimpleNamespace(returncode=0))
+    assert script.main(
+        ['--number', '7', '--sizes', 's', '--out',
+         str(tmp_path / 'fresh')]) == 0
+    assert commands[1][-2:] == ['-r', 'latest']
+
+
+def test_a_failure_of_opencompass_is_one_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(train_demo_zoo, 'run', lambda args: None)
+    monkeypatch.setattr(subprocess, 'run',
+                        lambda command, env: SimpleNamespace(returncode=3))
+    (tmp_path / 'out').mkdir()
+    with pytest.raises(SystemExit, match='3'):
+        script.main(['--number', '1', '--out', str(tmp_path / 'out')])
