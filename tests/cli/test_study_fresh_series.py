@@ -1,5 +1,4 @@
 """A fresh series from its number to its errors, without the hours between."""
-import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +10,16 @@ from csv_plugin.demo import shipped
 from csv_plugin.demo.recipes import fresh_series
 from csv_plugin.io.collection import read_collection
 from tests.demo.studies.fresh_run import write_run
+
+
+def returning(code, commands):
+    """A stand-in for `subprocess` that notes commands."""
+
+    def run(command, env):
+        commands.append(command)
+        return SimpleNamespace(returncode=code)
+
+    return SimpleNamespace(run=run)
 
 
 @pytest.mark.slow
@@ -26,7 +35,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
                   read_collection(shipped.COLLECTION))
         return SimpleNamespace(returncode=0)
 
-    monkeypatch.setattr(subprocess, 'run', run)
+    monkeypatch.setattr(script, 'subprocess', SimpleNamespace(run=run))
     (tmp_path / 'fresh').mkdir()
     assert script.main(
         ['--number', '7', '--sizes', 's', '--out',
@@ -46,9 +55,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
         assert f'\n{method}\n' in printed
     assert printed.count('| mean ') == 2
     # What was interrupted goes on.
-    monkeypatch.setattr(
-        subprocess, 'run', lambda command, env: commands.append(command) or
-        SimpleNamespace(returncode=0))
+    monkeypatch.setattr(script, 'subprocess', returning(0, commands))
     assert script.main(
         ['--number', '7', '--sizes', 's', '--out',
          str(tmp_path / 'fresh')]) == 0
@@ -57,8 +64,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
 
 def test_a_failure_of_opencompass_is_one_of_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(train_demo_zoo, 'run', lambda args: None)
-    monkeypatch.setattr(subprocess, 'run',
-                        lambda command, env: SimpleNamespace(returncode=3))
+    monkeypatch.setattr(script, 'subprocess', returning(3, []))
     (tmp_path / 'out').mkdir()
     with pytest.raises(SystemExit, match='3'):
         script.main(['--number', '1', '--out', str(tmp_path / 'out')])
