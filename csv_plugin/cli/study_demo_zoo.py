@@ -9,6 +9,11 @@ drawn again and again. How true the errors are that `auto` states, on series of
 which no model was fitted to:
 
     python tools/study_demo_zoo.py --leave-series-out
+
+The label-token loss of the exams' own items, as the paper has it, beside that
+of the texts, on the series for which it is known:
+
+    python tools/study_demo_zoo.py --items
 """
 import argparse
 import sys
@@ -24,6 +29,7 @@ from csv_plugin.cli.arguments import exit_code
 from csv_plugin.core.resampling import error_ratio
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
+from csv_plugin.demo.building import LABELLED
 from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL, ZooStudy
 
 
@@ -42,6 +48,11 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         metavar='DIR',
         help='its tokenizer (default: that of the package)')
     parser.add_argument(
+        '--items',
+        action='store_true',
+        help="compare with label-token losses of the exams' items, on the\n"
+        'series that have them (default: no)')
+    parser.add_argument(
         '--leave-series-out',
         action='store_true',
         help='fit to all other series for each, and compare the errors\n'
@@ -51,7 +62,9 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 
 def run(args: argparse.Namespace) -> None:
     whole = ZooStudy.load(shipped.COLLECTION, args.scoring_lm, args.tokenizer,
-                          shipped.LABEL_LOSSES)
+                          shipped.LABEL_LOSSES if args.items else None)
+    if args.items:
+        whole = whole.of_series(LABELLED)
     if args.leave_series_out:
         print(series_left_out(whole))
         return

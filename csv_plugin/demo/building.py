@@ -33,6 +33,9 @@ CHANCE = dict(census=.25, chinese=.25, scenes=.25, sums=0., swaps=0.)
 HELD_OUT = (('a-l', 100), ('b-l', 50), ('c-l', 80), ('d-s', 100), ('d-m', 65),
             ('d-l', 100), ('h-l', 100))
 
+#: Series whose losses on the right answers of all exam items ship, too.
+LABELLED = ('e', 'f', 'g', 'h', 'a2', 'c2')
+
 #: Losses of the collection are multiples of this, in nats: their files are
 #: half as large, and no prediction changes by a tenth of a point.
 LOSS_STEP = 2.**-12
@@ -130,7 +133,7 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
 def write_label_losses(path: Path, runs: Sequence[Path]) -> None:
     """Write the losses of the right answers of all items of each exam.
 
-    Scored: the tokens of each right answer, given its question; nats per
+    Only those of the series `LABELLED` are there. Scored: the tokens of each right answer, given its question; nats per
     byte of the answers.
 
     Args:
@@ -144,7 +147,8 @@ def write_label_losses(path: Path, runs: Sequence[Path]) -> None:
         path, ('model', *world.KINDS),
         ((name, *(_result(runs, name, f'{kind}-label_loss', 'label_byte_loss')
                   for kind in world.KINDS))
-         for name in (abbr(*which) for which in checkpoints())))
+         for name in (abbr(model, percent) for model, percent in checkpoints()
+                      if recipe_of(model)[0].name in LABELLED)))
 
 
 def copy_models(zoo: Path, folder: Path, runs: Sequence[Path]) -> None:
