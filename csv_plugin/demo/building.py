@@ -133,8 +133,8 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
 def write_label_losses(path: Path, runs: Sequence[Path]) -> None:
     """Write the losses of the right answers of all items of each exam.
 
-    Only those of the series `LABELLED` are there. Scored: the tokens of each right answer, given its question; nats per
-    byte of the answers.
+    Only those of the series `LABELLED` are there. Scored: the tokens of each
+    right answer, given its question; nats per byte of the answers.
 
     Args:
         path (Path): CSV with a row per checkpoint and a column per exam.
