@@ -12,7 +12,7 @@ from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, group_columns, text_columns)
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.salience import NonNegative, Ridge, Solver
+from csv_plugin.core.salience import Auto, NonNegative, Ridge, Solver
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
@@ -106,6 +106,21 @@ class JoinedColumns:
             for block, end in zip(self.blocks, _ends(self.blocks))
             if not has_own or block.answers_of in (None, benchmark)
             for solver in block.solvers)
+
+    def auto(self, benchmark: str) -> Auto:
+        """The choice among what a benchmark is offered.
+
+        Its own answers are kept unless something else is better by a test.
+
+        Args:
+            benchmark (str): Its name.
+        """
+        own = [
+            _solver(block, solver, end).name
+            for block, end in zip(self.blocks, _ends(self.blocks))
+            if block.answers_of == benchmark for solver in block.solvers
+        ]
+        return Auto(self.solvers(benchmark), own[0] if own else None)
 
     def features(self, table: LossTable) -> FeatureTable:
         """See `LossColumns.features`."""

@@ -6,7 +6,6 @@ from typing import Optional, Union
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.stats import ttest_1samp
 from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
@@ -15,12 +14,12 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import learn_intervals
-from csv_plugin.core.partial_scores import (held_out_predictions,
-                                            learn_partial_scores)
+from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       SalienceFit, SalienceModel, Solver, Task,
-                                      fold_masks)
+                                      fold_masks, held_out_predictions,
+                                      predicts_better)
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 
 #: Called with a benchmark, what was fitted to, and the fit.
@@ -28,10 +27,6 @@ Watch = Callable[[str, Task, SalienceFit], None]
 
 #: Squares of smaller numbers are too small for float64.
 LEAST_LOSS = 1e-150
-
-#: Families, and the level of the test, that show losses to tell something of
-#: a benchmark on which no model stands above chance.
-LEAST_FAMILIES, SIGNIFICANCE = 3, 0.05
 
 
 def fit_predictor(features: FeatureTable,
@@ -190,7 +185,10 @@ def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
         fit = joint or solver.fit(task, masks)
         if isinstance(solver, ChoosingSolver) and len(masks):
             fit = _stated(fit, solver.held_out(task, masks), task.accuracy)
-        if not task.at_chance or _losses_tell(task, fit):
+        # Accuracies about the chance level may be noise, and a curve through
+        # noise leads anywhere.
+        if not task.at_chance or predicts_better(task, fit,
+                                                 Constant().fit(task, masks)):
             return solver, fit, ()
     if task.at_chance:
         problems = (*problems, AT_CHANCE)
@@ -205,20 +203,3 @@ def _stated(fit: SalienceFit, held_out: NDArray,
     note = f'MSE {error:.2e} on families that had no part in the choice'
     return replace(
         fit, cv_mse=error, held_out=held_out, notes=(*fit.notes, note))
-
-
-def _losses_tell(task: Task, fit: SalienceFit) -> bool:
-    """Whether families held out are predicted better than by their mean.
-
-    A one-sided t-test over the families: accuracies about the chance level
-    may be noise, and a curve through noise leads anywhere.
-    """
-    constant = Constant().fit(task, fit.masks)
-    errors = [(held_out_predictions(task, of) - task.accuracy)**2
-              for of in (constant, fit)]
-    names, member = np.unique(task.families, return_inverse=True)
-    gains = np.bincount(member, errors[0] - errors[1]) / np.bincount(member)
-    if len(names) < LEAST_FAMILIES:
-        return False
-    test = ttest_1samp(gains, 0, alternative='greater')
-    return bool(test.pvalue < SIGNIFICANCE)

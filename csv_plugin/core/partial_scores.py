@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.salience.base import SalienceFit, Task
 from csv_plugin.core.splits import grouped_folds
 
 #: Imagined models whose errors all correlate alike. Chosen, as the next, on
@@ -232,27 +231,6 @@ def sampling_noise(accuracy: NDArray, n_items: NDArray,
     share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
         n_items + _IMAGINED_ITEMS)
     return np.asarray(share * (1 - share) * np.maximum(fewer, 0))
-
-
-def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
-    """Mean predictions of each model by the folds that have not seen it.
-
-    Where the solver was chosen, those by choices that have not seen it.
-
-    Args:
-        task (Task): What `fit` was fitted on.
-        fit (SalienceFit): The fit and its folds.
-
-    Returns:
-        NDArray: Accuracies, NaN where nothing was held out. `(n,)`.
-    """
-    if fit.held_out is not None:
-        return fit.held_out
-    held_out = ~fit.masks
-    total = np.where(held_out, fit.folds.predict(task.values), 0).sum(axis=0)
-    count = held_out.sum(axis=0)
-    return np.divide(
-        total, count, where=count > 0, out=np.full(len(total), np.nan))
 
 
 def learn_partial_scores(benchmarks: Sequence[str], accuracies: NDArray,

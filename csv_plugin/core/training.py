@@ -13,7 +13,7 @@ from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
 from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Auto, Constant, Solver, Uniform
+from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
@@ -58,7 +58,7 @@ class Training:
         """
         source = join_blocks(blocks)
         solvers = {
-            name: Auto(source.solvers(name))
+            name: source.auto(name)
             for name in self.accuracies.benchmarks
         }
         predictor = self._fit(source, solvers, progress, watch)

@@ -69,7 +69,7 @@ _ENCODINGS = {
     'losses.list.element': 'BYTE_STREAM_SPLIT',
     'entropy.list.element': 'BYTE_STREAM_SPLIT',
 }
-_COMPRESSION_LEVEL = 9
+_COMPRESSION_LEVEL = 15
 #: Values in memory of an unscored token, which is a null in the file.
 _UNSCORED = {'losses': np.nan, 'entropy': np.nan, 'rank': -1}
 

@@ -8,9 +8,9 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.partial_scores import held_out_predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, SalienceFit, Task
+from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
+                                      Task, held_out_predictions)
 
 
 def fit_holding_out(features: FeatureTable,

@@ -91,6 +91,9 @@ def test_answers_of_other_sources_are_not_offered():
     assert offered['a'] == [groups, of_a]
     assert offered['b'] == [groups, of_b]
     assert (groups[1], of_a[1], of_b[1]) == ([0, 1], [2, 3], [4, 5])
+    # Its own answers are the favourite of a benchmark.
+    assert [columns.auto(name).favourite for name in 'abc'
+            ] == ['answers of a ridge', 'answers of b ridge', None]
 
 
 def test_what_does_not_fit_is_refused():

@@ -82,7 +82,7 @@ def test_losses_are_rounded(tmp_path):
     run = evaluate(tmp_path / 'run', everything, 1.2345678, 50.)
     building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
     losses = read_collection(tmp_path / 'c').losses['a2-s@10'].texts[0].losses
-    assert losses[0] * 2**12 == round(1.2345678 * 2**12)
+    assert losses[0] * 2**11 == round(1.2345678 * 2**11)
 
 
 def test_label_losses(tmp_path):

@@ -6,6 +6,8 @@ from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
                                            SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
 from csv_plugin.core.salience.constant import Constant
+from csv_plugin.core.salience.held_out import (held_out_predictions,
+                                               predicts_better)
 from csv_plugin.core.salience.linear import Plain, Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
 
@@ -25,5 +27,5 @@ __all__ = [
     'Auto', 'AveragedRidge', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
     'JointSolver', 'LogTerms', 'NonNegative', 'Plain', 'RegularisationPath',
     'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task',
-    'Uniform', 'fold_masks'
+    'Uniform', 'fold_masks', 'held_out_predictions', 'predicts_better'
 ]

@@ -14,7 +14,7 @@ from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.features import (FeatureTable, TokenColumns,
                                       answer_groups, group_columns)
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
+from csv_plugin.core.salience import (Constant, Solver, Task, Uniform,
                                       fold_masks)
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
@@ -124,7 +124,7 @@ class ZooStudy:
             **{
                 _name(solvers): solvers
                 for solvers in zip(*offered)
-            }, 'auto': list(map(Auto, offered))
+            }, 'auto': list(map(source.auto, exams))
         }
         fitted = self.collection.models_in(TRAIN, VALIDATION)
         predictions = {
@@ -213,7 +213,7 @@ class ZooStudy:
         predicted = np.empty(self.collection.accuracies.values.shape)
         stated, least = np.empty((2, predicted.shape[1]))
         for b, exam in enumerate(exams):
-            auto = Auto(source.solvers(exam))
+            auto = source.auto(exam)
             task, masks = self._task(features, fitted, b)
             fit = auto.fit(task, masks)
             predicted[:, b] = fit.model.predict(features.values)

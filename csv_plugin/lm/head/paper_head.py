@@ -17,10 +17,9 @@ from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import (BACKTEST_SHARES, backtest_errors,
                                        learn_intervals, worse_models)
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.partial_scores import held_out_predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
-                                      Task, fold_masks)
+                                      Task, fold_masks, held_out_predictions)
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.scaling_law import diagnose
 from csv_plugin.core.training import Training

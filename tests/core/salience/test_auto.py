@@ -122,3 +122,43 @@ def test_a_family_without_which_nothing_can_be_learned():
         chance=.25)
     held_out = auto.held_out(same, fold_masks(task.families, 0))
     np.testing.assert_allclose(held_out[task.families == family], .25)
+
+
+def two_columns(own, other, n_families=6):
+    """Accuracies beside two columns, each the true one with some noise.
+
+    Args:
+        own (float): Noise of the column of the favourite.
+        other (float): Noise of the column of the other candidate.
+        n_families (int): Families of 24 models.
+    """
+    rng = np.random.default_rng(1)
+    truth = np.linspace(-2, 2, 24)
+    noise = rng.normal(size=(2, 24)) * [[own], [other]]
+    task = Task(3 + truth[:, None] + noise.T, np.full(2, .5),
+                1 / (1 + np.exp(truth)), 0.,
+                np.array([f'family {i % n_families}' for i in range(24)]))
+    solvers = tuple(
+        OnColumns(name, Ridge((1e-2, )), np.array([k]), np.ones(1))
+        for k, name in enumerate(['own', 'other']))
+    return task, Auto(solvers, 'own')
+
+
+@pytest.mark.parametrize('own, other, n_families, expected', [
+    (.3, .2, 6, 'own'),
+    (1.5, .1, 6, 'other'),
+    (1.5, .1, 2, 'own'),
+])
+def test_the_favourite_is_kept_unless_a_test_says_otherwise(
+        own, other, n_families, expected):
+    task, auto = two_columns(own, other, n_families)
+    masks = masks_of(task)
+    solution = auto.fit(task, masks)
+    assert solution.solver == expected
+    fits = auto._fits(task, masks)
+    errors = {fit.solver: fit.cv_mse for fit in fits}
+    if expected == 'own':
+        # Its error is not the lowest, so a test has kept it.
+        assert errors['own'] > min(errors.values())
+    without = Auto(auto.candidates).fit(task, masks)
+    assert without.cv_mse == min(errors.values())
