@@ -38,7 +38,7 @@ LABELLED = ('e', 'f', 'g', 'h', 'a2', 'c2')
 
 #: Losses of the collection are multiples of this, in nats: their files are
 #: half as large, and no prediction changes by a tenth of a point.
-LOSS_STEP = 2.**-12
+LOSS_STEP = 2.**-11
 
 
 def split_of(model: str, percent: int) -> str:

@@ -14,6 +14,10 @@ from csv_plugin.core.salience.linear import Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
 
 
+#: So many families are held out one by one.
+ONE_BY_ONE = 8
+
+
 @dataclass(frozen=True)
 class Auto:
     """The solver with the lowest error on held-out families.
@@ -65,7 +69,7 @@ class Auto:
 
     def held_out(self, task: Task, masks: NDArray) -> NDArray:
         """See `ChoosingSolver.held_out`."""
-        folds = _one_partition(masks)
+        folds = _one_partition(task, masks)
         predicted = np.empty(len(task.accuracy))
         for fold, mask in enumerate(folds):
             part = task.select(mask)
@@ -80,8 +84,15 @@ class Auto:
         return predicted
 
 
-def _one_partition(masks: NDArray) -> NDArray:
-    """The masks of the first repeat, which hold each model out once."""
+def _one_partition(task: Task, masks: NDArray) -> NDArray:
+    """Masks that hold each model out once.
+
+    Few families are held out one by one, since the error that is stated is
+    that on one more family; of more, the masks of the first repeat are taken.
+    """
+    families = np.unique(task.families)
+    if 1 < len(families) <= ONE_BY_ONE:
+        return task.families != families[:, None]
     held_out = np.cumsum(~masks, axis=0)
     return masks[:1 + int(held_out.all(axis=1).argmax())]
 
