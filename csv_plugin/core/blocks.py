@@ -17,6 +17,9 @@ from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 
+#: The block of the label-token losses.
+GROUPS = 'groups'
+
 
 class LossColumns(Protocol):
     """K feature columns that are sums of T token losses."""
@@ -184,7 +187,7 @@ def loss_blocks(table: LossTable, texts: TextSet,
     """
     groups = group_columns(table, answer_groups(texts.texts, targets.spans))
     return [
-        Block('groups', groups, (NonNegative(), Ridge())),
+        Block(GROUPS, groups, (NonNegative(), Ridge())),
         Block('texts', text_columns(table), (Ridge(), ))
     ]
 

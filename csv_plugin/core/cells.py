@@ -6,6 +6,10 @@ ANY = 'any'
 #: The meaning of the mark of predictions that known scores helped to make.
 WITH_SCORES = ('+ made from the losses and the known scores of the model on '
                'other benchmarks.')
+#: The meaning of the mark of predictions that a witness contradicts.
+ALARM = ('! the learned score is contradicted by the mean loss or the '
+         'label-token loss more than on held-out families: the interval '
+         'reaches around both.')
 
 
 def percent(fraction: float) -> float:

@@ -96,5 +96,13 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
         new = np.eye(1 + len(folds.coefficients), width, place)
         model = replace(model, coefficients=new[0])
         folds = replace(folds, coefficients=new[1:])
+    # Witnesses use columns of the all-token loss only, which are kept.
     return replace(
-        part, model=model, intervals=replace(part.intervals, folds=folds))
+        part,
+        model=model,
+        intervals=replace(part.intervals, folds=folds),
+        witnesses=tuple(
+            replace(
+                witness,
+                model=witness.model.on_columns(kept, np.arange(
+                    kept.sum()), width)) for witness in part.witnesses))

@@ -1,6 +1,7 @@
 """From losses and observed accuracies to a `Predictor`."""
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Optional, Union
 
 import numpy as np
@@ -21,6 +22,7 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       fold_masks, held_out_predictions,
                                       predicts_better)
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
+from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses
 
 #: Called with a benchmark, what was fitted to, and the fit.
 Watch = Callable[[str, Task, SalienceFit], None]
@@ -29,13 +31,16 @@ Watch = Callable[[str, Task, SalienceFit], None]
 LEAST_LOSS = 1e-150
 
 
-def fit_predictor(features: FeatureTable,
-                  accuracies: AccuracyTable,
-                  families: Sequence[str],
-                  solver: Union[Solver, Mapping[str, Solver]],
-                  seed: int = 0,
-                  progress: Progress = iter,
-                  watch: Optional[Watch] = None) -> Predictor:
+def fit_predictor(
+        features: FeatureTable,
+        accuracies: AccuracyTable,
+        families: Sequence[str],
+        solver: Union[Solver, Mapping[str, Solver]],
+        seed: int = 0,
+        progress: Progress = iter,
+        watch: Optional[Watch] = None,
+        labels: Mapping[str, int] = MappingProxyType({}),
+) -> Predictor:
     """Learn from models whose losses and accuracies are known.
 
     A benchmark on which nothing can be learned (see `scaling_law.PROBLEMS`) is
@@ -51,6 +56,9 @@ def fit_predictor(features: FeatureTable,
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress.
         watch (Optional[Watch]): Is told of every fit.
+        labels (Mapping[str, int]): The column that is the label-token loss of
+            a benchmark, for those that have one; it may contradict
+            predictions as the mean loss may.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -67,7 +75,7 @@ def fit_predictor(features: FeatureTable,
         parts = [
             _fit_benchmark(features, accuracies, benchmark, tasks[benchmark],
                            joint.get(benchmark), solvers[benchmark], seed,
-                           watch)
+                           watch, labels.get(benchmark))
             for benchmark in progress(accuracies.benchmarks)
         ]
         benchmarks = tuple(part for part, _ in parts)
@@ -153,10 +161,10 @@ def _fits_together(tasks: Mapping[str, Task],
     return dict(zip(sound, fits))
 
 
-def _fit_benchmark(
-        features: FeatureTable, accuracies: AccuracyTable, benchmark: str,
-        task: Task, joint: Optional[SalienceFit], solver: Solver, seed: int,
-        watch: Optional[Watch]) -> tuple[BenchmarkPredictor, NDArray]:
+def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
+                   benchmark: str, task: Task, joint: Optional[SalienceFit],
+                   solver: Solver, seed: int, watch: Optional[Watch],
+                   label: Optional[int]) -> tuple[BenchmarkPredictor, NDArray]:
     """The part, and predictions of held-out models, `(M,)`."""
     index = accuracies.benchmarks.index(benchmark)
     rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
@@ -166,12 +174,16 @@ def _fit_benchmark(
     if watch:
         watch(benchmark, task, fit)
     predicted = held_out_predictions(task, fit)
+    measures = {}
+    if label is not None:
+        measures[LABEL_TOKEN_LOSS] = np.eye(1, len(task.uniform), label)[0]
     part = BenchmarkPredictor(
         benchmark, task.chance, int(accuracies.n_items[index]),
         tuple(features.models[row] for row in rows), fit.solver,
         fit.penalty, fit.cv_mse, fit.model,
         learn_intervals(task, fit, used, seed), notes + fit.notes,
-        held_out_families(task.families.tolist(), task.accuracy, predicted))
+        held_out_families(task.families.tolist(), task.accuracy, predicted),
+        learn_witnesses(task, fit, measures))
     held_out = np.full(len(accuracies.models), np.nan)
     held_out[rows] = predicted
     return part, held_out

@@ -136,8 +136,8 @@ class Intervals:
         Returns:
             NDArray: 1 or more, `(M,)`.
         """
-        return _growth(score, self.score_low, self.score_high,
-                       self.score_spread)
+        return growth_beyond(score, self.score_low, self.score_high,
+                             self.score_spread)
 
     def beyond(self, values: NDArray) -> NDArray[np.bool_]:
         """Whether models have higher losses than any that was fitted on.
@@ -201,7 +201,8 @@ class Intervals:
                                  1)), np.where(beyond, 1, np.clip(high, 0, 1)))
 
 
-def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
+def growth_beyond(score: NDArray, low: float, high: float,
+                  spread: float) -> NDArray:
     """Of errors at scores `(M,)`: 1 in the range, 2 one `spread` away."""
     distance = np.maximum(np.maximum(low - score, score - high), 0)
     return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
@@ -321,5 +322,5 @@ def backtest_errors(model: SalienceModel, task: Task, worse: NDArray,
     score = model.scores(task.values)
     fitted, score = score[worse], score[~worse]
     errors = np.abs(model.curve.accuracies(score) - task.accuracy[~worse])
-    growth = _growth(score, fitted.min(), fitted.max(), _spread(fitted))
+    growth = growth_beyond(score, fitted.min(), fitted.max(), _spread(fitted))
     return errors / _deviation(variance, model.curve.slopes(score)) / growth

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import (WITH_SCORES, explain_marks, number, percent,
-                                   predicted_cell)
+from csv_plugin.core.cells import (ALARM, WITH_SCORES, explain_marks, number,
+                                   percent, predicted_cell)
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.notebook_tables import html_table
 
@@ -18,7 +18,7 @@ REAL = 'real'
 #: What the predictions of a single predictor are called.
 PREDICTED = 'predicted'
 
-_MARKS = ('extrapolated', 'in_sample', 'with_scores')
+_MARKS = ('extrapolated', 'in_sample', 'alarm', 'with_scores')
 _CUBES = ('values', 'low', 'high', *_MARKS)
 
 
@@ -54,6 +54,18 @@ UNKNOWN_BENCHMARK = Missing('the predictor does not know the benchmark')
 
 
 @dataclass(frozen=True)
+class Contradiction:
+    """What another measure of the same losses predicts instead.
+
+    Args:
+        witness (str): The measure, such as 'mean loss'.
+        value (float): The accuracy that it predicts, a fraction.
+    """
+    witness: str
+    value: float
+
+
+@dataclass(frozen=True)
 class Prediction:
     """One predicted accuracy.
 
@@ -69,6 +81,8 @@ class Prediction:
             on, so that the prediction proves nothing.
         with_scores (bool): Whether it was made from losses and known scores
             of the model, and not from losses alone.
+        alarm (bool): Whether the mean loss or the label-token loss
+            contradicts it more than on held-out families.
     """
     value: float
     low: float
@@ -77,6 +91,7 @@ class Prediction:
     extrapolated: bool
     in_sample: bool
     with_scores: bool = False
+    alarm: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +118,9 @@ class Predictions:
             benchmark; benchmarks may be absent.
         with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`, or one
             value for all of them.
+        alarm (NDArray): See `Prediction`; likewise.
+        contradictions (Mapping): By model, benchmark and method, what
+            contradicts a prediction; not every alarm needs to have it.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -124,15 +142,21 @@ class Predictions:
         default_factory=lambda: MappingProxyType({}))
     with_scores: NDArray[np.bool_] = field(
         default_factory=lambda: np.zeros((1, 1, 1), bool))
+    alarm: NDArray[np.bool_] = field(
+        default_factory=lambda: np.zeros((1, 1, 1), bool))
+    contradictions: Mapping[tuple[str, str, str],
+                            tuple[Contradiction, ...]] = field(
+                                default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
-        if self.with_scores.shape == (1, 1, 1):
-            marks = np.broadcast_to(self.with_scores, shape)
-            object.__setattr__(self, 'with_scores', marks)
+        for part in ('with_scores', 'alarm'):
+            if getattr(self, part).shape == (1, 1, 1):
+                marks = np.broadcast_to(getattr(self, part), shape)
+                object.__setattr__(self, part, marks)
         for part in (*_CUBES, REAL):
             expected = shape[:2] if part == REAL else shape
             if getattr(self, part).shape != expected:
@@ -171,7 +195,8 @@ class Predictions:
             models (Sequence[str]): M names.
             benchmarks (Sequence[str]): B names.
             columns (Mapping): `values`, `low`, `high`, `extrapolated`,
-                `in_sample` and perhaps `with_scores`, `(M, B)` each.
+                `in_sample` and perhaps `with_scores` and `alarm`, `(M, B)`
+                each.
             level (float): Level of the intervals.
             chance (Mapping[str, float]): As in the class.
         """
@@ -242,6 +267,13 @@ class Predictions:
                 **missing
             },
             chance=chance,
+            contradictions={
+                (model, benchmark, method): said
+                for method, table in tables.items()
+                for (model, benchmark,
+                     _), said in table.contradictions.items()
+                if model in models and benchmark in benchmarks
+            },
             **cubes)
 
     def _copy_into(self, cubes: Mapping[str, NDArray], p: int,
@@ -270,6 +302,11 @@ class Predictions:
                 cell: reason
                 for table in tables
                 for cell, reason in table.missing.items()
+            },
+            contradictions={
+                cell: said
+                for table in tables
+                for cell, said in table.contradictions.items()
             },
             **parts)
 
@@ -324,6 +361,11 @@ class Predictions:
                 if cell[0] in kept[0] and cell[1] in kept[1] and (
                     cell[2] == REAL or cell[2] in kept[2])
             },
+            contradictions={
+                cell: said
+                for cell, said in self.contradictions.items()
+                if all(name in names for name, names in zip(cell, kept))
+            },
             **chosen,
             **cubes)
 
@@ -351,7 +393,8 @@ class Predictions:
         return Prediction(
             float(self.values[cell]), float(self.low[cell]),
             float(self.high[cell]), self.level, bool(self.extrapolated[cell]),
-            bool(self.in_sample[cell]), bool(self.with_scores[cell]))
+            bool(self.in_sample[cell]), bool(self.with_scores[cell]),
+            bool(self.alarm[cell]))
 
     def real_at(self, model: str, benchmark: str) -> Union[float, Missing]:
         """The observed accuracy, or why there is none.
@@ -385,15 +428,17 @@ class Predictions:
         columns = (getattr(self, part)[:, b, p] for part in _CUBES)
         return [
             predicted_cell(
-                value, low, high, chance, '*' * bool(in_sample) +
-                '>' * bool(extrapolated) + '+' * bool(with_scores))
-            for value, low, high, extrapolated, in_sample, with_scores in zip(
-                *columns)
+                value, low, high, chance,
+                '*' * bool(in_sample) + '>' * bool(extrapolated) +
+                '!' * bool(alarm) + '+' * bool(with_scores)) for value, low,
+            high, extrapolated, in_sample, alarm, with_scores in zip(*columns)
         ]
 
     def legend(self) -> list[str]:
         """The meaning of the cells and their marks, one line each."""
         lines = [explain_marks(self.level)]
+        if self.alarm.any():
+            lines.append(ALARM)
         return lines + [WITH_SCORES] if self.with_scores.any() else lines
 
     def has_real(self) -> bool:
@@ -437,7 +482,7 @@ class Predictions:
         Yields:
             dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
             `high` (fractions, None where not known), `extrapolated`,
-            `in_sample`, `with_scores` and `missing`, the reasons.
+            `in_sample`, `with_scores`, `alarm` and `missing`, the reasons.
         """
         for model in self.models:
             for benchmark in self.benchmarks:
@@ -465,6 +510,7 @@ class Predictions:
             'extrapolated': values.get('extrapolated'),
             'in_sample': values.get('in_sample'),
             'with_scores': values.get('with_scores'),
+            'alarm': values.get('alarm'),
             'missing': '; '.join(reasons),
         }
 

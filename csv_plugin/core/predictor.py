@@ -17,9 +17,10 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.partial_scores import PartialScores, sampling_noise
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.witnesses import Witness, widened
 
 #: What a prediction is made of: the columns themselves, losses on the target
 #: tokens, or the dumps of models, whatever their tokens, by model.
@@ -44,6 +45,8 @@ class BenchmarkPredictor:
         notes (tuple[str, ...]): What a user should know.
         families (tuple[HeldOutFamily, ...]): The families of these models,
             and how well the others predict each; empty if not recorded.
+        witnesses (tuple[Witness, ...]): Other predictions that may contradict
+            this one; empty if there are none, or not recorded.
 
     Raises:
         InputError: The name is empty, a model was fitted on twice, or a
@@ -60,6 +63,7 @@ class BenchmarkPredictor:
     intervals: Intervals
     notes: tuple[str, ...]
     families: tuple[HeldOutFamily, ...] = ()
+    witnesses: tuple[Witness, ...] = ()
 
     def __post_init__(self) -> None:
         sound = {
@@ -88,21 +92,46 @@ class BenchmarkPredictor:
             level (float): Level of the intervals, in (0, 1).
 
         Returns:
-            dict[str, NDArray]: `values`, `low`, `high` and `extrapolated`
-            as in `Predictions`, each `(M,)`.
+            dict[str, NDArray]: `values`, `low`, `high`, `extrapolated` and
+            `alarm` as in `Predictions`, each `(M,)`.
         """
-        low, high = self.intervals.bounds(self.model, values, level)
         scores = self.model.scores(values)
+        predicted = self.model.curve.accuracies(scores)
+        said = self.contradictions(values)
+        low, high = self.intervals.bounds(self.model, values, level)
+        low, high = widened(low, predicted, high, said)
         return {
             'values':
-            self.model.curve.accuracies(scores),
+            predicted,
             'low':
             low,
             'high':
             high,
             'extrapolated': (self.intervals.extrapolated(scores)
-                             | self.intervals.beyond(values))
+                             | self.intervals.beyond(values)),
+            'alarm':
+            ~np.isnan(said).all(axis=0)
         }
+
+    def contradictions(self, values: NDArray) -> NDArray[np.float64]:
+        """What witnesses predict where they contradict the prediction.
+
+        Args:
+            values (NDArray): Feature columns, `(M, K)`.
+
+        Returns:
+            NDArray: Of W witnesses, NaN where they do not, `(W, M)`.
+        """
+        if not self.witnesses:
+            return np.empty((0, len(values)))
+        scores = self.model.scores(values)
+        learned = (self.model.curve.exponents(scores),
+                   self.model.curve.accuracies(scores),
+                   self.intervals.growth(scores))
+        return np.stack([
+            witness.contradictions(values, *learned)
+            for witness in self.witnesses
+        ])
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,8 +368,25 @@ class Predictor:
         if known is not None:
             self._complete(features.models, columns, known)
         chance = {part.benchmark: part.chance for part in self.benchmarks}
-        return Predictions.of_method(features.models, self.names, columns,
-                                     level, chance)
+        return replace(
+            Predictions.of_method(features.models, self.names, columns, level,
+                                  chance),
+            contradictions=self._contradictions(features))
+
+    def _contradictions(
+        self, features: FeatureTable
+    ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
+        """Of all cells with an alarm, as `Predictions` has them."""
+        return {
+            (features.models[m], part.benchmark, PREDICTED):
+            tuple(
+                Contradiction(witness.name, float(value))
+                for witness, value in zip(part.witnesses, said[:, m])
+                if not np.isnan(value))
+            for part in self.benchmarks
+            for said in [part.contradictions(features.values)]
+            for m in np.flatnonzero(~np.isnan(said).all(axis=0))
+        }
 
     def can_use(self, known: Optional[AccuracyTable]) -> bool:
         """Whether known scores tell the predictor anything."""

@@ -6,7 +6,7 @@ from typing import Optional, Union
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.blocks import Block, LossColumns, join_blocks
+from csv_plugin.core.blocks import GROUPS, Block, LossColumns, join_blocks
 from csv_plugin.core.condensing import condensed
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
@@ -127,5 +127,17 @@ class Training:
         predictor = fit_predictor(
             source.features(self.losses), accuracies.select(models),
             [self.families[model] for model in models], solver, self.seed,
-            progress, watch)
+            progress, watch, _labels(source.columns.units, accuracies))
         return replace(predictor, licences=self.texts.licences)
+
+
+def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
+    """The column of each benchmark's label-token loss, where there is one."""
+    places = {
+        unit.removeprefix(f'{GROUPS}: '): k
+        for k, unit in enumerate(units)
+    }
+    return {
+        name: places[f'{name}/answer']
+        for name in accuracies.benchmarks if f'{name}/answer' in places
+    }

@@ -255,7 +255,8 @@ def _details(predictions: Predictions, m: int, b: int) -> Iterator[_Record]:
             'details': {
                 'extrapolated': str(bool(predictions.extrapolated[m, b, 0])),
                 'model_was_fitted_to':
-                str(bool(predictions.in_sample[m, b, 0]))
+                str(bool(predictions.in_sample[m, b, 0])),
+                'alarm': str(bool(predictions.alarm[m, b, 0]))
             }
         }
 

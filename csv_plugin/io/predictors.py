@@ -30,6 +30,7 @@ from csv_plugin.core.salience import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.witnesses import Witness
 from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
                                    check_version, sealed)
 from csv_plugin.io.files import FilePath, atomic_path, check_fields, read_bytes
@@ -45,6 +46,9 @@ WITH_LOGS = 3
 #: Of predictors that know the highest losses fitted on, of which earlier
 #: versions of the package would take no notice.
 WITH_HIGHEST = 4
+#: Of predictors with witnesses, whose contradictions earlier versions of the
+#: package would not show.
+WITH_WITNESSES = 5
 
 _Arrays = Mapping[str, NDArray]
 
@@ -72,6 +76,7 @@ _BENCHMARK_FIELDS = {
     'n_families': 'a count',
     'notes': 'a list of texts',
     'families': 'a list',
+    'witnesses': 'a list of texts',
 }
 _FAMILY_FIELDS = {
     'family': 'a text',
@@ -101,6 +106,14 @@ _LOG_SHAPES = {
 }
 #: The same of the highest losses fitted on, where the benchmark has them.
 _HIGHEST_SHAPE = {'highest': ('f', 'K')}
+#: The same of W witnesses, where the benchmark has some: coefficients, curves,
+#: limits, and lowest, highest and standard deviation of their scores.
+_WITNESS_SHAPES = {
+    'witness_coefficients': ('f', 'WK'),
+    'witness_curves': ('f', 'W3'),
+    'witness_limits': ('f', 'W'),
+    'witness_ranges': ('f', 'W3'),
+}
 #: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
 #: entries of the matrix.
 _TOKEN_SHAPES = {
@@ -325,6 +338,8 @@ def _arrays(part: BenchmarkPredictor) -> dict[str, NDArray]:
         }
     if intervals.highest is not None:
         arrays['highest'] = intervals.highest
+    if part.witnesses:
+        arrays |= _pack_witnesses(part.witnesses)
     return arrays | {
         'coefficients': part.model.coefficients,
         'curve': _parameters(part.model.curve),
@@ -335,6 +350,35 @@ def _arrays(part: BenchmarkPredictor) -> dict[str, NDArray]:
         'error_variance': intervals.variance,
         'backtest': intervals.backtest,
     }
+
+
+def _pack_witnesses(witnesses: Sequence[Witness]) -> dict[str, NDArray]:
+    stack = SalienceModel.stack([witness.model for witness in witnesses])
+    return {
+        'witness_coefficients':
+        stack.coefficients,
+        'witness_curves':
+        _parameters(stack.curve),
+        'witness_limits':
+        np.array([witness.limit for witness in witnesses]),
+        'witness_ranges':
+        np.array(
+            [[witness.score_low, witness.score_high, witness.score_spread]
+             for witness in witnesses])
+    }
+
+
+def _unpack_witnesses(names: Sequence[str],
+                      part: Mapping[str, NDArray]) -> tuple[Witness, ...]:
+    """The inverse of `_pack_witnesses`, for witnesses of these names."""
+    return tuple(
+        Witness(
+            name,
+            SalienceModel(part['witness_coefficients'][w],
+                          Curve(*part['witness_curves'][w])),
+            float(part['witness_limits'][w]),
+            *map(float, part['witness_ranges'][w]))
+        for w, name in enumerate(names))
 
 
 def _parameters(curve: Curve) -> NDArray:
@@ -354,6 +398,8 @@ def _model(part: Mapping[str, NDArray], prefix: str,
 
 def _version(predictor: Predictor) -> int:
     parts = predictor.benchmarks
+    if any(part.witnesses for part in parts):
+        return WITH_WITNESSES
     if any(part.intervals.highest is not None for part in parts):
         return WITH_HIGHEST
     logs = any(part.model.logs is not None for part in parts)
@@ -381,6 +427,8 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
             **vars(family), 'bias': _finite(family.bias),
             'error': _finite(family.error)
         } for family in part.families]
+    if part.witnesses:
+        scalars['witnesses'] = [witness.name for witness in part.witnesses]
     return scalars
 
 
@@ -389,10 +437,11 @@ def _finite(number: float) -> Optional[float]:
 
 
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
-               lengths: Mapping[str, int]) -> BenchmarkPredictor:
+               lengths: dict[str, int]) -> BenchmarkPredictor:
     if isinstance(scalars, dict):
         # Files of earlier versions lack them.
         scalars.setdefault('families', [])
+        scalars.setdefault('witnesses', [])
         scalars.setdefault('score_spread', None)
         scalars.setdefault('n_families', _n_families(scalars))
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
@@ -402,14 +451,15 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                      _FAMILY_FIELDS, _REMEDY)
     _check_texts(where, [
         scalars['benchmark'], scalars['solver'], *scalars['fit_models'],
-        *scalars['notes'], *(family['family']
-                             for family in scalars['families'])
+        *scalars['notes'], *scalars['witnesses'],
+        *(family['family'] for family in scalars['families'])
     ])
     # F, N and b are lengths of this benchmark alone.
-    sizes = dict(lengths)
+    sizes = lengths | {'W': len(scalars['witnesses'])}
     part = {
         name: _array(where, arrays, f'{index}.{name}', layout, sizes)
-        for name, layout in _benchmark_layouts(arrays, index).items()
+        for name, layout in _benchmark_layouts(arrays, index,
+                                               scalars['witnesses']).items()
     }
     with _errors_name(where, f'a sound benchmark {index}'):
         return BenchmarkPredictor(
@@ -426,7 +476,8 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                 _number(scalars['score_high'],
                         -math.inf), _number(scalars['score_spread'], math.inf),
                 part.get('highest')), tuple(scalars['notes']),
-            tuple(map(_family, scalars['families'])))
+            tuple(map(_family, scalars['families'])),
+            _unpack_witnesses(scalars['witnesses'], part))
 
 
 def _n_families(scalars: Mapping[str, Any]) -> Any:
@@ -442,14 +493,16 @@ def _family(values: Mapping[str, Any]) -> HeldOutFamily:
     return HeldOutFamily(**fields)
 
 
-def _benchmark_layouts(arrays: _Arrays,
-                       index: int) -> dict[str, tuple[str, str]]:
+def _benchmark_layouts(arrays: _Arrays, index: int,
+                       witnesses: Sequence[str]) -> dict[str, tuple[str, str]]:
     """The arrays of a benchmark: all about logarithms, or none."""
     layouts = _SHAPES
     if any(f'{index}.{name}' in arrays for name in _LOG_SHAPES):
         layouts = layouts | _LOG_SHAPES
     if f'{index}.highest' in arrays:
         layouts = layouts | _HIGHEST_SHAPE
+    if witnesses:
+        layouts = layouts | _WITNESS_SHAPES
     return layouts
 
 
@@ -538,7 +591,7 @@ def _header(where: str, data: bytes) -> dict[str, Any]:
                          'Give the file that a training wrote.')
     header = parse_json(metadata[FORMAT], where, _REMEDY)
     check_fields(where, 'the header', header, {}, _REMEDY)
-    version = check_version(where, header, WITH_HIGHEST,
+    version = check_version(where, header, WITH_WITNESSES,
                             'cp.save(cp.load(path), path) renews it.')
     if version >= WITH_DIGEST:
         check_seal(where, data, header.get('digest'), _REMEDY)

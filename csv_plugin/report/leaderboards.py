@@ -17,20 +17,20 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.overall import Overall
-from csv_plugin.core.predictions import (REAL, Missing, Predictions,
-                                         check_labels)
+from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
+                                         Predictions, check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (SCORING_LM, findings, legend, reasons,
-                                     scoring_lm_notes)
+from csv_plugin.report.notes import (SCORING_LM, alarms, findings, legend,
+                                     reasons, scoring_lm_notes)
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
           'high', 'difference', 'extrapolated', 'in_sample', 'missing',
-          'scoring_lm', 'with_scores')
+          'scoring_lm', 'with_scores', 'alarm')
 
 _REMEDY = 'Write the summary again, with -m viz -r.'
 
@@ -79,8 +79,8 @@ class Leaderboard:
             scoring_lms (Mapping[str, str]): As in the class.
         """
         notes = (*legend(predictions), *reasons(predictions),
-                 *findings(predictions), *scoring_lm_notes(scoring_lms),
-                 *remarks)
+                 *alarms(predictions), *findings(predictions),
+                 *scoring_lm_notes(scoring_lms), *remarks)
         return cls(predictions, folders, notes, scoring_lms)
 
     def shown_name(self, model: str) -> str:
@@ -102,7 +102,7 @@ class Leaderboard:
                     row[name] = percent(row[name])
             if None not in (row['real'], row['predicted']):
                 row['difference'] = row['predicted'] - row['real']
-            for name in ('extrapolated', 'in_sample', 'with_scores'):
+            for name in ('extrapolated', 'in_sample', 'with_scores', 'alarm'):
                 if row[name] is not None:
                     row[name] = int(row[name])
             row['scoring_lm'] = int(
@@ -132,10 +132,11 @@ def compare(
     cubes: dict[str, Any] = {
         part: getattr(predictions, part)[rows]
         for part in ('values', 'low', 'high', 'extrapolated', 'in_sample',
-                     'with_scores')
+                     'with_scores', 'alarm')
     }
     accuracies = np.full((len(folders), len(predictions.benchmarks)), np.nan)
     missing: dict[tuple[str, str, str], Missing] = {}
+    contradictions: dict[tuple[str, str, str], tuple[Contradiction, ...]] = {}
     for (m, model), (b, benchmark) in product(
             enumerate(folders), enumerate(predictions.benchmarks)):
         accuracy = real[model, benchmark]
@@ -144,15 +145,18 @@ def compare(
         else:
             accuracies[m, b] = accuracy
         for label in predictions.methods:
-            reason = predictions.missing.get(
-                (folders[model], benchmark, label))
-            if reason is not None:
-                missing[model, benchmark, label] = reason
+            cell = folders[model], benchmark, label
+            if cell in predictions.missing:
+                missing[model, benchmark, label] = predictions.missing[cell]
+            if cell in predictions.contradictions:
+                contradictions[model, benchmark,
+                               label] = predictions.contradictions[cell]
     renamed = replace(
         predictions,
         models=tuple(folders),
         real=accuracies,
         missing=missing,
+        contradictions=contradictions,
         **cubes)
     return Leaderboard.of(renamed, folders, remarks, scoring_lms)
 
@@ -368,13 +372,13 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
 #: Kinds of the fields of a row that are read.
 _ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
 _NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample',
-            'with_scores')
+            'with_scores', 'alarm')
 _ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
 _ROW |= {'scoring_lm': 'a count'}
 #: The largest number in each field of a row: percent, or 1 for yes.
 _MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
 _MOST |= dict.fromkeys(
-    ('extrapolated', 'in_sample', 'scoring_lm', 'with_scores'), 1)
+    ('extrapolated', 'in_sample', 'scoring_lm', 'with_scores', 'alarm'), 1)
 _LISTS = ('models', 'benchmarks', 'predictors', 'notes')
 #: Rows by predictor, model and benchmark.
 _Rows = dict[tuple[str, str, str], dict[str, Any]]
@@ -407,6 +411,7 @@ def read_leaderboard(path: FilePath) -> Leaderboard:
         extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
         in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
         with_scores=np.nan_to_num(cubes['with_scores']).astype(bool),
+        alarm=np.nan_to_num(cubes['alarm']).astype(bool),
         real=cubes['real'][:, :, 0] / 100,
         level=np.nan,
         missing={
@@ -492,7 +497,8 @@ def _read_row(where: str,
     if isinstance(row, dict):
         # Files of earlier versions lack them.
         row.setdefault('scoring_lm', 0)
-        row.setdefault('with_scores', row.get('in_sample') and 0)
+        for name in ('with_scores', 'alarm'):
+            row.setdefault(name, row.get('in_sample') and 0)
     check_fields(where, 'a row', row, _ROW, _REMEDY)
     place = row['predictor'], row['model'], row['benchmark']
     for name, most in _MOST.items():

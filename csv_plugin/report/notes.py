@@ -14,7 +14,8 @@ from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.overall import Overall
-from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
+                                         Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import Constant
 from csv_plugin.core.shortages import least_models
@@ -63,6 +64,49 @@ def reasons(predictions: Predictions) -> Iterator[str]:
         on_benchmarks = _named(where, benchmarks, 'benchmarks')
         yield (f'{", ".join(labels)} of {of_models} on {on_benchmarks}: '
                f'{reason}')
+
+
+def alarms(predictions: Predictions) -> Iterator[str]:
+    """Which predictions the mean loss or the label-token loss contradicts."""
+    for method in predictions.methods:
+        cells = [(cell, said)
+                 for cell, said in predictions.contradictions.items()
+                 if cell[2] == method]
+        if cells:
+            named = [
+                _contradiction(predictions, cell, said)
+                for cell, said in sorted(
+                    cells, key=lambda item: -_gap(predictions, *item))
+            ]
+            yield (f'{method}: {len(cells)} of '
+                   f'{_n_cells(predictions, method)} predictions are '
+                   f'contradicted, marked !: {_first(named, _OUTSIDE)}')
+
+
+def _gap(predictions: Predictions, cell: tuple[str, str, str],
+         said: Sequence[Contradiction]) -> float:
+    """The largest difference of accuracies in a cell."""
+    value = _value(predictions, cell)
+    return max(abs(other.value - value) for other in said)
+
+
+def _contradiction(predictions: Predictions, cell: tuple[str, str, str],
+                   said: Sequence[Contradiction]) -> str:
+    model, benchmark, _ = cell
+    others = [f'{100 * other.value:.1f} by the {other.witness}'
+              for other in said]  # yapf: disable
+    return (f'{model} on {benchmark} ({100 * _value(predictions, cell):.1f}, '
+            f'but {", ".join(others)})')
+
+
+def _value(predictions: Predictions, cell: tuple[str, str, str]) -> float:
+    prediction = predictions.at(*cell)
+    return math.nan if isinstance(prediction, Missing) else prediction.value
+
+
+def _n_cells(predictions: Predictions, method: str) -> int:
+    values = predictions.select(methods=[method]).values
+    return int(np.isfinite(values).sum())
 
 
 def findings(predictions: Predictions,

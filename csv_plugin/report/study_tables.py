@@ -5,17 +5,17 @@ from textwrap import indent
 
 from tabulate import tabulate
 
-from csv_plugin.core.cells import explain_marks, number, percent
+from csv_plugin.core.cells import number, percent
 from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.predictions import REAL
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import standings
-from csv_plugin.report.notes import findings, learning_notes
+from csv_plugin.report.notes import alarms, findings, learning_notes
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
-                      'low', 'high', 'extrapolated', 'in_sample')
+                      'low', 'high', 'extrapolated', 'in_sample', 'alarm')
 
 _LEGEND = """\
 MSE in 1e-3 (squared fractions), only models whose scores were not fitted on.
@@ -42,8 +42,8 @@ def write_predictions(path: FilePath, study: Study,
     table = study.predictions
     rows = ((model, benchmark, splits[model], table.real[m, b],
              table.values[m, b, 0], table.low[m, b, 0], table.high[m, b, 0],
-             int(table.extrapolated[m, b, 0]), int(table.in_sample[m, b, 0]))
-            for m, model in enumerate(table.models)
+             int(table.extrapolated[m, b, 0]), int(table.in_sample[m, b, 0]),
+             int(table.alarm[m, b, 0])) for m, model in enumerate(table.models)
             for b, benchmark in enumerate(table.benchmarks))
     write_csv(path, PREDICTION_COLUMNS, rows)
 
@@ -85,7 +85,7 @@ def write_leaderboard(path: FilePath, study: Study, models: Sequence[str],
     """
     table = study.predictions.select(
         models, methods=[study.predictions.methods[0]])
-    notes = [explain_marks(table.level), *findings(table, main)]
+    notes = [*table.legend(), *alarms(table), *findings(table, main)]
     lines = [f'* {markdown(note)}' for note in notes]
     write_text(path,
                '\n'.join([leaderboard(study, models, main), '', *lines, '']))

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.core.cells import explain_marks
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.triage.judging import LEVEL, OVERALL, Triage
+from csv_plugin.report.notes import alarms
+from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
 
 #: Number of benchmarks side by side; the rest follows below.
@@ -31,7 +31,7 @@ def as_markdown(triage: Triage) -> str:
 def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
     n_checkpoints, n_runs = len(triage.predictions.models), len(triage.runs)
     legend = '\n'.join([
-        explain_marks(LEVEL),
+        *triage.predictions.legend(),
         '"above next": probability that a run ends above the one below it.',
         f'{SIGNS[AHEAD]} {AHEAD} of all others, {SIGNS[BEHIND]} {BEHIND} '
         f'another, {SIGNS[OPEN]} {OPEN}, {SIGNS[UNKNOWN]} or (?) {UNKNOWN}.'
@@ -49,7 +49,7 @@ def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
         ]
     notes = [
         *(f'OFF TRAJECTORY {bad}' for bad in triage.off_trajectory),
-        *triage.notes
+        *alarms(triage.predictions), *triage.notes
     ]
     if notes:
         escape = _ESCAPES[style]

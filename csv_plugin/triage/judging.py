@@ -97,7 +97,7 @@ class Triage:
         Yields:
             dict: `run`, `checkpoint`, `tokens` (or steps, see `measure`),
             `share` (of the budget), `benchmark`, `predicted`, `low`, `high`
-            (fractions) and `extrapolated` (0 or 1).
+            (fractions), `extrapolated` and `alarm` (0 or 1).
         """
         places = {
             name: (run, i)
@@ -116,6 +116,7 @@ class Triage:
                 'low': record['low'],
                 'high': record['high'],
                 'extrapolated': int(record['extrapolated']),
+                'alarm': int(record['alarm']),
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:

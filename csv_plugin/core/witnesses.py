@@ -1,0 +1,192 @@
+"""Other predictions of a benchmark, which its learned score may contradict.
+
+The learned score and a witness, such as the mean loss, are compared by the
+exponents of their curves (`SalienceModel.exponents`). Accuracies would not do:
+far below the threshold of a benchmark all of them are at the floor, whatever
+the losses. Exponents grow without bounds there, and their difference with
+them, so it counts in units of 1 plus the size of the witness's exponent.
+
+How much models of other families disagreed, when their family was held out
+from both fits, says how much is usual.
+"""
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.intervals import TINY, growth_beyond
+from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
+                                      Task, Uniform)
+from csv_plugin.core.scaling_law import CHANCE_MARGIN
+
+MEAN_LOSS = 'mean loss'
+LABEL_TOKEN_LOSS = 'label-token loss'
+
+#: Of the t quantile beyond which disagreements are unusual.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What another measure of the losses says of a benchmark.
+
+    Args:
+        name (str): Of the measure.
+        model (SalienceModel): Its coefficients, of shape `(K,)`, and the curve
+            fitted to it.
+        limit (float): Larger disagreements are unusual, in the unit of
+            `disagreement`.
+        score_low (float): Lowest value of the measure among the models fitted
+            on.
+        score_high (float): The highest.
+        score_spread (float): Standard deviation of these values.
+
+    Raises:
+        InputError: The limit or the range is none.
+    """
+    name: str
+    model: SalienceModel
+    limit: float
+    score_low: float
+    score_high: float
+    score_spread: float
+
+    def __post_init__(self) -> None:
+        if not (self.limit >= 0 and self.score_low <= self.score_high
+                and self.score_spread >= 0):
+            raise InputError(
+                f'witness {self.name!r}'[:80], 'a limit and a spread of 0 or '
+                'more, and a range', f'{self.limit}, {self.score_spread}, '
+                f'{self.score_low} to {self.score_high}',
+                'Fit the predictor again.')
+
+    def __repr__(self) -> str:
+        return f'Witness({self.name}, limit {self.limit:.3g})'
+
+    def contradictions(self, values: NDArray, exponents: NDArray,
+                       predicted: NDArray, growth: NDArray) -> NDArray:
+        """What the witness predicts, where it contradicts a prediction.
+
+        It does where the exponents disagree beyond the limit and the
+        accuracies by more than `CHANCE_MARGIN`. Outside of the range fitted
+        on, the limit grows as the errors of predictions do.
+
+        Args:
+            values (NDArray): Feature columns, `(M, K)`.
+            exponents (NDArray): Of the learned score, `(M,)`.
+            predicted (NDArray): Accuracies that these give, `(M,)`.
+            growth (NDArray): `Intervals.growth` of the learned score, `(M,)`.
+
+        Returns:
+            NDArray: Accuracies, NaN where there is no contradiction, `(M,)`.
+        """
+        scores = self.model.scores(values)
+        own_growth = growth_beyond(scores, self.score_low, self.score_high,
+                                   self.score_spread)
+        beyond = disagreement(exponents,
+                              self.model.curve.exponents(scores)) > (
+                                  self.limit * np.maximum(growth, own_growth))
+        said = self.model.curve.accuracies(scores)
+        apart = np.abs(said - predicted) > CHANCE_MARGIN
+        return np.where(beyond & apart, said, np.nan)
+
+
+def disagreement(exponents: NDArray, witnessed: NDArray) -> NDArray:
+    """Size of the difference of exponents, beside that of a witness.
+
+    Args:
+        exponents (NDArray): Of the learned score, any shape.
+        witnessed (NDArray): Of the witness, in the same shape.
+
+    >>> disagreement(np.array([-3., -9., 1.]), np.array([-1., -3., 0.]))
+    array([1. , 1.5, 1. ])
+    """
+    return np.abs(exponents - witnessed) / (1 + np.abs(witnessed))
+
+
+def learn_witnesses(
+    task: Task,
+    fit: SalienceFit,
+    measures: Mapping[str, NDArray] = MappingProxyType({})
+) -> tuple[Witness, ...]:
+    """The mean loss and other measures, beside what was learned.
+
+    The limit of a witness is the root mean square of its disagreements with
+    the fit on models of families that both did not see, times the quantile
+    of Student's t distribution of these families.
+
+    Args:
+        task (Task): What `fit` was fitted on.
+        fit (SalienceFit): Its folds say which families to hold out.
+        measures (Mapping[str, NDArray]): Coefficients `(K,)` of others than
+            the mean loss, by name.
+
+    Returns:
+        tuple[Witness, ...]: Those that are not what was fitted; none where
+        nothing was held out, or the mean accuracy is predicted.
+    """
+    if not len(fit.masks) or fit.solver == Constant.name:
+        return ()
+    learned = _held_out_exponents(fit, task.values)
+    quantile = float(t.ppf(LEVEL, len(np.unique(task.families)) - 1))
+    found = []
+    for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
+        score = task.values @ coefficients
+        part = replace(task, values=score[:, None], uniform=np.ones(1))
+        if part.problems or _counts_alike(fit.model, coefficients):
+            continue
+        other = Uniform().fit(part, fit.masks)
+        usual = disagreement(learned, _held_out_exponents(other, part.values))
+        scale = float(other.model.coefficients[0])
+        found.append(
+            Witness(name, SalienceModel(scale * coefficients,
+                                        other.model.curve),
+                    quantile * float(np.sqrt(np.nanmean(usual**2))),
+                    scale * float(score.min()), scale * float(score.max()),
+                    max(float(score.std()), TINY)))
+    return tuple(found)
+
+
+def _held_out_exponents(fit: SalienceFit, values: NDArray) -> NDArray:
+    """Mean exponents by the folds that have not seen a model, `(n,)`."""
+    exponents = np.where(fit.masks, np.nan, fit.folds.exponents(values))
+    seen = fit.masks.all(axis=0)
+    return np.where(seen, np.nan,
+                    np.nanmean(np.where(seen, 0, exponents), axis=0))
+
+
+def _counts_alike(model: SalienceModel, coefficients: NDArray) -> bool:
+    """Whether the model's score is that measure, in whatever unit."""
+    if model.logs is not None:
+        return False
+    own = model.coefficients
+    return np.allclose(own * (coefficients @ coefficients),
+                       coefficients * (own @ coefficients))
+
+
+def widened(low: NDArray, predicted: NDArray, high: NDArray,
+            said: NDArray) -> tuple[NDArray, NDArray]:
+    """Intervals that reach around what witnesses say, too.
+
+    They hold the same interval again, moved to each of these predictions.
+
+    Args:
+        low (NDArray): Lower ends, `(M,)`.
+        predicted (NDArray): `(M,)`.
+        high (NDArray): Upper ends, `(M,)`.
+        said (NDArray): Of W witnesses, NaN where they say nothing, `(W, M)`.
+
+    Returns:
+        tuple[NDArray, NDArray]: Both ends, in 0..1.
+
+    >>> widened(np.array([.25]), np.array([.5]), np.array([.625]),
+    ...         np.array([[.75]]))
+    (array([0.25]), array([0.875]))
+    """
+    moved = np.where(np.isnan(said), 0, said - predicted)
+    return (np.clip(low + np.minimum(moved, 0).min(axis=0, initial=0), 0, 1),
+            np.clip(high + np.maximum(moved, 0).max(axis=0, initial=0), 0, 1))
