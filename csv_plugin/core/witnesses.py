@@ -89,7 +89,7 @@ class Witness:
                                    self.score_spread)
         beyond = disagreement(exponents,
                               self.model.curve.exponents(scores)) > (
-                                  self.limit * np.maximum(growth, own_growth))
+                                  self.limit * np.minimum(growth, own_growth))
         said = self.model.curve.accuracies(scores)
         apart = np.abs(said - predicted) > CHANCE_MARGIN
         return np.where(beyond & apart, said, np.nan)
