@@ -14,10 +14,16 @@ The label-token loss of the exams' own items, as the paper has it, beside that
 of the texts, on the series for which it is known:
 
     python tools/study_demo_zoo.py --items
+
+How often the mean loss or the label-token loss contradicts predictions there,
+and on the same series where answers' losses rise while accuracies rise:
+
+    python tools/study_demo_zoo.py --alarms
 """
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Optional
 
 import numpy as np
@@ -30,6 +36,8 @@ from csv_plugin.core.resampling import error_ratio
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.demo.building import LABELLED
+from csv_plugin.demo.studies.alarm_study import (Rung, SeriesAlarms,
+                                                 alarms_left_out)
 from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL, ZooStudy
 
 
@@ -57,6 +65,11 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         action='store_true',
         help='fit to all other series for each, and compare the errors\n'
         'with those that were stated (default: no)')
+    parser.add_argument(
+        '--alarms',
+        action='store_true',
+        help='how often the alarm rings on series that were not fitted to\n'
+        '(default: no)')
     return parser.parse_args(argv)
 
 
@@ -67,6 +80,9 @@ def run(args: argparse.Namespace) -> None:
         whole = whole.of_series(LABELLED)
     if args.leave_series_out:
         print(series_left_out(whole))
+        return
+    if args.alarms:
+        print(alarms(tqdm(alarms_left_out(whole), desc='series')))
         return
     squares = whole.squared_errors()
     print(table(whole, squares))
@@ -135,6 +151,33 @@ def series_left_out(study: ZooStudy) -> str:
              ['mean', '', *of_cells.mean(axis=1)]]
     return tabulate(
         rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
+
+
+def alarms(found: Iterable[SeriesAlarms]) -> str:
+    """Shares of cells in percent, a row per series and one of all."""
+    parts = list(found)
+    rows = [[
+        part.series, part.fitted_series, *_alarm_cells(part.as_it_is),
+        *_alarm_cells(part.turned)
+    ] for part in parts]
+    whole = [
+        Rung.concatenate([getattr(part, kind) for part in parts])
+        for kind in ('as_it_is', 'turned')
+    ]
+    rows.append(['all', '', *chain.from_iterable(map(_alarm_cells, whole))])
+    kind = ['cells', 'alarm', 'inside', 'widened', 'inside of alarms']
+    header = [
+        'left out', 'fitted series', *kind, *(f'turned: {k}' for k in kind)
+    ]
+    return tabulate(rows, header, tablefmt='pipe', floatfmt='.0f')
+
+
+def _alarm_cells(rung: Rung) -> list[float]:
+    """How many cells, and shares of them in percent."""
+    rang = rung.select(rung.alarm)
+    shares = (rung.alarm, rung.inside, rung.inside_widened, rang.inside)
+    return [len(rung.alarm), *(100 * share.mean() if len(share) else np.nan
+                               for share in shares)]  # yapf: disable
 
 
 def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
