@@ -32,6 +32,7 @@ from csv_plugin.core.study import Study
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.core.training_curve import path_curve
+from csv_plugin.core.witnesses import learn_witnesses
 from tests.runs import FITTED, dump, model_losses, train
 
 #: Many texts and benchmarks, with the long names that real ones have.
@@ -113,7 +114,7 @@ def records():
     study = Study.of({'ridge': predictor}, losses, observed)
     return [
         predictor, predictor.partial_scores, predictor.benchmarks[0],
-        predictor.benchmarks[0].intervals,
+        predictor.benchmarks[0].intervals, *learn_witnesses(task, fit, {'text': np.eye(1, 40)[0]})[-1:],
         predictor.targets, losses, dumps['new'], dumps['new'].texts[0], halves,
         TEXTS, table, features, features.columns, columns, block,
         JoinedColumns((block, block)), observed, task, fit, fit.model,
@@ -138,7 +139,8 @@ def records():
 
 
 #: Dataclasses without arrays, whose fields one wants to read in full.
-SMALL = {'BenchmarkErrors', 'Completion', 'Constant', 'DumpInfo', 'Errors',
+SMALL = {'BenchmarkErrors', 'Completion', 'Constant', 'Contradiction',
+         'DumpInfo', 'Errors',
          'HeldOutFamily', 'Ladder', 'Missing', 'Outlier',
          'PartialLeastSquares', 'PerplexityCorrelations', 'Plain',
          'Prediction', 'PrincipalComponents', 'Text',

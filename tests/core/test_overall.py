@@ -137,7 +137,8 @@ def test_ranks_count_models_with_a_mean_of_the_first_method_that_has_some():
             high=values,
             extrapolated=np.zeros(values.shape, bool),
             in_sample=np.zeros(values.shape, bool),
-            with_scores=np.zeros(values.shape, bool)))
+            with_scores=np.zeros(values.shape, bool),
+            alarm=np.zeros(values.shape, bool)))
     expected = [5, 4, 3, 2, 1, NAN]
     np.testing.assert_array_equal(overall.real_ranks(), expected)
     np.testing.assert_array_equal(overall.predicted_ranks().T,

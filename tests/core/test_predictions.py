@@ -8,7 +8,8 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import (PREDICTED, REAL, UNKNOWN_BENCHMARK,
-                                         Missing, Prediction, Predictions)
+                                         Contradiction, Missing, Prediction,
+                                         Predictions)
 
 NAN = float('nan')
 MODELS = ('a', 'b', 'c')
@@ -278,6 +279,7 @@ def test_records_are_the_cells_in_their_order():
         'extrapolated': cell.extrapolated,
         'in_sample': False,
         'with_scores': False,
+        'alarm': False,
         'missing': ''
     }
     missing = records[5]
@@ -310,7 +312,7 @@ def test_a_plain_table_survives_json():
 def test_a_frame_has_a_row_per_cell():
     pandas = pytest.importorskip('pandas')
     frame = cube().to_frame()
-    assert frame.shape == (12, 11)
+    assert frame.shape == (12, 12)
     rows = frame[frame.missing == REASON.reason]
     assert rows.model.tolist() == ['b'] and pandas.isna(rows.predicted).all()
 
@@ -350,3 +352,58 @@ def test_what_is_no_fraction_is_refused(part, number):
     with pytest.raises(InputError, match='fractions in 0..1 or NaN, found '
                        f'{number}'):  # yapf: disable
         cube(**{part: cells})
+
+
+SAID = (Contradiction('mean loss', 0.7), )
+
+
+def contradicted():
+    """A cell with an alarm of each method."""
+    alarm = np.zeros((3, 2, 2), bool)
+    alarm[0, 1, 0] = alarm[1, 1, 1] = True
+    return cube(
+        alarm=alarm,
+        contradictions={
+            ('a', 'hard', 'ridge'): SAID,
+            ('b', 'hard', 'uniform'): SAID
+        })
+
+
+def test_contradictions_go_with_their_cells():
+    table = contradicted()
+    assert cube().contradictions == {} and not cube().alarm.any()
+    for part in (dict(models=['a', 'c']), dict(methods=['ridge'])):
+        assert [*table.select(**part).contradictions] == [('a', 'hard',
+                                                           'ridge')]
+    assert not table.select(benchmarks=['easy']).contradictions
+    rows = [table.select([model]) for model in MODELS]
+    again = Predictions.concatenate(rows)
+    assert again.contradictions == table.contradictions
+    np.testing.assert_array_equal(again.alarm, table.alarm)
+
+
+def test_contradictions_get_the_label_of_their_method():
+    single = replace(
+        method_of(cube(), 'ridge'),
+        alarm=contradicted().alarm[:, :, :1],
+        contradictions={('a', 'hard', 'predicted'): SAID})
+    wide = Predictions.side_by_side({
+        'mine': single,
+        'none': None
+    }, 'ab', ['hard'])
+    assert wide.contradictions == {('a', 'hard', 'mine'): SAID}
+    assert wide.alarm[:, 0].tolist() == [[True, False], [False, False]]
+    assert not Predictions.side_by_side({
+        'mine': single
+    }, 'b', ['hard']).contradictions
+
+
+def test_the_mark_of_an_alarm_is_explained():
+    table = contradicted()
+    assert [cell[-1] == '!'
+            for cell in table.cells('hard', 'ridge')] == [True, False, False]
+    assert sum(line.startswith('! ') for line in table.legend()) == 1
+    assert not any('!' in line for line in cube().legend())
+    records = [row for row in table.records() if row['alarm']]
+    assert [(row['model'], row['method'])
+            for row in records] == [('a', 'ridge'), ('b', 'uniform')]

@@ -33,8 +33,12 @@ def predicted(predictor, models=OTHERS):
 def test_it_is_auto_among_the_blocks(predictor):
     source = join_blocks(BLOCKS)
     expected = fit_predictor(
-        source.features(TRAINING.losses), ACCURACIES.select(FITTED),
-        [FAMILIES[model] for model in FITTED], Auto(source.solvers('')))
+        source.features(TRAINING.losses),
+        ACCURACIES.select(FITTED), [FAMILIES[model] for model in FITTED],
+        Auto(source.solvers('')),
+        labels={'sums': source.columns.units.index('groups: sums/answer')})
+    assert [w.name for w in expected.benchmarks[0].witnesses
+            ] == ['mean loss', 'label-token loss']
     assert predictor.benchmarks[0].solver == expected.benchmarks[0].solver
     assert predictor.benchmarks[0].fit_models == FITTED
     predictions = predictor.predict(DUMPS)
@@ -43,7 +47,7 @@ def test_it_is_auto_among_the_blocks(predictor):
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
             getattr(predictions, part), getattr(reference, part), atol=1e-9)
-    for part in ('extrapolated', 'in_sample'):
+    for part in ('extrapolated', 'in_sample', 'alarm'):
         np.testing.assert_array_equal(
             getattr(predictions, part), getattr(reference, part))
     assert predictions.in_sample[:, 0, 0].tolist() == [

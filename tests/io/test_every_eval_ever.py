@@ -75,7 +75,8 @@ def test_predictions_never_pass_for_results(validate, tmp_path):
         assert result['evaluation_name'].endswith(' (predicted)')
     assert results[1]['score_details']['details'] == {
         'extrapolated': 'True',
-        'model_was_fitted_to': 'False'
+        'model_was_fitted_to': 'False',
+        'alarm': 'False'
     }
     interval = results[0]['score_details']['uncertainty']
     assert interval['confidence_interval']['confidence_level'] == .9

@@ -25,7 +25,7 @@ from tests.core.training_worlds import (CHARACTERS, make_training,
 from tests.tables import Tables, small_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
+PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample', 'alarm')
 
 
 @pytest.fixture(scope='module')
@@ -59,6 +59,14 @@ def rewrite(path: Path, change=lambda header: None, **arrays) -> None:
     header['digest'] = PLACEHOLDER
     data = save(kept, metadata={FORMAT: json.dumps(header)})
     path.write_bytes(sealed(str(path), data))
+
+
+def without_witnesses(predictor: Predictor) -> Predictor:
+    """As the versions of the package made them that knew of no alarm."""
+    return replace(
+        predictor,
+        benchmarks=tuple(
+            replace(part, witnesses=()) for part in predictor.benchmarks))
 
 
 def assert_error(path: Path, *parts: str) -> None:
@@ -269,17 +277,17 @@ def test_metadata_that_is_not_a_dict(path, text):
                  f'found {json.loads(text)!r}')
 
 
-@pytest.mark.parametrize('version', [5, 0, 99, '1', None, 1.5, True])
+@pytest.mark.parametrize('version', [6, 0, 99, '1', None, 1.5, True])
 def test_another_format_version(path, version):
     rewrite(path, lambda header: header.update(format_version=version))
-    assert_error(path, 'format version 1 to 4', f'found version {version!r}',
+    assert_error(path, 'format version 1 to 5', f'found version {version!r}',
                  'Install the version of csv_plugin that wrote it', 'numpy')
 
 
 def test_a_later_format_may_change_everything(path):
-    text = '{"format_version": 5}'
+    text = '{"format_version": 6}'
     save_file({'x': np.ones(1)}, path, metadata={FORMAT: text})
-    assert_error(path, 'format version 1 to 4', 'found version 5')
+    assert_error(path, 'format version 1 to 5', 'found version 6')
 
 
 @pytest.mark.parametrize('name',
@@ -386,6 +394,13 @@ ARRAYS = {
     'error_variance': (2, ),
     'backtest': (15, ),
 }
+#: Of benchmarks with a witness.
+WITNESSES = {
+    'witness_coefficients': (1, 4),
+    'witness_curves': (1, 3),
+    'witness_limits': (1, ),
+    'witness_ranges': (1, 3),
+}
 KEYS = ['uniform', *(f'_0_{name}' for name in ARRAYS)]
 #: Of the benchmarks that five models or more were run on.
 PARTIAL = {
@@ -396,17 +411,23 @@ PARTIAL = {
 }
 
 
-def test_layout(path):
+def test_layout(path, predictor):
     """What docs/formats.md describes."""
     arrays = load_file(path)
     assert arrays['uniform'].shape == (4, )
-    assert len(arrays) == 1 + 6 * len(ARRAYS) + len(PARTIAL)
+    n_witnesses = sum(bool(part.witnesses) for part in predictor.benchmarks)
+    assert 0 < n_witnesses < 6
+    assert len(
+        arrays
+    ) == 1 + 6 * len(ARRAYS) + n_witnesses * len(WITNESSES) + len(PARTIAL)
     for name, shape in ARRAYS.items():
         assert arrays[f'0.{name}'].shape == shape
         kind = 'i' if name == 'error_fold' else 'f'
         assert arrays[f'0.{name}'].dtype.kind == kind
     for name, shape in PARTIAL.items():
         assert arrays[f'partial.{name}'].shape == shape
+    for name, shape in WITNESSES.items():
+        assert arrays[f'0.{name}'].shape == shape
 
 
 @pytest.mark.parametrize('key', KEYS)
@@ -797,6 +818,8 @@ def test_layout_of_logarithms(path, path_of_logs):
         assert arrays[f'0.{name}'].dtype == np.float64
         assert f'1.{name}' not in arrays
     for file, version in ((path_of_logs, 3), (path, 2)):
+        assert load_predictor(file).benchmarks[0].witnesses
+        save_predictor(without_witnesses(load_predictor(file)), file)
         with safe_open(file, framework='numpy') as opened:
             header = json.loads(opened.metadata()[FORMAT])
         assert header['format_version'] == version
@@ -842,7 +865,65 @@ def test_the_highest_losses_are_kept(tables, path):
                                                               part).tobytes()
     assert (before.low == 0).all() and (before.high == 1).all()
     assert before.extrapolated.all()
+    save_predictor(without_witnesses(predictor), path)
     with safe_open(path, framework='numpy') as opened:
         assert json.loads(opened.metadata()[FORMAT])['format_version'] == 4
     rewrite(path, _0_highest=np.ones(3))
     assert_error(path, "'0.highest' of shape")
+
+
+def strict(predictor: Predictor) -> Predictor:
+    """The alarm rings wherever accuracies differ by more than 2 points."""
+    return replace(
+        predictor,
+        benchmarks=tuple(
+            replace(
+                part,
+                witnesses=tuple(
+                    replace(witness, limit=0.) for witness in part.witnesses))
+            for part in predictor.benchmarks))
+
+
+def test_witnesses_are_kept(tables, predictor, path):
+    """They have a format version of their own; docs/formats.md says so."""
+    predictor = strict(predictor)
+    save_predictor(predictor, path)
+    before, after = (
+        p.predict(tables.features) for p in (predictor, load_predictor(path)))
+    assert before.alarm.any() and not before.alarm.all()
+    for part in PARTS:
+        assert getattr(before, part).tobytes() == getattr(after,
+                                                          part).tobytes()
+    assert after.contradictions == before.contradictions
+    with safe_open(path, framework='numpy') as opened:
+        assert json.loads(opened.metadata()[FORMAT])['format_version'] == 5
+
+
+def test_a_file_without_witnesses_has_no_alarm(tables, predictor, path):
+    save_predictor(without_witnesses(predictor), path)
+    predicted = load_predictor(path).predict(tables.features)
+    assert not predicted.alarm.any() and not predicted.contradictions
+    assert not any('!' in line for line in predicted.legend())
+
+
+@pytest.mark.parametrize('name', WITNESSES)
+def test_witnesses_that_are_not_whole(path, name):
+    array = load_file(path)[f'0.{name}']
+    rewrite(path, **{f'_0_{name}': np.concatenate([array, array])})
+    assert_error(path, f"'0.{name}' of shape")
+    rewrite(path, **{f'_0_{name}': np.full_like(array, np.nan)})
+    assert_error(path, f"finite numbers in '0.{name}'")
+    rewrite(path, **{f'_0_{name}': None})
+    assert_error(path, f"an array '0.{name}'", 'found none')
+
+
+def test_witnesses_with_negative_limits(path):
+    rewrite(path, _0_witness_limits=np.full(1, -1.))
+    assert_error(path, 'a sound benchmark 0', "witness 'mean loss'")
+
+
+@pytest.mark.parametrize('names', ['mean loss', [1], None])
+def test_names_of_witnesses_that_are_none(path, names):
+    rewrite(path,
+            lambda header: header['benchmarks'][0].update(witnesses=names))
+    assert_error(path, "'witnesses' in benchmark 0", repr(names))

@@ -78,6 +78,7 @@ class Cells:
                 high=cube('high', float),
                 extrapolated=cube('extrapolated', bool),
                 in_sample=cube('in_sample', bool),
+                alarm=cube('alarm', bool),
                 real=np.array([
                     np.nan if isinstance(cell, Missing) else cell
                     for cell in real

@@ -280,7 +280,7 @@ def awkward_cells() -> Cells:
     cells.real['m1', 'bench-1'] = NO_DUMP
     cells.predicted['all-token', 'm1', 'bench-1'] = Missing('unknown')
     cells.predicted['all-token', 'm0', 'bench-0'] = predict(
-        0.25, 0.1, 0.05, extrapolated=True)
+        0.25, 0.1, 0.05, extrapolated=True, alarm=True)
     return cells
 
 
@@ -309,10 +309,10 @@ def test_files(tmp_path):
             ] == list(product(MODELS, board.predictions.benchmarks, labels))
     assert rows[1] == dict(
         zip(FIELDS, ('m0', 'bench-0', 'all-token', 50, 25, 15,
-                     pytest.approx(30), -25, 1, 0, '', 0, 0)))
+                     pytest.approx(30), -25, 1, 0, '', 0, 0, 1)))
     assert rows[7] == dict(
         zip(FIELDS, ('m1', 'bench-1', 'all-token', None, None, None, None,
-                     None, None, None, 'no dump; unknown', 0, None)))
+                     None, None, None, 'no dump; unknown', 0, None, None)))
     assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.
@@ -341,7 +341,7 @@ def assert_same(read: Leaderboard, board: Leaderboard) -> None:
             getattr(read.predictions, name),
             getattr(board.predictions, name),
             rtol=1e-14)
-    for name in ('extrapolated', 'in_sample'):
+    for name in ('extrapolated', 'in_sample', 'alarm'):
         np.testing.assert_array_equal(
             getattr(read.predictions, name), getattr(board.predictions, name))
 

@@ -6,11 +6,11 @@ import pytest
 
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
-from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.predictions import Contradiction, Missing, Predictions
 from csv_plugin.core.salience import Auto, Uniform
 from csv_plugin.report.leaderboards import as_text, compare
-from csv_plugin.report.notes import (engine_notes, findings, learning_notes,
-                                     predictor_notes)
+from csv_plugin.report.notes import (alarms, engine_notes, findings,
+                                     learning_notes, predictor_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 
@@ -179,3 +179,28 @@ def test_engines():
         'losses of b: vllm (vllm 0.11), bfloat16, a cache in bfloat16'
     ]
     assert engine_notes({}) == []
+
+
+def test_contradictions_are_told_the_largest_first():
+    cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'))
+    table = cells.board().predictions
+    assert not list(alarms(table))
+    mean, label = (Contradiction(name, value)
+                   for name, value in (('mean loss', .5), ('label-token loss',
+                                                           .7)))
+    marked = replace(
+        table,
+        contradictions={
+            ('m0', 'b1', 'p'): (mean, ),
+            ('m1', 'b0', 'p'): (mean, label)
+        })
+    assert list(alarms(marked)) == [
+        'p: 2 of 12 predictions are contradicted, marked !: m1 on b0 (40.0, '
+        'but 50.0 by the mean loss, 70.0 by the label-token loss), m0 on b1 '
+        '(40.0, but 50.0 by the mean loss)'
+    ]
+    renamed = {f'New {model}': model for model in MODELS}
+    real = {(name, b): Missing('not run') for name in renamed
+            for b in table.benchmarks}  # yapf: disable
+    notes = compare(marked, renamed, real).notes
+    assert sum('New m1 on b0 (40.0, but' in note for note in notes) == 1

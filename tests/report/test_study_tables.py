@@ -43,7 +43,7 @@ def test_predictions(tmp_path, tables, study):
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == PREDICTION_COLUMNS == (
         'model', 'benchmark', 'split', 'observed', 'predicted', 'low', 'high',
-        'extrapolated', 'in_sample')
+        'extrapolated', 'in_sample', 'alarm')
     assert [(row['model'], row['benchmark']) for row in rows] == [
         (m, b) for m in tables.models for b in tables.accuracies.benchmarks
     ]
@@ -60,6 +60,7 @@ def test_predictions(tmp_path, tables, study):
         assert (float(row['low']), float(row['high'])) == (cell.low, cell.high)
         assert row['extrapolated'] == str(int(cell.extrapolated))
         assert row['in_sample'] == str(int(cell.in_sample))
+        assert row['alarm'] == str(int(cell.alarm))
 
 
 def test_error_table(study):

@@ -35,7 +35,7 @@ def test_files(early, tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 12 and list(rows[0]) == [
         'run', 'checkpoint', 'tokens', 'share', 'benchmark', 'predicted',
-        'low', 'high', 'extrapolated'
+        'low', 'high', 'extrapolated', 'alarm'
     ]
     cell = early.predictions.at(rows[0]['checkpoint'], rows[0]['benchmark'])
     assert float(rows[0]['predicted']) == cell.value

@@ -245,7 +245,8 @@ def test_records(early):
         'predicted': cell.value,
         'low': cell.low,
         'high': cell.high,
-        'extrapolated': int(cell.extrapolated)
+        'extrapolated': int(cell.extrapolated),
+        'alarm': int(cell.alarm)
     }
     records = list(early.forecast_records())
     ranking = early.rankings['easy']

@@ -1,0 +1,183 @@
+"""Witnesses against a literal version, and what makes the alarm ring."""
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import (Constant, Ridge, SalienceModel, Task,
+                                      Uniform, fold_masks)
+from csv_plugin.core.scaling_law import Curve, fit_curve
+from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
+                                       disagreement, learn_witnesses, widened)
+from tests.core.worlds import make_world
+from tests.tables import small_tables
+
+TASK = make_world(40, 8, (3, 0, 0, 1), noise=.02).task
+MASKS = fold_masks(TASK.families, 0)
+LABEL = np.array([0., 0., 1., 0.])
+
+
+def learned(task=TASK, solver=Ridge(), **measures):
+    fit = solver.fit(task, fold_masks(task.families, 0))
+    return fit, learn_witnesses(task, fit, measures)
+
+
+def literal_limit(fit, coefficients):
+    """Model by model, with a curve fitted anew without each fold."""
+    score = TASK.values @ coefficients
+    squares = []
+    for m, losses in enumerate(TASK.values):
+        own, other = [], []
+        for fold, mask in enumerate(MASKS):
+            if not mask[m]:
+                curve, _ = fit_curve(score[mask], TASK.accuracy[mask],
+                                     TASK.chance)
+                other.append(curve.alpha * (score[m] - curve.beta))
+                own.append(fit.folds[fold].exponents(losses[None])[0])
+        mean = float(np.mean(other))
+        squares.append(((np.mean(own) - mean) / (1 + abs(mean)))**2)
+    return stats.t.ppf(.95, 7) * math.sqrt(np.mean(squares))
+
+
+@pytest.mark.parametrize('name, coefficients', [(MEAN_LOSS, TASK.uniform),
+                                                (LABEL_TOKEN_LOSS, LABEL)])
+def test_literal_limit(name, coefficients):
+    fit, witnesses = learned(**{LABEL_TOKEN_LOSS: LABEL})
+    assert [w.name for w in witnesses] == [MEAN_LOSS, LABEL_TOKEN_LOSS]
+    witness = witnesses[name == LABEL_TOKEN_LOSS]
+    assert witness.limit == pytest.approx(
+        literal_limit(fit, coefficients), rel=1e-3)
+    score = TASK.values @ coefficients
+    curve, _ = fit_curve(score, TASK.accuracy, TASK.chance)
+    np.testing.assert_allclose(
+        witness.model.predict(TASK.values), curve.accuracies(score), atol=1e-4)
+    assert (witness.score_low, witness.score_high) == pytest.approx(
+        (score.min(), score.max()))
+
+
+def test_no_witness_of_what_was_fitted_or_of_nothing():
+    assert [w.name for w in learned(solver=Uniform())[1]] == []
+    assert [w.name
+            for w in learned(solver=Uniform(), other=LABEL)[1]] == ['other']
+    assert learned(solver=Constant())[1] == ()
+    assert learned(replace(TASK, families=np.full(40, 'f')))[1] == ()
+    flat = replace(TASK, values=TASK.values * [1, 1, 0, 1])
+    assert [w.name for w in learned(flat, other=LABEL)[1]] == [MEAN_LOSS]
+
+
+def moved(model, factors):
+    """A model's losses, each times a factor."""
+    return (TASK.values[model] * factors)[None]
+
+
+def said_of(values):
+    fit, (witness, ) = learned()
+    exponents = fit.model.exponents(values)
+    return witness.contradictions(values, exponents, fit.model.predict(values),
+                                  np.ones(len(values)))
+
+
+BEST = int(TASK.accuracy.argmax())
+
+
+def test_the_alarm_rings_where_losses_part_as_they_never_did():
+    # The mean loss stays that of the best model.
+    other = TASK.values[BEST] * [1, 0, 0, 0]
+    shift = other.sum() / (TASK.values[BEST].sum() - other.sum())
+    parted = moved(BEST, [2, 1 - shift, 1 - shift, 1 - shift])
+    _, (witness, ) = learned()
+    said = said_of(parted)
+    assert said == witness.model.predict(parted)
+    assert said == pytest.approx(witness.model.predict(moved(BEST, 1))[0])
+
+
+def test_extrapolation_is_no_alarm():
+    """Worse than all models in every loss, or better than all."""
+    for factor in (.25, .5, .8, 1.5, 3, 10, 100):
+        assert np.isnan(said_of(moved(BEST, factor))), factor
+
+
+def test_few_points_are_no_alarm():
+    model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
+    witness = Witness('w', model, .1, -9., 9., 1.)
+    values, inside = np.array([[6.], [2.]]), np.ones(2)
+    exponents = -values[:, 0] - 3
+    predicted = model.curve.accuracies(values[:, 0] + 3)
+    said = witness.contradictions(values, exponents, predicted, inside)
+    # At the floor both say the same, whatever their exponents.
+    assert np.isnan(said[0]) and said[1] == model.predict(values)[1]
+    assert disagreement(exponents, -values[:, 0]).min() > witness.limit
+
+
+def test_the_limit_grows_where_both_scores_lie_outside():
+    model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
+    values, exponents = np.array([[2.]]), np.array([.2])
+    predicted = np.array([.7])
+    for high, growth, rings in ((9., 1., True), (9., 9., True), (1., 1., True),
+                                (1., 9., False)):
+        witness = Witness('w', model, .5, -9., high, 1.)
+        said = witness.contradictions(values, exponents, predicted,
+                                      np.array([growth]))
+        assert np.isnan(said[0]) != rings, (high, growth)
+
+
+def test_intervals_hold_what_all_witnesses_say():
+    low, mid, high = np.full(3, .3), np.full(3, .4), np.full(3, .6)
+    said = np.array([[np.nan, .7, .3], [np.nan, .1, .2]])
+    first, last = widened(low, mid, high, said)
+    np.testing.assert_allclose(first, [.3, 0, .1])
+    np.testing.assert_allclose(last, [.6, .9, .6])
+
+
+@pytest.mark.parametrize('changes', [
+    dict(limit=-1.), dict(limit=math.nan), dict(score_low=2.),
+    dict(score_spread=-1.)
+])  # yapf: disable
+def test_witnesses_that_are_none(changes):
+    good = dict(limit=1., score_low=0., score_high=1., score_spread=1.)
+    model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
+    with pytest.raises(InputError, match="witness 'w'"):
+        Witness('w', model, **(good | changes))
+
+
+def test_a_predictor_widens_marks_and_names():
+    tables = small_tables().only('easy')
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups, Ridge())
+    part = predictor.benchmarks[0]
+    strict = replace(part, witnesses=(replace(part.witnesses[0], limit=0.), ))
+    mute = replace(part, witnesses=())
+    rung, quiet = (
+        replace(predictor, benchmarks=(one, )).predict(tables.features)
+        for one in (strict, mute))
+    assert not quiet.alarm.any() and not quiet.contradictions
+    assert '!' not in ''.join([*quiet.cells('easy'), *quiet.legend()])
+    witness = part.witnesses[0].model.predict(tables.features.values)
+    alarm = np.abs(witness - quiet.values[:, 0, 0]) > .02
+    assert 0 < alarm.sum() < len(alarm)
+    np.testing.assert_array_equal(rung.alarm[:, 0, 0], alarm)
+    for m, model in enumerate(rung.models):
+        cell = rung.at(model, 'easy')
+        said = rung.contradictions.get((model, 'easy', 'predicted'), ())
+        assert cell.alarm == bool(said) == ('!' in rung.cells('easy')[m])
+        assert [(c.witness, c.value)
+                for c in said] == [(MEAN_LOSS, witness[m])] * cell.alarm
+        before = quiet.at(model, 'easy')
+        assert cell.low <= min(before.low, witness[m] if cell.alarm else 1)
+        assert cell.high >= max(before.high, witness[m] if cell.alarm else 0)
+        if not cell.alarm:
+            assert (cell.low, cell.high) == (before.low, before.high)
+    assert any(line.startswith('! ') for line in rung.legend())
+
+
+def test_a_task_of_other_columns_has_other_witnesses():
+    """Directions of hidden states have no part in the mean loss."""
+    values = np.hstack([TASK.values, TASK.values**2])
+    wide = Task(values, np.append(TASK.uniform, np.zeros(4)), TASK.accuracy,
+                TASK.chance, TASK.families)
+    _, (witness, ) = learned(wide)
+    assert not witness.model.coefficients[4:].any()
