@@ -68,8 +68,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument(
         '--alarms',
         action='store_true',
-        help='how often the alarm rings on series that were not fitted to\n'
-        '(default: no)')
+        help='how often the alarm rings on series that were not fitted\n'
+        'to (default: no)')
     return parser.parse_args(argv)
 
 
