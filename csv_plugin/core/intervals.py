@@ -112,10 +112,7 @@ class Intervals:
 
     def extrapolated(self, score: NDArray) -> NDArray:
         """Whether scores `(M,)` lie outside those fitted on."""
-        # The last bits of a score depend on the models beside it.
-        slack = 1e-9 * (self.score_high - self.score_low)
-        return (score < self.score_low - slack) | (
-            score > self.score_high + slack)
+        return side(score, self.score_low, self.score_high) != 0
 
     @property
     def backtest_error(self) -> float:
@@ -136,8 +133,8 @@ class Intervals:
         Returns:
             NDArray: 1 or more, `(M,)`.
         """
-        return growth_beyond(score, self.score_low, self.score_high,
-                             self.score_spread)
+        return _growth(score, self.score_low, self.score_high,
+                       self.score_spread)
 
     def beyond(self, values: NDArray) -> NDArray[np.bool_]:
         """Whether models have higher losses than any that was fitted on.
@@ -201,8 +198,15 @@ class Intervals:
                                  1)), np.where(beyond, 1, np.clip(high, 0, 1)))
 
 
-def growth_beyond(score: NDArray, low: float, high: float,
-                  spread: float) -> NDArray:
+def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
+    """On which side of a range scores lie: -1 below, 0 inside, 1 above."""
+    # The last bits of a score depend on the models beside it.
+    slack = 1e-9 * (high - low)
+    return np.where(score > high + slack, 1,
+                    np.where(score < low - slack, -1, 0))
+
+
+def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
     """Of errors at scores `(M,)`: 1 in the range, 2 one `spread` away."""
     distance = np.maximum(np.maximum(low - score, score - high), 0)
     return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
@@ -322,5 +326,5 @@ def backtest_errors(model: SalienceModel, task: Task, worse: NDArray,
     score = model.scores(task.values)
     fitted, score = score[worse], score[~worse]
     errors = np.abs(model.curve.accuracies(score) - task.accuracy[~worse])
-    growth = growth_beyond(score, fitted.min(), fitted.max(), _spread(fitted))
+    growth = _growth(score, fitted.min(), fitted.max(), _spread(fitted))
     return errors / _deviation(variance, model.curve.slopes(score)) / growth

@@ -20,7 +20,7 @@ from csv_plugin.core.partial_scores import PartialScores, sampling_noise
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.targets import TargetTokens
-from csv_plugin.core.witnesses import Witness, widened
+from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
 #: What a prediction is made of: the columns themselves, losses on the target
 #: tokens, or the dumps of models, whatever their tokens, by model.
@@ -127,7 +127,8 @@ class BenchmarkPredictor:
         scores = self.model.scores(values)
         learned = (self.model.curve.exponents(scores),
                    self.model.curve.accuracies(scores),
-                   self.intervals.growth(scores))
+                   beyond_all(self.model, scores, self.intervals.score_low,
+                              self.intervals.score_high))
         return np.stack([
             witness.contradictions(values, *learned)
             for witness in self.witnesses

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.intervals import TINY, growth_beyond
+from csv_plugin.core.intervals import side
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
                                       Task, Uniform)
 from csv_plugin.core.scaling_law import CHANCE_MARGIN
@@ -26,7 +26,7 @@ from csv_plugin.core.scaling_law import CHANCE_MARGIN
 MEAN_LOSS = 'mean loss'
 LABEL_TOKEN_LOSS = 'label-token loss'
 
-#: Of the t quantile beyond which disagreements are unusual.
+#: Share of disagreements that are usual.
 LEVEL = 0.95
 
 
@@ -43,7 +43,6 @@ class Witness:
         score_low (float): Lowest value of the measure among the models fitted
             on.
         score_high (float): The highest.
-        score_spread (float): Standard deviation of these values.
 
     Raises:
         InputError: The limit or the range is none.
@@ -53,46 +52,56 @@ class Witness:
     limit: float
     score_low: float
     score_high: float
-    score_spread: float
 
     def __post_init__(self) -> None:
-        if not (self.limit >= 0 and self.score_low <= self.score_high
-                and self.score_spread >= 0):
+        if not (self.limit >= 0 and self.score_low <= self.score_high):
             raise InputError(
-                f'witness {self.name!r}'[:80], 'a limit and a spread of 0 or '
-                'more, and a range', f'{self.limit}, {self.score_spread}, '
-                f'{self.score_low} to {self.score_high}',
-                'Fit the predictor again.')
+                f'witness {self.name!r}'[:80], 'a limit of 0 or more, and a '
+                'range', f'{self.limit}, {self.score_low} to '
+                f'{self.score_high}', 'Fit the predictor again.')
 
     def __repr__(self) -> str:
         return f'Witness({self.name}, limit {self.limit:.3g})'
 
     def contradictions(self, values: NDArray, exponents: NDArray,
-                       predicted: NDArray, growth: NDArray) -> NDArray:
+                       predicted: NDArray, beyond: NDArray) -> NDArray:
         """What the witness predicts, where it contradicts a prediction.
 
         It does where the exponents disagree beyond the limit and the
-        accuracies by more than `CHANCE_MARGIN`. Outside of the range fitted
-        on, the limit grows as the errors of predictions do.
+        accuracies by more than `CHANCE_MARGIN`. Not where both call a model
+        better than all that were fitted on, or worse: how far curves may part
+        there is not known.
 
         Args:
             values (NDArray): Feature columns, `(M, K)`.
             exponents (NDArray): Of the learned score, `(M,)`.
             predicted (NDArray): Accuracies that these give, `(M,)`.
-            growth (NDArray): `Intervals.growth` of the learned score, `(M,)`.
+            beyond (NDArray): `beyond_all` by the learned score, `(M,)`.
 
         Returns:
             NDArray: Accuracies, NaN where there is no contradiction, `(M,)`.
         """
         scores = self.model.scores(values)
-        own_growth = growth_beyond(scores, self.score_low, self.score_high,
-                                   self.score_spread)
-        beyond = disagreement(exponents,
-                              self.model.curve.exponents(scores)) > (
-                                  self.limit * np.minimum(growth, own_growth))
         said = self.model.curve.accuracies(scores)
+        unusual = disagreement(exponents,
+                               self.model.curve.exponents(scores)) > self.limit
         apart = np.abs(said - predicted) > CHANCE_MARGIN
-        return np.where(beyond & apart, said, np.nan)
+        own = beyond_all(self.model, scores, self.score_low, self.score_high)
+        alike = (own == beyond) & (own != 0)
+        return np.where(unusual & apart & ~alike, said, np.nan)
+
+
+def beyond_all(model: SalienceModel, scores: NDArray, low: float,
+               high: float) -> NDArray:
+    """Models better (1) or worse (-1) than all fitted on, others 0, `(M,)`.
+
+    Args:
+        model (SalienceModel): Of one benchmark.
+        scores (NDArray): Its scores of the models, `(M,)`.
+        low (float): Lowest score of the models fitted on.
+        high (float): The highest.
+    """
+    return np.sign(model.curve.alpha) * side(scores, low, high)
 
 
 def disagreement(exponents: NDArray, witnessed: NDArray) -> NDArray:
@@ -132,7 +141,8 @@ def learn_witnesses(
     if not len(fit.masks) or fit.solver == Constant.name:
         return ()
     learned = _held_out_exponents(fit, task.values)
-    quantile = float(t.ppf(LEVEL, len(np.unique(task.families)) - 1))
+    n_families = len(np.unique(task.families))
+    quantile = float(t.ppf((1 + LEVEL) / 2, n_families - 1))
     found = []
     for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
         score = task.values @ coefficients
@@ -146,8 +156,7 @@ def learn_witnesses(
             Witness(name, SalienceModel(scale * coefficients,
                                         other.model.curve),
                     quantile * float(np.sqrt(np.nanmean(usual**2))),
-                    scale * float(score.min()), scale * float(score.max()),
-                    max(float(score.std()), TINY)))
+                    scale * float(score.min()), scale * float(score.max())))
     return tuple(found)
 
 

@@ -107,12 +107,12 @@ _LOG_SHAPES = {
 #: The same of the highest losses fitted on, where the benchmark has them.
 _HIGHEST_SHAPE = {'highest': ('f', 'K')}
 #: The same of W witnesses, where the benchmark has some: coefficients, curves,
-#: limits, and lowest, highest and standard deviation of their scores.
+#: limits, and lowest and highest of their scores.
 _WITNESS_SHAPES = {
     'witness_coefficients': ('f', 'WK'),
     'witness_curves': ('f', 'W3'),
     'witness_limits': ('f', 'W'),
-    'witness_ranges': ('f', 'W3'),
+    'witness_ranges': ('f', 'W2'),
 }
 #: Kind and axes of the arrays about tokens: S texts, T tokens, K units, E
 #: entries of the matrix.
@@ -362,9 +362,8 @@ def _pack_witnesses(witnesses: Sequence[Witness]) -> dict[str, NDArray]:
         'witness_limits':
         np.array([witness.limit for witness in witnesses]),
         'witness_ranges':
-        np.array(
-            [[witness.score_low, witness.score_high, witness.score_spread]
-             for witness in witnesses])
+        np.array([[witness.score_low, witness.score_high]
+                  for witness in witnesses])
     }
 
 

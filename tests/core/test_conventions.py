@@ -114,7 +114,8 @@ def records():
     study = Study.of({'ridge': predictor}, losses, observed)
     return [
         predictor, predictor.partial_scores, predictor.benchmarks[0],
-        predictor.benchmarks[0].intervals, *learn_witnesses(task, fit, {'text': np.eye(1, 40)[0]})[-1:],
+        predictor.benchmarks[0].intervals,
+        *learn_witnesses(task, fit, {'text': np.eye(1, 40)[0]})[-1:],
         predictor.targets, losses, dumps['new'], dumps['new'].texts[0], halves,
         TEXTS, table, features, features.columns, columns, block,
         JoinedColumns((block, block)), observed, task, fit, fit.model,

@@ -12,7 +12,8 @@ from csv_plugin.core.salience import (Constant, Ridge, SalienceModel, Task,
                                       Uniform, fold_masks)
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
-                                       disagreement, learn_witnesses, widened)
+                                       beyond_all, disagreement,
+                                       learn_witnesses, widened)
 from tests.core.worlds import make_world
 from tests.tables import small_tables
 
@@ -40,7 +41,7 @@ def literal_limit(fit, coefficients):
                 own.append(fit.folds[fold].exponents(losses[None])[0])
         mean = float(np.mean(other))
         squares.append(((np.mean(own) - mean) / (1 + abs(mean)))**2)
-    return stats.t.ppf(.95, 7) * math.sqrt(np.mean(squares))
+    return stats.t.ppf(.975, 7) * math.sqrt(np.mean(squares))
 
 
 @pytest.mark.parametrize('name, coefficients', [(MEAN_LOSS, TASK.uniform),
@@ -76,9 +77,10 @@ def moved(model, factors):
 
 def said_of(values):
     fit, (witness, ) = learned()
-    exponents = fit.model.exponents(values)
-    return witness.contradictions(values, exponents, fit.model.predict(values),
-                                  np.ones(len(values)))
+    fitted, scores = fit.model.scores(TASK.values), fit.model.scores(values)
+    return witness.contradictions(
+        values, fit.model.exponents(values), fit.model.predict(values),
+        beyond_all(fit.model, scores, fitted.min(), fitted.max()))
 
 
 BEST = int(TASK.accuracy.argmax())
@@ -103,8 +105,8 @@ def test_extrapolation_is_no_alarm():
 
 def test_few_points_are_no_alarm():
     model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
-    witness = Witness('w', model, .1, -9., 9., 1.)
-    values, inside = np.array([[6.], [2.]]), np.ones(2)
+    witness = Witness('w', model, .1, -9., 9.)
+    values, inside = np.array([[6.], [2.]]), np.zeros(2)
     exponents = -values[:, 0] - 3
     predicted = model.curve.accuracies(values[:, 0] + 3)
     said = witness.contradictions(values, exponents, predicted, inside)
@@ -113,16 +115,18 @@ def test_few_points_are_no_alarm():
     assert disagreement(exponents, -values[:, 0]).min() > witness.limit
 
 
-def test_the_limit_grows_where_both_scores_lie_outside():
-    model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
-    values, exponents = np.array([[2.]]), np.array([.2])
-    predicted = np.array([.7])
-    for high, growth, rings in ((9., 1., True), (9., 9., True), (1., 1., True),
-                                (1., 9., False)):
-        witness = Witness('w', model, .5, -9., high, 1.)
-        said = witness.contradictions(values, exponents, predicted,
-                                      np.array([growth]))
-        assert np.isnan(said[0]) != rings, (high, growth)
+@pytest.mark.parametrize('value, beyond, rings', [
+    (2., 0, True), (2., 1, True), (2., -1, True), (5., 0, True),
+    (5., 1, True), (5., -1, False), (-5., 1, False), (-5., -1, True)
+])  # yapf: disable
+def test_better_or_worse_than_all_by_both_is_no_alarm(value, beyond, rings):
+    """The score is a loss, and fitted models had -4 to 4."""
+    model = SalienceModel(np.ones(1), Curve(-.1, 0., 0.))
+    witness = Witness('w', model, .5, -4., 4.)
+    values, exponents = np.array([[value]]), np.array([3.])
+    said = witness.contradictions(values, exponents, np.array([.95]),
+                                  np.array([beyond]))
+    assert np.isnan(said[0]) != rings
 
 
 def test_intervals_hold_what_all_witnesses_say():
@@ -134,11 +138,10 @@ def test_intervals_hold_what_all_witnesses_say():
 
 
 @pytest.mark.parametrize('changes', [
-    dict(limit=-1.), dict(limit=math.nan), dict(score_low=2.),
-    dict(score_spread=-1.)
+    dict(limit=-1.), dict(limit=math.nan), dict(score_low=2.)
 ])  # yapf: disable
 def test_witnesses_that_are_none(changes):
-    good = dict(limit=1., score_low=0., score_high=1., score_spread=1.)
+    good = dict(limit=1., score_low=0., score_high=1.)
     model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
     with pytest.raises(InputError, match="witness 'w'"):
         Witness('w', model, **(good | changes))

@@ -399,7 +399,7 @@ WITNESSES = {
     'witness_coefficients': (1, 4),
     'witness_curves': (1, 3),
     'witness_limits': (1, ),
-    'witness_ranges': (1, 3),
+    'witness_ranges': (1, 2),
 }
 KEYS = ['uniform', *(f'_0_{name}' for name in ARRAYS)]
 #: Of the benchmarks that five models or more were run on.
