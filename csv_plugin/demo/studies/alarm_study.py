@@ -64,7 +64,7 @@ def alarms_left_out(study: ZooStudy) -> Iterator[SeriesAlarms]:
     """The alarm on all series of the zoo.
 
     Each series with fitted models is predicted from the others of these,
-    then each of the other series from all of them.
+    each of the rest from all of them.
 
     Args:
         study (ZooStudy): The zoo.
@@ -74,26 +74,23 @@ def alarms_left_out(study: ZooStudy) -> Iterator[SeriesAlarms]:
         info[name].family
         for name in study.collection.models_in(TRAIN, VALIDATION)
     }
-    for series in sorted(fitted):
-        others = fitted - {series}
-        yield _alarms(study, _fit(study, others), series, len(others))
-    predictor = _fit(study, fitted)
-    for series in sorted({row.family for row in info.values()} - fitted):
-        yield _alarms(study, predictor, series, len(fitted))
+    unseen = {row.family for row in info.values()} - fitted
+    for series in (*sorted(fitted), *sorted(unseen)):
+        yield alarms_on(study, fitted - {series}, series)
 
 
-def _fit(study: ZooStudy, series: set[str]) -> Predictor:
+def alarms_on(study: ZooStudy, fitted: set[str], series: str) -> SeriesAlarms:
+    """The alarm on one series.
+
+    Args:
+        study (ZooStudy): The zoo.
+        fitted (set[str]): The series to fit to, all of their models.
+        series (str): The series to predict.
+    """
     info = study.collection.info
-    models = [name for name, row in info.items() if row.family in series]
-    return train_auto(study.training(models), study.states).predictor
-
-
-def _alarms(study: ZooStudy, predictor: Predictor, series: str,
-            n_fitted: int) -> SeriesAlarms:
-    models = [
-        name for name, row in study.collection.info.items()
-        if row.family == series
-    ]
+    models = [name for name, row in info.items() if row.family in fitted]
+    predictor = train_auto(study.training(models), study.states).predictor
+    models = [name for name, row in info.items() if row.family == series]
     table = study.table.select(models)
     accuracies = study.collection.accuracies.select(models)
     answers = answers_by_source(table, study.collection.texts, study.targets)
@@ -106,7 +103,7 @@ def _alarms(study: ZooStudy, predictor: Predictor, series: str,
         rung = _rung(predictor, turned_around(table, answers[exam], share),
                      accuracies.values)
         turned.append(rung.select(cells.ravel()))
-    return SeriesAlarms(series, n_fitted,
+    return SeriesAlarms(series, len(fitted),
                         _rung(predictor, table, accuracies.values),
                         Rung.concatenate(turned))
 
