@@ -196,7 +196,8 @@ NOT_RUN = {
 #: First words of blocks that are no code, by page.
 TEXT = {
     'README.md': ['losses (models x tokens)'],
-    'docs/concepts.md': ['exp(-excess / 0.05)', 'c x + d t'],
+    'docs/concepts.md':
+    ['exp(-excess / 0.05)', 'c x + d t', 'd = |e - w| / (1 + |w|)'],
     'docs/quickstart.md': ['                      mean of 5'],
     'docs/real_data.md':
     ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
