@@ -40,7 +40,7 @@ with read_base():
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import zoo_models
 
-models = zoo_models({zoo!r}, {names!r})
+models = zoo_models({zoo!r}, {models!r})
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]
 work_dir = {work_dir!r}
 del zoo_models
@@ -112,7 +112,9 @@ def evaluate(out: Path, zoo: Path, names: Sequence[str]) -> list[Path]:
     write_text(
         config,
         _CONFIG.format(
-            zoo=str(zoo), names=tuple(names), work_dir=str(work_dir)))
+            zoo=str(zoo),
+            models=[name.split('-') for name in names],
+            work_dir=str(work_dir)))
     command = [sys.executable, '-m', 'opencompass.cli.main', str(config)]
     if any(work_dir.glob('2*')):
         command += ['-r', 'latest']

@@ -27,17 +27,17 @@ def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
         run_cfg=dict(num_gpus=0))
 
 
-def zoo_models(zoo: str, names: tuple = ()) -> list[dict]:
+whole_zoo = [
+    *((series, size) for series in 'abcdefgh'
+      for size in ['xs', 's', 'm', 'l']),
+    *((series, size) for series in ['a2', 'c2'] for size in ['s', 'm']),
+]
+
+
+def zoo_models(zoo: str, models: list = whole_zoo) -> list[dict]:
     """Entries of 7 checkpoints each of models, by default of all 36."""
-    everything = [
-        f'{series}-{size}'
-        for sizes, letters in [(['xs', 's', 'm', 'l'],
-                                'abcdefgh'), (['s', 'm'], ['a2', 'c2'])]
-        for series in letters for size in sizes
-    ]
     return [
-        zoo_model(zoo, *name.split('-'), percent)
-        for name in names or everything
+        zoo_model(zoo, series, size, percent) for series, size in models
         for percent in [10, 20, 35, 50, 65, 80, 100]
     ]
 

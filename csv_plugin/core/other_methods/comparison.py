@@ -114,11 +114,10 @@ class Comparison:
                 about one of the benchmarks.
         """
         known = np.where(np.isnan(self.predictions.real), np.nan, 1)
-        squares = [
+        squares, reference = (
             known * self.predictions.difference(name)**2
-            for name in (method, self.predictions.methods[0])
-        ]
-        return error_ratio(*squares, self.families)
+            for name in (method, self.predictions.methods[0]))
+        return error_ratio(squares, reference, self.families)
 
 
 def _errors(table: Predictions, b: int) -> Errors:

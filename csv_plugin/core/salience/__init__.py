@@ -6,8 +6,8 @@ from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
                                            SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
 from csv_plugin.core.salience.constant import Constant
-from csv_plugin.core.salience.held_out import (held_out_predictions,
-                                               predicts_better)
+from csv_plugin.core.salience.families_tell import (held_out_predictions,
+                                                    predicts_better)
 from csv_plugin.core.salience.linear import Plain, Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
 

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceFit, Solver, Task
 from csv_plugin.core.salience.constant import Constant
-from csv_plugin.core.salience.held_out import predicts_better
+from csv_plugin.core.salience.families_tell import predicts_better
 from csv_plugin.core.salience.linear import Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
-
 
 #: So many families are held out one by one.
 ONE_BY_ONE = 8

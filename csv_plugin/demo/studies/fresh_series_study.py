@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core import metrics
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import geometric_mean
@@ -75,20 +74,16 @@ class FreshSeries:
         values, low, high = (
             getattr(predictions, part)[:, :, 0]
             for part in ('values', 'low', 'high'))
-        exams = range(len(world.KINDS))
         real = self.accuracies
+        errors = values - real
         return FreshErrors(
-            tuple(world.KINDS),
-            np.array(
+            exams=tuple(world.KINDS),
+            stated=np.array(
                 [predictor.benchmark(kind).cv_mse for kind in world.KINDS]),
-            *(np.array([measure(real[:, b], values[:, b]) for b in exams])
-              for measure in (metrics.mse, metrics.mae)),
-            np.array([
-                metrics.coverage(real[:, b], low[:, b], high[:, b])
-                for b in exams
-            ]),
-            np.array(
-                [metrics.mean_width(low[:, b], high[:, b]) for b in exams]))
+            mse=(errors**2).mean(axis=0),
+            mae=np.abs(errors).mean(axis=0),
+            coverage=((low <= real) & (real <= high)).mean(axis=0),
+            width=(high - low).mean(axis=0))
 
 
 def read_fresh_series(runs: Sequence[Path],

@@ -74,9 +74,10 @@ class ZooStudy:
         """
         zoo = read_collection(collection)
         loaded = load_scoring_lm(scoring_lm, tokenizer)
-        return cls(zoo, target_tokens(loaded[1], zoo.texts),
-                   token_states(*loaded, zoo.texts), label_losses
-                   and read_loss_features(label_losses))
+        return cls(
+            zoo, target_tokens(loaded[1], zoo.texts),
+            token_states(*loaded, zoo.texts),
+            None if label_losses is None else read_loss_features(label_losses))
 
     def of_series(self, series: Sequence[str]) -> 'ZooStudy':
         """The study on the models of some series, without their twins.
