@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.escaping import markdown
+from csv_plugin.core.resampling import mean_with_interval
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LEVEL,
-                                               LOSS, LOSSES, NOW, OBSERVED,
-                                               SCORES, EndForecast)
+from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LOSS,
+                                               LOSSES, NOW, OBSERVED, SCORES,
+                                               EndForecast)
 
 #: Methods in the order of the tables.
 METHODS = (OBSERVED, GAIN, NOW, SCORES, LOSSES, BOTH)
-#: Times that the runs are drawn anew.
-N_DRAWS = 2000
 
 
 def forecasts_table(forecasts: Sequence[EndForecast], quantity: str) -> str:
@@ -152,10 +151,8 @@ def _with_interval(errors: NDArray) -> str:
     """A mean with its interval over runs, such as '1.4 (1.1 - 1.8)'."""
     if not len(errors):
         return '-'
-    rng = np.random.default_rng(0)
-    means = rng.choice(errors, (N_DRAWS, len(errors))).mean(axis=1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return f'{errors.mean():.2f} ({low:.2f} - {high:.2f})'
+    mean, low, high = mean_with_interval(errors)
+    return f'{mean:.2f} ({low:.2f} - {high:.2f})'
 
 
 def _coverage(known: Sequence[EndForecast], method: str, share: float) -> str:

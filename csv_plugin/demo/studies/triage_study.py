@@ -9,10 +9,9 @@ from csv_plugin.core import metrics
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
-from csv_plugin.demo.building import abbr
-from csv_plugin.demo.recipes import CHECKPOINTS, MODELS
-from csv_plugin.demo.studies.zoo_study import (FIRST_SERIES, TRAIN, VALIDATION,
-                                               ZooStudy)
+from csv_plugin.demo.building import UNSEEN_FAMILIES, abbr
+from csv_plugin.demo.recipes import CHECKPOINTS, MODELS, recipe_of
+from csv_plugin.demo.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
 from csv_plugin.lm.methods import train_auto
 from csv_plugin.triage.forecasting import Forecaster
 from csv_plugin.triage.judging import LEVEL
@@ -23,11 +22,14 @@ from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 #: 50 % of the training, and at its end, where a forecast is the prediction.
 CUTS = (1, 2, 3, 4, 7)
 FORECAST = 'forecast'
-#: The runs of the study.
-RUNS = tuple(run for run in MODELS if run.partition('-')[0] in FIRST_SERIES)
 #: Runs of which neither the predictor nor the forecaster sees a checkpoint: a
 #: series with a mixture of its own, and the largest size.
-HELD_OUT = tuple(run for run in RUNS if run[0] == 'd' or run.endswith('-l'))
+HELD_OUT = tuple(
+    run for run in MODELS
+    if recipe_of(run)[0].family in UNSEEN_FAMILIES or run.endswith('-l'))
+#: Runs whose forecasts, each from the others, were judged for choices.
+TRAINING = tuple(f'{series}-{size}' for series in 'abc'
+                 for size in ('xs', 's', 'm'))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,10 @@ class Forecasts:
                 for b in range(self.real.shape[1])
             ]) for measure in measures
         ] for cut in self.values[method]])
+
+    def errors_by_run(self, method: str) -> NDArray:
+        """Mean absolute errors of a method over the exams, `(C, R)`."""
+        return np.abs(self.values[method] - self.real).mean(axis=2)
 
     @property
     def coverage(self) -> NDArray:
@@ -147,7 +153,7 @@ def hold_out(zoo: ZooStudy) -> Forecasts:
 
 
 def leave_one_run_out(zoo: ZooStudy, progress: Progress = iter) -> Forecasts:
-    """Forecasts of each other run from the rest of them.
+    """Forecasts of each of `TRAINING` from the rest of them.
 
     The choices that forecasting needs were made by these.
 
@@ -155,9 +161,10 @@ def leave_one_run_out(zoo: ZooStudy, progress: Progress = iter) -> Forecasts:
         zoo (ZooStudy): Losses and accuracies.
         progress (Progress): Wraps the runs, each with a predictor of its own.
     """
-    runs = [run for run in RUNS if run not in HELD_OUT]
+    others = [run for run in MODELS if run not in TRAINING]
     return Forecasts.concatenate([
-        forecast_runs(zoo, (run, ), (run, *HELD_OUT)) for run in progress(runs)
+        forecast_runs(zoo, (run, ), (run, *others))
+        for run in progress(TRAINING)
     ])
 
 
