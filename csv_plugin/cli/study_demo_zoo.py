@@ -58,8 +58,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument(
         '--items',
         action='store_true',
-        help="compare with label-token losses of the exams' items, on the\n"
-        'series that have them (default: no)')
+        help='compare with label-token losses of the items of exams, on\n'
+        'the series that have them (default: no)')
     parser.add_argument(
         '--leave-series-out',
         action='store_true',

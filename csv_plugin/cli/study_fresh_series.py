@@ -87,7 +87,9 @@ def run(args: argparse.Namespace) -> None:
     kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
     shares = ', '.join(f'{name} {100 * share:.0f} %'
                        for name, share in series.shares.items())
-    print(f'\nSeries {series.name}: {kind} tokenizer of {size}; {shares}.')
+    print(
+        f'\nSeries {series.name}: {kind} tokenizer of {size} entries at most; {shares}.'
+    )
     for name, path in (('auto', shipped.PREDICTOR), ('all-token loss',
                                                      shipped.BASELINE)):
         print(f'\n{name}\n')

@@ -19,8 +19,9 @@ from csv_plugin.cli.arguments import exit_code
 from csv_plugin.core.resampling import mean_with_interval
 from csv_plugin.demo import shipped
 from csv_plugin.demo.recipes import CHECKPOINTS
-from csv_plugin.demo.studies.triage_study import (CUTS, FORECAST, Forecasts,
-                                                  hold_out, leave_one_run_out)
+from csv_plugin.demo.studies.triage_study import (CUTS, FORECAST, GAIN,
+                                                  Forecasts, hold_out,
+                                                  leave_one_run_out)
 from csv_plugin.demo.studies.zoo_study import ZooStudy
 
 #: Names, places, factors and formats of what `Forecasts.errors` returns.
@@ -52,6 +53,9 @@ def report(title: str, forecasts: Forecasts) -> None:
     print(f'{len(forecasts.runs)} {title}: {", ".join(forecasts.runs)}\n')
     rows = [[method, *map(_with_interval, forecasts.errors_by_run(method))]
             for method in forecasts.values]
+    saved = (forecasts.errors_by_run(GAIN) - forecasts.errors_by_run(FORECAST))
+    rows.append(
+        [f'{FORECAST}: less than with the gain', *map(_with_interval, saved)])
     print(table(['MAE, points', *after()], rows, ''))
     for measure, m, factor, digits in MEASURES:
         rows = [[method, *factor * forecasts.errors(method)[:, m]]

@@ -20,7 +20,8 @@ class TokenizerRecipe:
     Args:
         kind (str): 'byte-level' BPE as in GPT-2, or 'byte-fallback': BPE
             over characters as in Llama, rare characters as bytes.
-        vocab_size (int): Entries, special tokens included.
+        vocab_size (int): Most entries, special tokens included; fewer where
+            the texts have nothing more to merge.
         split_digits (bool): Whether every digit is a token.
     """
     kind: str

@@ -40,7 +40,7 @@ def listed(capsys, *options):
 
 def test_those_of_the_package_are_listed(capsys):
     assert main(['predictors']) == 0
-    assert re.search('demo/predictor .* census.* 250 texts .* 72 ',
+    assert re.search('demo/predictor .* census.* 250 texts .* 172 ',
                      capsys.readouterr().out)
 
 

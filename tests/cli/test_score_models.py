@@ -13,6 +13,7 @@ from csv_plugin.cli.score_models import named_models, numbered_part
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
+from csv_plugin.demo.building import LOSS_STEP
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.text_sets import read_texts, write_texts
 
@@ -47,7 +48,7 @@ def test_losses_are_those_of_the_collection(texts, tmp_path, capsys):
     shipped_dump = read_dump(shipped.COLLECTION / 'd-s@100.parquet')
     expected = {text.text_id: text.losses for text in shipped_dump.texts}
     for text in dump.texts:
-        assert np.allclose(text.losses, expected[text.text_id], atol=1e-4)
+        assert np.allclose(text.losses, expected[text.text_id], atol=LOSS_STEP)
     assert [path.name
             for path in (tmp_path / 'out').iterdir()] == ['mine.parquet']
 

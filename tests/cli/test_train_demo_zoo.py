@@ -104,7 +104,7 @@ def test_another_recipe_in_the_same_folder_is_an_error(tmp_path, capsys):
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['--models', 'e-xs'], "'e-xs'"),
+    (['--models', 'i-xs'], "'i-xs'"),
     (['--tokens', '0'], "'0'"),
     (['--jobs', '-1'], 'jobs'),
 ])

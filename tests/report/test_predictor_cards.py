@@ -49,7 +49,7 @@ def test_a_file_of_an_earlier_version_has_a_card():
     assert '250 texts (ce4e749ad947)' in card
     assert row(card, 'families')[1] == 'not recorded'
     assert 'Errors by family' not in card
-    assert row(card, 'census')[1:5] == ['25.0', '240', '72', 'not recorded']
+    assert row(card, 'census')[1:5] == ['25.0', '240', '172', 'not recorded']
 
 
 def test_names_are_text(predictor):

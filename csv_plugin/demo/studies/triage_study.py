@@ -22,6 +22,7 @@ from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 #: 50 % of the training, and at its end, where a forecast is the prediction.
 CUTS = (1, 2, 3, 4, 7)
 FORECAST = 'forecast'
+GAIN = 'observed, plus the gain of the earlier runs'
 #: Runs of which neither the predictor nor the forecaster sees a checkpoint: a
 #: series with a mixture of its own, and the largest size.
 HELD_OUT = tuple(
@@ -131,18 +132,12 @@ def forecast_runs(zoo: ZooStudy, runs: Sequence[str],
     mean_of_history = np.broadcast_to(past[:, -1].mean(axis=0),
                                       (len(CUTS), len(runs), len(exams)))
     values = {
-        'mean final accuracy of the earlier runs':
-        mean_of_history,
-        'mean loss, forecast alike':
-        mean_loss,
-        'last observed accuracy':
-        so_far,
-        'predicted accuracy now':
-        now,
-        'observed, plus the gain of the earlier runs':
-        np.clip(so_far + gains[:, None], 0, 1),
-        FORECAST:
-        forecasts,
+        'mean final accuracy of the earlier runs': mean_of_history,
+        'mean loss, forecast alike': mean_loss,
+        'last observed accuracy': so_far,
+        'predicted accuracy now': now,
+        GAIN: np.clip(so_far + gains[:, None], 0, 1),
+        FORECAST: forecasts,
     }
     return Forecasts(tuple(runs), exams, observed[:, -1], values, low, high)
 
