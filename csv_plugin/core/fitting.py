@@ -58,7 +58,7 @@ def fit_predictor(
         watch (Optional[Watch]): Is told of every fit.
         labels (Mapping[str, int]): The column that is the label-token loss of
             a benchmark, for those that have one; it may contradict
-            predictions as the mean loss may.
+            predictions, and so may the mean loss then.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -183,7 +183,7 @@ def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
         fit.penalty, fit.cv_mse, fit.model,
         learn_intervals(task, fit, used, seed), notes + fit.notes,
         held_out_families(task.families.tolist(), task.accuracy, predicted),
-        learn_witnesses(task, fit, measures))
+        learn_witnesses(task, fit, measures) if measures else ())
     held_out = np.full(len(accuracies.models), np.nan)
     held_out[rows] = predicted
     return part, held_out

@@ -149,8 +149,10 @@ def test_witnesses_that_are_none(changes):
 
 def test_a_predictor_widens_marks_and_names():
     tables = small_tables().only('easy')
-    predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, Ridge())
+    arguments = (tables.features, tables.accuracies, tables.groups, Ridge())
+    # Without a label-token loss there are no witnesses.
+    assert not fit_predictor(*arguments).benchmarks[0].witnesses
+    predictor = fit_predictor(*arguments, labels={'easy': 3})
     part = predictor.benchmarks[0]
     strict = replace(part, witnesses=(replace(part.witnesses[0], limit=0.), ))
     mute = replace(part, witnesses=())

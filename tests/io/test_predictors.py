@@ -35,8 +35,12 @@ def tables() -> Tables:
 
 @pytest.fixture(scope='module')
 def predictor(tables) -> Predictor:
-    return fit_predictor(tables.features, tables.accuracies, tables.groups,
-                         Ridge())
+    return fit_predictor(
+        tables.features,
+        tables.accuracies,
+        tables.groups,
+        Ridge(),
+        labels=dict.fromkeys(tables.accuracies.benchmarks, 3))
 
 
 @pytest.fixture
@@ -394,12 +398,12 @@ ARRAYS = {
     'error_variance': (2, ),
     'backtest': (15, ),
 }
-#: Of benchmarks with a witness.
+#: Of benchmarks with two witnesses.
 WITNESSES = {
-    'witness_coefficients': (1, 4),
-    'witness_curves': (1, 3),
-    'witness_limits': (1, ),
-    'witness_ranges': (1, 2),
+    'witness_coefficients': (2, 4),
+    'witness_curves': (2, 3),
+    'witness_limits': (2, ),
+    'witness_ranges': (2, 2),
 }
 KEYS = ['uniform', *(f'_0_{name}' for name in ARRAYS)]
 #: Of the benchmarks that five models or more were run on.
@@ -788,8 +792,12 @@ LOGS = {
 def with_logs(tables) -> Predictor:
     """Scores of 'easy' count logarithms; 'chance' is a mean accuracy."""
     tables = tables.only('easy', 'chance')
-    return fit_predictor(tables.features, tables.accuracies, tables.groups,
-                         AveragedRidge())
+    return fit_predictor(
+        tables.features,
+        tables.accuracies,
+        tables.groups,
+        AveragedRidge(),
+        labels={'easy': 3})
 
 
 @pytest.fixture
@@ -918,7 +926,7 @@ def test_witnesses_that_are_not_whole(path, name):
 
 
 def test_witnesses_with_negative_limits(path):
-    rewrite(path, _0_witness_limits=np.full(1, -1.))
+    rewrite(path, _0_witness_limits=np.full(2, -1.))
     assert_error(path, 'a sound benchmark 0', "witness 'mean loss'")
 
 
