@@ -100,22 +100,26 @@ def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
         squares (Mapping[str, NDArray]): Squared errors by method, `(M, B)`.
     """
     kinds, runs = study.test_models(), np.array(study.runs())
-    rows = []
-    for part in squares.values():
-        row = []
+
+    def row(part: NDArray) -> list[str]:
+        cells = []
         for mask in kinds.values():
             error = 1e3 * geometric_mean(part[mask].mean(axis=0))
-            row += [
+            cells += [
                 f'{error:.2f}',
                 _ratio(part, squares[BASELINE], mask, runs)
             ]
-        rows.append([*row, _ratio(part, squares[LABEL], mask, runs)])
-    names = sorted(zip(squares, rows), key=lambda item: -float(item[1][-3]))
+        return [*cells, _ratio(part, squares[LABEL], mask, runs)]
+
+    worst_first = sorted(
+        squares,
+        key=lambda name: -geometric_mean(squares[name][kinds['both']].mean(
+            axis=0)))
     header = [
         'method', *(cell for kind in kinds for cell in (kind, 'of all-token')),
         'of label-token'
     ]
-    return tabulate([[name, *row] for name, row in names],
+    return tabulate([[name, *row(squares[name])] for name in worst_first],
                     header,
                     tablefmt='pipe',
                     disable_numparse=True)

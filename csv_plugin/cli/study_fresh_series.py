@@ -52,10 +52,11 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         '--number',
-        type=partial(whole_number, least=0),
+        type=int,
+        choices=range(10**6),
         required=True,
         metavar='N',
-        help='which fresh series (required)')
+        help='which fresh series, 0 to 999999 (required)')
     parser.add_argument(
         '--sizes',
         nargs='+',
@@ -88,8 +89,8 @@ def run(args: argparse.Namespace) -> None:
     shares = ', '.join(f'{name} {100 * share:.0f} %'
                        for name, share in series.shares.items())
     print(
-        f'\nSeries {series.name}: {kind} tokenizer of {size} entries at most; {shares}.'
-    )
+        f'\nSeries {series.name}: {kind} tokenizer of {size} entries at most; '
+        f'{shares}.')
     for name, path in (('auto', shipped.PREDICTOR), ('all-token loss',
                                                      shipped.BASELINE)):
         print(f'\n{name}\n')

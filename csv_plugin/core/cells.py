@@ -7,9 +7,10 @@ ANY = 'any'
 WITH_SCORES = ('+ made from the losses and the known scores of the model on '
                'other benchmarks.')
 #: The meaning of the mark of predictions that a witness contradicts.
-ALARM = ('! the learned score is contradicted by the mean loss or the '
-         'label-token loss more than on held-out families: the interval '
-         'reaches around both.')
+ALARM = (
+    '! the mean loss or the label-token loss contradicts the learned score '
+    'more than is usual on held-out families; the interval reaches around '
+    'both.')
 
 
 def percent(fraction: float) -> float:

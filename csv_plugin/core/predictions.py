@@ -82,7 +82,7 @@ class Prediction:
         with_scores (bool): Whether it was made from losses and known scores
             of the model, and not from losses alone.
         alarm (bool): Whether the mean loss or the label-token loss
-            contradicts it more than on held-out families.
+            contradicts it more than is usual on held-out families.
     """
     value: float
     low: float

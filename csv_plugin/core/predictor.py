@@ -368,25 +368,28 @@ class Predictor:
         columns['with_scores'] = np.zeros(columns['values'].shape, bool)
         if known is not None:
             self._complete(features.models, columns, known)
+            # What known scores have helped to say is no longer what the
+            # losses alone said, which witnesses contradict.
+            columns['alarm'] = columns['alarm'] & ~columns['with_scores']
         chance = {part.benchmark: part.chance for part in self.benchmarks}
         return replace(
             Predictions.of_method(features.models, self.names, columns, level,
                                   chance),
-            contradictions=self._contradictions(features))
+            contradictions=self._contradictions(features, columns['alarm']))
 
     def _contradictions(
-        self, features: FeatureTable
+        self, features: FeatureTable, alarm: NDArray
     ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
-        """Of all cells with an alarm, as `Predictions` has them."""
+        """Of all cells with an alarm, `(M, B)`, as `Predictions` has them."""
         return {
             (features.models[m], part.benchmark, PREDICTED):
             tuple(
                 Contradiction(witness.name, float(value))
                 for witness, value in zip(part.witnesses, said[:, m])
                 if not np.isnan(value))
-            for part in self.benchmarks
+            for part, rung in zip(self.benchmarks, alarm.T)
             for said in [part.contradictions(features.values)]
-            for m in np.flatnonzero(~np.isnan(said).all(axis=0))
+            for m in np.flatnonzero(rung)
         }
 
     def can_use(self, known: Optional[AccuracyTable]) -> bool:

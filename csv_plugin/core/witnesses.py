@@ -11,7 +11,6 @@ from both fits, says how much is usual.
 """
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,8 @@ from csv_plugin.core.scaling_law import CHANCE_MARGIN
 MEAN_LOSS = 'mean loss'
 LABEL_TOKEN_LOSS = 'label-token loss'
 
+#: Correlations that lack no more to 1 are 1.
+ROUNDING = 1e-9
 #: Share of disagreements that are usual.
 LEVEL = 0.95
 
@@ -117,11 +118,8 @@ def disagreement(exponents: NDArray, witnessed: NDArray) -> NDArray:
     return np.abs(exponents - witnessed) / (1 + np.abs(witnessed))
 
 
-def learn_witnesses(
-    task: Task,
-    fit: SalienceFit,
-    measures: Mapping[str, NDArray] = MappingProxyType({})
-) -> tuple[Witness, ...]:
+def learn_witnesses(task: Task, fit: SalienceFit,
+                    measures: Mapping[str, NDArray]) -> tuple[Witness, ...]:
     """The mean loss and other measures, beside what was learned.
 
     The limit of a witness is the root mean square of its disagreements with
@@ -147,7 +145,7 @@ def learn_witnesses(
     for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
         score = task.values @ coefficients
         part = replace(task, values=score[:, None], uniform=np.ones(1))
-        if part.problems or _counts_alike(fit.model, coefficients):
+        if part.problems or _tells_alike(fit.model.scores(task.values), score):
             continue
         other = Uniform().fit(part, fit.masks)
         usual = disagreement(learned, _held_out_exponents(other, part.values))
@@ -168,13 +166,11 @@ def _held_out_exponents(fit: SalienceFit, values: NDArray) -> NDArray:
                     np.nanmean(np.where(seen, 0, exponents), axis=0))
 
 
-def _counts_alike(model: SalienceModel, coefficients: NDArray) -> bool:
-    """Whether the model's score is that measure, in whatever unit."""
-    if model.logs is not None:
-        return False
-    own = model.coefficients
-    return np.allclose(own * (coefficients @ coefficients),
-                       coefficients * (own @ coefficients))
+def _tells_alike(learned: NDArray, score: NDArray) -> bool:
+    """Whether two scores are one, in whatever unit; both `(M,)`."""
+    one, other = learned - learned.mean(), score - score.mean()
+    sizes = np.sqrt((one @ one) * (other @ other))
+    return bool(np.abs(one @ other) > (1 - ROUNDING) * sizes)
 
 
 def widened(low: NDArray, predicted: NDArray, high: NDArray,

@@ -199,7 +199,7 @@ def series_named(name: str) -> Series:
     Raises:
         KeyError: It is neither.
     """
-    fresh = re.fullmatch(r'z(\d{1,6})', name, re.ASCII)
+    fresh = re.fullmatch('z(0|[1-9][0-9]{0,5})', name)
     return fresh_series(int(fresh[1])) if fresh else SERIES[name]
 
 

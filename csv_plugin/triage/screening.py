@@ -16,8 +16,8 @@ from csv_plugin.triage.trajectories import RunTrajectory
 
 #: Most robust standard deviations of the log of the mean loss, and of the
 #: median benchmark's exponent: a capability that emerges moves one benchmark,
-#: a broken checkpoint moves all. On the 112 sound checkpoints of the
-#: demonstration the largest are 5.5 and 2.9.
+#: a broken checkpoint moves all. On the 112 checkpoints of series a to d of
+#: the demonstration the largest are 5.5 and 2.9.
 MOST_LOSS, MOST_SCORE = 6.0, 4.0
 #: Smaller standard deviations are replaced by these: of the log of the mean
 #: loss (1 %), and of an exponent.

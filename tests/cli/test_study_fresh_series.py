@@ -50,7 +50,8 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
     assert '-r' not in commands[0]
     printed = capsys.readouterr().out
     series = fresh_series(7)
-    assert f'{series.tokenizer.kind} tokenizer of {series.tokenizer.vocab_size} ' in printed
+    kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
+    assert f'{kind} tokenizer of {size} ' in printed
     for method in ('auto', 'all-token loss'):
         assert f'\n{method}\n' in printed
     assert printed.count('| mean ') == 2

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.resampling import error_ratio
+from csv_plugin.core.resampling import error_ratio, mean_with_interval
 
 SQUARES = np.array([[1., 4.], [3., 4.], [8., 1.], [8., 3.]])
 REFERENCE = np.array([[2., 1.], [2., 1.], [1., 2.], [3., 2.]])
@@ -37,3 +37,13 @@ def test_what_one_method_does_not_say_is_no_ratio():
 def test_one_group_has_no_interval():
     ratio, low, high = error_ratio(SQUARES, REFERENCE, list('aaaa'))
     assert np.isfinite(ratio) and np.isnan([low, high]).all()
+
+
+def test_means_of_runs_that_are_drawn_again():
+    values = np.arange(100.)
+    mean, low, high = mean_with_interval(values)
+    assert mean == 49.5
+    # Of a mean of 100 values, by its standard error.
+    error = 1.645 * values.std() / 10
+    assert (low, high) == pytest.approx((mean - error, mean + error), abs=.5)
+    assert mean_with_interval(np.full(3, 2.)) == (2, 2, 2)

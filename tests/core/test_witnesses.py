@@ -10,6 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Constant, Ridge, SalienceModel, Task,
                                       Uniform, fold_masks)
+from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
                                        beyond_all, disagreement,
@@ -186,3 +187,42 @@ def test_a_task_of_other_columns_has_other_witnesses():
                 TASK.chance, TASK.families)
     _, (witness, ) = learned(wide)
     assert not witness.model.coefficients[4:].any()
+
+
+def test_known_scores_take_the_mark_off():
+    tables = small_tables()
+    benchmarks = tables.accuracies.benchmarks
+    predictor = fit_predictor(
+        tables.features,
+        tables.accuracies,
+        tables.groups,
+        Ridge(),
+        labels=dict.fromkeys(benchmarks, 3))
+    strict = replace(
+        predictor,
+        benchmarks=tuple(
+            replace(
+                part,
+                witnesses=tuple(
+                    replace(witness, limit=0.) for witness in part.witnesses))
+            for part in predictor.benchmarks))
+    alone = strict.predict(tables.features)
+    known = tables.accuracies.select(benchmarks=('easy', ))
+    helped = strict.predict(tables.features, known=known)
+    assert (alone.alarm & helped.with_scores).any()
+    np.testing.assert_array_equal(helped.alarm,
+                                  alone.alarm & ~helped.with_scores)
+    assert {cell[:2]
+            for cell in helped.contradictions
+            } == {(helped.models[m], helped.benchmarks[b])
+                  for m, b in np.argwhere(helped.alarm[:, :, 0])}
+
+
+def test_a_measure_that_was_learned_by_other_columns_is_no_witness():
+    twice = np.hstack([TASK.values, TASK.values[:, 2:3]])
+    task = replace(TASK, values=twice, uniform=np.append(TASK.uniform, 0))
+    solver = OnColumns('second', Uniform(), np.array([4]), np.ones(1))
+    fit = solver.fit(task, fold_masks(task.families, 0))
+    label = np.append(LABEL, 0)
+    assert [w.name for w in learn_witnesses(task, fit, {'label': label})
+            ] == [MEAN_LOSS]

@@ -74,7 +74,9 @@ def test_fresh_series_are_drawn_by_their_number():
         assert tuple(series.mixture) == world.KINDS
 
 
-@pytest.mark.parametrize('name', ['a2-l', 'i-s', 'z-s', 'z1-xxl', 'a', 'z٣-s'])
+@pytest.mark.parametrize(
+    'name',
+    ['a2-l', 'i-s', 'z-s', 'z1-xxl', 'a', 'z٣-s', 'z007-s', 'z1234567-s'])
 def test_models_that_there_are_not(name):
     with pytest.raises(KeyError):
         recipe_of(name)

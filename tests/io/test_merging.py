@@ -172,7 +172,7 @@ def test_a_folder_with_files_stays_as_it_is(tmp_path):
 
 @pytest.mark.long
 def test_the_whole_zoo_over_five_contributions(tmp_path):
-    """All of its 112 models, by the commands."""
+    """All of its models, by the commands."""
     whole = read_collection(shipped.COLLECTION)
     models = tuple(sorted(whole.losses))
     paths = []

@@ -19,7 +19,7 @@ ONE_BY_ONE = 8
 
 @dataclass(frozen=True)
 class Auto:
-    """The solver with the lowest error on held-out families.
+    """The solver with the lowest error on held-out families, or a favourite.
 
     Uniform weights with a learned floor are always offered, and win ties.
 
@@ -47,7 +47,10 @@ class Auto:
         fits = self._fits(task, masks)
         best = self._best(task, fits)
         errors = ', '.join(f'{fit.solver} {fit.cv_mse:.2e}' for fit in fits)
-        note = f'{best.solver} chosen by held-out MSE ({errors})'
+        kept = '' if best.cv_mse <= min(
+            fit.cv_mse
+            for fit in fits) else (', as no other is better by a test')
+        note = f'{best.solver} chosen by held-out MSE ({errors}){kept}'
         return replace(best, notes=(*best.notes, note))
 
     def _fits(self, task: Task, masks: NDArray) -> list[SalienceFit]:

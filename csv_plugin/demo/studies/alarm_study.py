@@ -97,7 +97,7 @@ def alarms_on(study: ZooStudy, fitted: set[str], series: str) -> SeriesAlarms:
     turned = []
     for b, exam in enumerate(accuracies.benchmarks):
         real = accuracies.values[:, b]
-        share = (real - real.min()) / np.ptp(real)
+        share = (real - real.min()) / max(np.ptp(real), 1e-9)
         cells = np.zeros(accuracies.values.shape, bool)
         cells[:, b] = share > .5
         rung = _rung(predictor, turned_around(table, answers[exam], share),

@@ -80,10 +80,10 @@ class ZooStudy:
             None if label_losses is None else read_loss_features(label_losses))
 
     def of_series(self, series: Sequence[str]) -> 'ZooStudy':
-        """The study on the models of some series, without their twins.
+        """The study on the models of some series.
 
         Args:
-            series (Sequence[str]): Names, such as 'a'.
+            series (Sequence[str]): Names, such as 'a' or the twin 'a2'.
         """
         models = [
             model for model in self.collection.info

@@ -23,7 +23,6 @@ from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.scaling_law import diagnose
 from csv_plugin.core.training import Training
-from csv_plugin.core.witnesses import learn_witnesses
 from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.states.state_columns import StateColumns
@@ -203,7 +202,6 @@ def _with_head(mean: BenchmarkPredictor,
             intervals, backtest=np.concatenate([np.zeros(0), *errors])),
         families=held_out_families(task.families.tolist(), task.accuracy,
                                    held_out_predictions(task, fit)),
-        witnesses=learn_witnesses(task, fit),
         notes=fit.notes)
 
 

@@ -88,6 +88,7 @@ def test_held_out_families_have_no_part_in_the_choice(n_families):
     task, auto = noise_only(n_families=n_families, n_candidates=2)
     masks = fold_masks(task.families, 0)
     held_out = auto.held_out(task, masks)
+    assert np.isfinite(held_out).all()
     partition = fold_masks(task.families, 0, n_repeats=1)
     if n_families <= ONE_BY_ONE:
         partition = task.families != np.unique(task.families)[:, None]

@@ -1,0 +1,54 @@
+"""Tables of the study of the zoo, of made-up errors."""
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from csv_plugin.cli import study_demo_zoo as script
+from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL
+
+#: Four models of four runs, of which the last two are larger sizes.
+STUDY = SimpleNamespace(
+    runs=lambda: ['r', 's', 't', 'u'],
+    test_models=lambda: {
+        'unseen series': np.array([True, True, False, False]),
+        'larger sizes': np.array([False, False, True, True]),
+        'both': np.ones(4, bool)
+    },
+    collection=SimpleNamespace(
+        accuracies=SimpleNamespace(benchmarks=('x', 'y'))))
+SQUARES = {
+    'auto': np.array([[1., 4.], [1., 4.], [9., 1.], [9., 1.]]) / 1000,
+    BASELINE: np.full((4, 2), .016),
+    LABEL: np.full((4, 2), .004),
+}
+
+
+def cells(table):
+    """Rows of a table in Markdown, by their first cell."""
+    rows = [[cell.strip() for cell in line.strip('|').split('|')]
+            for line in table.splitlines()]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_methods_by_their_errors():
+    rows = cells(script.table(STUDY, SQUARES))
+    assert list(rows)[2:] == [BASELINE, LABEL, 'auto']
+    assert rows[BASELINE] == [
+        '16.00', '1', '16.00', '1', '16.00', '1', '4.00 (4.00 - 4.00)'
+    ]
+    # The root of 1 x 4, of 9 x 1, and of 5 x 2.5.
+    assert rows['auto'][::2][:3] == ['2.00', '3.00', '3.54']
+    assert rows['auto'][1] == '0.12 (0.12 - 0.12)'
+    assert rows['auto'][-1].startswith('0.88 (')
+
+
+@pytest.mark.parametrize('kind, expected', [
+    ('unseen series', ['1.00', '4.00']),
+    ('larger sizes', ['9.00', '1.00']),
+    ('both', ['5.00', '2.50']),
+])
+def test_errors_by_exam(kind, expected):
+    lines = script.by_exam(STUDY, SQUARES).splitlines()
+    row, = (line for line in lines if '| auto' in line and kind in line)
+    assert [cell.strip() for cell in row.strip('|').split('|')][2:] == expected
