@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
     squares = whole.squared_errors()
     print(table(whole, squares))
     counts = ', '.join(f'{mask.sum()} {kind}'
-                       for kind, mask in whole.test_models().items())
+                       for kind, mask in kinds_of(whole).items())
     print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
     print(by_exam(whole, squares))
 
@@ -99,7 +99,7 @@ def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
         study (ZooStudy): Tells the models apart.
         squares (Mapping[str, NDArray]): Squared errors by method, `(M, B)`.
     """
-    kinds, runs = study.test_models(), np.array(study.runs())
+    kinds, runs = kinds_of(study), np.array(study.runs())
 
     def row(part: NDArray) -> list[str]:
         cells = []
@@ -123,6 +123,12 @@ def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
                     header,
                     tablefmt='pipe',
                     disable_numparse=True)
+
+
+def kinds_of(study: ZooStudy) -> dict[str, NDArray]:
+    """Kinds of test models, and both together: masks of shape `(M,)`."""
+    kinds = study.test_models()
+    return {**kinds, 'both': np.any(list(kinds.values()), axis=0)}
 
 
 def _ratio(squares: NDArray, reference: NDArray, mask: NDArray,
@@ -188,7 +194,7 @@ def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
     """Errors x 1e-3 of every exam, in Markdown."""
     rows = [[method, kind, *(1e3 * part[mask].mean(axis=0))]
             for method, part in squares.items()
-            for kind, mask in study.test_models().items()]
+            for kind, mask in kinds_of(study).items()]
     header = ['method', 'test models', *study.collection.accuracies.benchmarks]
     return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
 

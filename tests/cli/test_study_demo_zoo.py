@@ -12,8 +12,7 @@ STUDY = SimpleNamespace(
     runs=lambda: ['r', 's', 't', 'u'],
     test_models=lambda: {
         'unseen series': np.array([True, True, False, False]),
-        'larger sizes': np.array([False, False, True, True]),
-        'both': np.ones(4, bool)
+        'larger sizes': np.array([False, False, True, True])
     },
     collection=SimpleNamespace(
         accuracies=SimpleNamespace(benchmarks=('x', 'y'))))

@@ -165,7 +165,7 @@ class ZooStudy:
 
         Returns:
             dict[str, NDArray]: 'unseen series', models of series without a
-            fitted model; 'larger sizes', all other test models; and 'both'.
+            fitted model; and 'larger sizes', all other test models.
         """
         info = self.collection.info
         fitted = self.collection.models_in(TRAIN, VALIDATION)
@@ -173,11 +173,7 @@ class ZooStudy:
         unseen = np.array(
             [row.family not in families for row in info.values()])
         test = np.array([row.split == TEST for row in info.values()])
-        return {
-            'unseen series': unseen & test,
-            'larger sizes': test & ~unseen,
-            'both': test
-        }
+        return {'unseen series': unseen & test, 'larger sizes': test & ~unseen}
 
     def runs(self) -> list[str]:
         """The run of each of the M models, such as 'a-xs'."""

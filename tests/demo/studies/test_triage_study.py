@@ -114,13 +114,13 @@ def test_baselines(zoo, forecasts):
     accuracies = zoo.collection.accuracies
     observed = forecasts.values['last observed accuracy']
     for c, cut in enumerate(CUTS):
-        last = accuracies.select([f'd-l@{CHECKPOINTS[cut - 1]}']).values[0]
+        last = accuracies.select([f'h-l@{CHECKPOINTS[cut - 1]}']).values[0]
         assert (observed[c, -1] == last).all()
-    final = accuracies.select(['d-l@100']).values[0]
+    final = accuracies.select(['h-l@100']).values[0]
     assert (forecasts.real[-1] == final).all()
     now = forecasts.values['predicted accuracy now']
     assert (now[0] != now[1]).mean() > 0.5
-    assert forecasts.low.shape == (len(CUTS), 7, 5)
+    assert forecasts.low.shape == (len(CUTS), 14, 5)
     assert ((forecasts.low <= forecasts.values[FORECAST])
             & (forecasts.values[FORECAST] <= forecasts.high)).all()
 
