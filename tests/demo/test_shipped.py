@@ -35,7 +35,8 @@ def collection():
 
 
 def size_of(folder, pattern='*'):
-    return sum(f.stat().st_size for f in folder.rglob(pattern) if f.is_file())
+    return sum(f.stat().st_size for f in folder.rglob(pattern)
+               if f.is_file() and f.suffix != '.pyc')
 
 
 def test_the_files_are_small():
