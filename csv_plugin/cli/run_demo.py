@@ -11,15 +11,11 @@ texts, models, token losses and predictors serve other verbs too:
         --predictor "$D/predictor.safetensors"
 """
 import argparse
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from csv_plugin.cli.arguments import check_folder
 from csv_plugin.cli.copy_configs import RUNS
-from csv_plugin.core.conventions import InputError
+from csv_plugin.cli.running_opencompass import run_opencompass
 from csv_plugin.demo import shipped
 
 
@@ -42,22 +38,8 @@ def run(args: argparse.Namespace) -> None:
     if args.where:
         print(shipped.FOLDER)
         return
-    if find_spec('opencompass') is None:
-        raise ModuleNotFoundError(name='opencompass')
     check_folder(args.work_dir)
-    for path in (os.getcwd(), sys.executable, str(RUNS), str(args.work_dir)):
-        if ' ' in path:
-            raise InputError(
-                path, 'a path without spaces, from which alone '
-                'OpenCompass can start its tasks', 'a space',
-                'Go to another folder, or install the package elsewhere.')
-    command = [sys.executable, '-m', 'opencompass.cli.main']
-    command += [str(RUNS / 'eval_csv.py'), '--work-dir', str(args.work_dir)]
-    # Small models are fastest on one thread each.
-    environment = {'OMP_NUM_THREADS': '1', **os.environ}
-    process = subprocess.run(command, env=environment)
-    if process.returncode:
-        raise SystemExit(process.returncode)
+    run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
     runs = sorted(args.work_dir.glob('2*'))
     for run in runs[-1:]:
         print(f'\nA page of this run: salience report {run}')

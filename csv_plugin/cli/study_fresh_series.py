@@ -9,22 +9,20 @@ are held against their accuracies: the error that each states of itself beside
 the one it makes. What is done already is not done again.
 """
 import argparse
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import Optional
 
 from tabulate import tabulate
 
-from csv_plugin.cli import train_demo_zoo
-from csv_plugin.cli.arguments import add_out, exit_code, whole_number
+from csv_plugin.cli.arguments import add_jobs, add_out, check_folder, exit_code
+from csv_plugin.cli.running_opencompass import (check_opencompass,
+                                                run_opencompass)
 from csv_plugin.demo import shipped
-from csv_plugin.demo.recipes import SIZES, fresh_series
+from csv_plugin.demo.recipes import SIZES, TrainingRecipe, fresh_series
 from csv_plugin.demo.studies.fresh_series_study import (FreshErrors,
                                                         read_fresh_series)
+from csv_plugin.demo.zoo_training import train_models
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 
@@ -42,7 +40,6 @@ with read_base():
 
 models = zoo_models({zoo!r}, {models!r})
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]
-work_dir = {work_dir!r}
 del zoo_models
 """
 
@@ -64,12 +61,7 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
         default=['s', 'm'],
         metavar='SIZE',
         help=f'which of {" ".join(SIZES)} (default s m)')
-    parser.add_argument(
-        '--jobs',
-        type=partial(whole_number, least=1),
-        default=1,
-        metavar='N',
-        help='models trained at once, one thread each (default 1)')
+    add_jobs(parser)
     add_out(parser, 'the models and their evaluation')
     return parser.parse_args(argv)
 
@@ -77,13 +69,19 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 def run(args: argparse.Namespace) -> None:
     series = fresh_series(args.number)
     names = tuple(f'{series.name}-{size}' for size in args.sizes)
-    zoo = args.out / 'zoo'
-    train_demo_zoo.run(
-        train_demo_zoo.parse_args(
-            ['--models', *names, '--jobs',
-             str(args.jobs), '--out',
-             str(zoo)]))
-    runs = evaluate(args.out, zoo, names)
+    check_folder(args.out)
+    check_opencompass(args.out)
+    zoo, work_dir = args.out / 'zoo', args.out / 'collect'
+    train_models(zoo, names, TrainingRecipe(), jobs=args.jobs)
+    config = args.out / 'collect.py'
+    write_text(
+        config,
+        _CONFIG.format(
+            zoo=str(zoo), models=[name.split('-') for name in names]))
+    # What was interrupted goes on.
+    resume = ('-r', 'latest') if any(work_dir.glob('2*')) else ()
+    run_opencompass(config, work_dir, *resume)
+    runs = sorted(work_dir.glob('2*'))
     fresh = read_fresh_series(runs, names)
     kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
     shares = ', '.join(f'{name} {100 * share:.0f} %'
@@ -95,38 +93,6 @@ def run(args: argparse.Namespace) -> None:
                                                      shipped.BASELINE)):
         print(f'\n{name}\n')
         print(table(fresh.errors(load_predictor(path))))
-
-
-def evaluate(out: Path, zoo: Path, names: Sequence[str]) -> list[Path]:
-    """Let OpenCompass evaluate models, and go on where it was interrupted.
-
-    Args:
-        out (Path): Folder for the config and the run.
-        zoo (Path): Folder of the trained models.
-        names (Sequence[str]): The models.
-
-    Returns:
-        list[Path]: Time-stamped folders, in order of time.
-
-    Raises:
-        SystemExit: If OpenCompass ends with an error.
-    """
-    config, work_dir = out / 'collect.py', out / 'collect'
-    write_text(
-        config,
-        _CONFIG.format(
-            zoo=str(zoo),
-            models=[name.split('-') for name in names],
-            work_dir=str(work_dir)))
-    command = [sys.executable, '-m', 'opencompass.cli.main', str(config)]
-    if any(work_dir.glob('2*')):
-        command += ['-r', 'latest']
-    # Small models are fastest on one thread each.
-    environment = {'OMP_NUM_THREADS': '1', **os.environ}
-    process = subprocess.run(command, env=environment)
-    if process.returncode:
-        raise SystemExit(process.returncode)
-    return sorted(work_dir.glob('2*'))
 
 
 def table(errors: FreshErrors) -> str:

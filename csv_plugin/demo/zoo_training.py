@@ -3,9 +3,12 @@ import copy
 import ctypes
 import functools
 import math
+import multiprocessing
 import platform
+import shutil
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,8 @@ from csv_plugin.demo import corpus, world
 from csv_plugin.demo.muon import Muon
 from csv_plugin.demo.recipes import (CHECKPOINTS, CONTEXT, Size,
                                      TrainingRecipe, recipe_of, series_named)
-from csv_plugin.demo.zoo_files import checkpoint_folder, tokenizer_folder
+from csv_plugin.demo.zoo_files import (Manifest, checkpoint_folder,
+                                       model_folder, tokenizer_folder)
 from csv_plugin.demo.zoo_tokenizers import train_tokenizer
 from csv_plugin.io.files import atomic_folder
 
@@ -34,6 +38,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _HEAD_WIDTH = 16
 # The training loss is a mean over this share of the steps, the last ones.
 _FINAL = .05
+# Arguments of `_train`.
+_Task = tuple[Path, str, TrainingRecipe, str, int]
 _PACKAGES = ('numpy', 'safetensors', 'tokenizers', 'torch', 'transformers')
 
 
@@ -67,6 +73,62 @@ def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
         tokenizer = train_tokenizer(made.tokenizer, texts)
         with atomic_folder(folder) as path:
             tokenizer.save_pretrained(path)
+
+
+def train_models(zoo: Path,
+                 models: Sequence[str],
+                 recipe: TrainingRecipe,
+                 device: str = 'cpu',
+                 jobs: int = 1) -> int:
+    """Train the models that a zoo lacks, each on one core.
+
+    A model whose training was interrupted is trained from the beginning.
+
+    Args:
+        zoo (Path): Folder of the zoo; made if it is not there.
+        models (Sequence[str]): Names.
+        recipe (TrainingRecipe): How to train them.
+        device (str): Device to train on, as torch names it.
+        jobs (int): Models trained at once.
+
+    Returns:
+        int: Number of models that were trained; the others were complete.
+
+    Raises:
+        InputError: As in `Manifest`.
+    """
+    zoo.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(zoo, recipe)
+    complete = manifest.models
+    missing = [model for model in models if model not in complete]
+    for model in missing:
+        shutil.rmtree(model_folder(zoo, model), ignore_errors=True)
+        make_tokenizer(zoo, recipe_of(model)[0].name, recipe)
+    tasks = [(zoo, model, recipe, device, i % jobs)
+             for i, model in enumerate(missing)]
+    for model, record in _trained(tasks, jobs):
+        manifest.add(model, record)
+    return len(missing)
+
+
+def _trained(tasks: Sequence[_Task],
+             jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and records of models, in the order in which they complete."""
+    if jobs == 1:
+        yield from (_train(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs,
+                             multiprocessing.get_context('spawn')) as pool:
+        futures = [pool.submit(_train, *task) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+
+
+def _train(zoo: Path, model: str, recipe: TrainingRecipe, device: str,
+           line: int) -> tuple[str, dict[str, Any]]:
+    """Train a model on one core; its name and its record."""
+    use_one_core()
+    return model, train_model(zoo, model, recipe, device, line)
 
 
 def train_model(zoo: Path,

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from csv_plugin import __version__
-from csv_plugin.cli import salience
+from csv_plugin.cli import running_opencompass, salience
 from csv_plugin.cli.salience import VERBS, main
 from csv_plugin.core.conventions import InputError
 
@@ -148,7 +148,7 @@ def test_parts_of_configs_lie_where_it_says(capsys):
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
     """The command that the demonstration runs, in place of a run."""
-    module = import_module(VERBS['demo'].module)
+    module = running_opencompass
     calls = []
 
     def run(command, env):
@@ -178,8 +178,7 @@ def test_demo(demo, capsys):
 
 
 def test_files_of_the_demo_lie_where_it_says(demo, monkeypatch, capsys):
-    monkeypatch.setattr(
-        import_module(VERBS['demo'].module), 'find_spec', lambda name: None)
+    monkeypatch.setattr(running_opencompass, 'find_spec', lambda name: None)
     assert main(['demo', '--where']) == 0
     assert Path(capsys.readouterr().out.strip(), 'texts.jsonl').is_file()
     assert not demo
@@ -192,8 +191,7 @@ def test_demo_refuses_paths_that_opencompass_cannot_use(demo, capsys):
 
 
 def test_demo_without_opencompass(demo, monkeypatch, capsys):
-    monkeypatch.setattr(
-        import_module(VERBS['demo'].module), 'find_spec', lambda name: None)
+    monkeypatch.setattr(running_opencompass, 'find_spec', lambda name: None)
     assert main(['demo']) == 2
     assert 'opencompass-csv-plugin[opencompass]' in capsys.readouterr().err
     assert not demo
