@@ -260,10 +260,10 @@ def _read_run(folder: Path) -> Any:
 
 
 def _read_results(folder: Path) -> Any:
-    from csv_plugin.demo.building import _accuracy
+    from csv_plugin.demo.building import accuracy
     return {
         (path.parent.name, path.stem):
-        _accuracy([folder], path.parent.name, path.stem)
+        accuracy([folder], path.parent.name, path.stem)
         for path in sorted(folder.glob('results/*/*.json'))
     }
 

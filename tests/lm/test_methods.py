@@ -65,13 +65,12 @@ def assert_same_predictions(predictor, expected, losses=DUMPS):
 
 
 def on_features(states, pick):
-    """A predictor of features by a solver that `pick` makes."""
+    """A predictor of features by a solver that `pick` finds in the columns."""
     source = join_blocks(
         feature_blocks(TRAINING.losses, TEXTS, TARGETS, states))
     predictor = fit_predictor(
         source.features(TRAINING.losses), TO_FIT,
-        [FAMILIES[model] for model in FITTED],
-        pick(source.solvers(TO_FIT.benchmarks[0])))
+        [FAMILIES[model] for model in FITTED], pick(source))
     return predictor, source
 
 
@@ -91,7 +90,7 @@ def assert_condensed(predictor, expected, source):
 
 @pytest.mark.slow
 def test_auto_chooses_among_all_blocks(states, trained):
-    expected, source = on_features(states, Auto)
+    expected, source = on_features(states, lambda source: source.auto('sums'))
     benchmark, = trained.predictor.benchmarks
     assert benchmark.solver == expected.benchmarks[0].solver != 'uniform'
     assert benchmark.fit_models == FITTED
@@ -104,8 +103,9 @@ def test_auto_chooses_among_all_blocks(states, trained):
 def test_scores_of_states_travel_as_columns(states, name):
     """One column a score in place of one a direction."""
     expected, source = on_features(
-        states, lambda solvers: next(solver for solver in solvers
-                                     if solver.name == f'{name} ridge'))
+        states, lambda source: next(
+            solver for solver in source.solvers('sums')
+            if solver.name == f'{name} ridge'))
     benchmark, = expected.benchmarks
     assert benchmark.penalty < np.inf
     narrow = condensed(expected, TARGETS, source)

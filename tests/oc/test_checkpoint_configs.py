@@ -74,7 +74,7 @@ def test_the_shipped_config():
 def test_a_run_without_benchmarks():
     """Of one of the models: losses, predictions, and no real accuracy."""
     Path('one.py').write_text(
-        CONFIG.read_text('utf-8').replace("in 'abcd'", "in 'b'").replace(
+        CONFIG.read_text('utf-8').replace("in 'abcdh'", "in 'b'").replace(
             'realpath(__file__)', repr(str(CONFIG))) +
         'infer["runner"]["debug"] = eval["runner"]["debug"] = True\n', 'utf-8')
     opencompass('one.py', '-w', 'out')
