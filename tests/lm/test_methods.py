@@ -15,7 +15,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, Auto
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.feature_blocks import feature_blocks
