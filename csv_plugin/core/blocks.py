@@ -104,11 +104,8 @@ class JoinedColumns:
             'groups ridge'.
         """
         has_own = any(block.answers_of == benchmark for block in self.blocks)
-        return tuple(
-            _solver(block, solver, end)
-            for block, end in zip(self.blocks, _ends(self.blocks))
-            if not has_own or block.answers_of in (None, benchmark)
-            for solver in block.solvers)
+        return tuple(solver for block, solver in self._solvers()
+                     if not has_own or block.answers_of in (None, benchmark))
 
     def auto(self, benchmark: str) -> Auto:
         """The choice among what a benchmark is offered.
@@ -118,12 +115,15 @@ class JoinedColumns:
         Args:
             benchmark (str): Its name.
         """
-        own = [
-            _solver(block, solver, end).name
-            for block, end in zip(self.blocks, _ends(self.blocks))
-            if block.answers_of == benchmark for solver in block.solvers
-        ]
-        return Auto(self.solvers(benchmark), own[0] if own else None)
+        own = (solver.name for block, solver in self._solvers()
+               if block.answers_of == benchmark)
+        return Auto(self.solvers(benchmark), next(own, None))
+
+    def _solvers(self) -> list[tuple[Block, OnColumns]]:
+        """All solvers with their blocks, each on the block's columns."""
+        return [(block, _solver(block, solver, end))
+                for block, end in zip(self.blocks, _ends(self.blocks))
+                for solver in block.solvers]
 
     def features(self, table: LossTable) -> FeatureTable:
         """See `LossColumns.features`."""

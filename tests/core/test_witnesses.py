@@ -15,6 +15,7 @@ from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
                                        beyond_all, disagreement,
                                        learn_witnesses, widened)
+from tests.core.strict_alarm import strict
 from tests.core.worlds import make_world
 from tests.tables import small_tables
 
@@ -198,17 +199,10 @@ def test_known_scores_take_the_mark_off():
         tables.groups,
         Ridge(),
         labels=dict.fromkeys(benchmarks, 3))
-    strict = replace(
-        predictor,
-        benchmarks=tuple(
-            replace(
-                part,
-                witnesses=tuple(
-                    replace(witness, limit=0.) for witness in part.witnesses))
-            for part in predictor.benchmarks))
-    alone = strict.predict(tables.features)
+    ringing = strict(predictor)
+    alone = ringing.predict(tables.features)
     known = tables.accuracies.select(benchmarks=('easy', ))
-    helped = strict.predict(tables.features, known=known)
+    helped = ringing.predict(tables.features, known=known)
     assert (alone.alarm & helped.with_scores).any()
     np.testing.assert_array_equal(helped.alarm,
                                   alone.alarm & ~helped.with_scores)

@@ -20,6 +20,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import AveragedRidge, Plain, Ridge, Uniform
 from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.predictors import FORMAT, load_predictor, save_predictor
+from tests.core.strict_alarm import strict
 from tests.core.training_worlds import (CHARACTERS, make_training,
                                         make_training_world)
 from tests.tables import Tables, small_tables
@@ -878,18 +879,6 @@ def test_the_highest_losses_are_kept(tables, path):
         assert json.loads(opened.metadata()[FORMAT])['format_version'] == 4
     rewrite(path, _0_highest=np.ones(3))
     assert_error(path, "'0.highest' of shape")
-
-
-def strict(predictor: Predictor) -> Predictor:
-    """The alarm rings wherever accuracies differ by more than 2 points."""
-    return replace(
-        predictor,
-        benchmarks=tuple(
-            replace(
-                part,
-                witnesses=tuple(
-                    replace(witness, limit=0.) for witness in part.witnesses))
-            for part in predictor.benchmarks))
 
 
 def test_witnesses_are_kept(tables, predictor, path):

@@ -47,9 +47,9 @@ class Auto:
         fits = self._fits(task, masks)
         best = self._best(task, fits)
         errors = ', '.join(f'{fit.solver} {fit.cv_mse:.2e}' for fit in fits)
-        kept = '' if best.cv_mse <= min(
-            fit.cv_mse
-            for fit in fits) else (', as no other is better by a test')
+        least = min(fit.cv_mse for fit in fits)
+        kept = '' if best.cv_mse <= least else (
+            ', as no other is better by a test')
         note = f'{best.solver} chosen by held-out MSE ({errors}){kept}'
         return replace(best, notes=(*best.notes, note))
 

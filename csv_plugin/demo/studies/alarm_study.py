@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.blocks import answers_by_source
+from csv_plugin.core.intervals import TINY
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo.studies.zoo_study import TRAIN, VALIDATION, ZooStudy
@@ -97,7 +98,7 @@ def alarms_on(study: ZooStudy, fitted: set[str], series: str) -> SeriesAlarms:
     turned = []
     for b, exam in enumerate(accuracies.benchmarks):
         real = accuracies.values[:, b]
-        share = (real - real.min()) / max(np.ptp(real), 1e-9)
+        share = (real - real.min()) / max(np.ptp(real), TINY)
         cells = np.zeros(accuracies.values.shape, bool)
         cells[:, b] = share > .5
         rung = _rung(predictor, turned_around(table, answers[exam], share),

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
-from csv_plugin.core.features import (FeatureTable, TokenColumns,
-                                      answer_groups, group_columns)
+from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import (Constant, Solver, Task, Uniform,
                                       fold_masks)
@@ -133,7 +132,8 @@ class ZooStudy:
             for name, solvers in methods.items()
         }
         if self.label_losses is not None:
-            predictions[LABEL_OF_ITEMS] = self._label_loss_of_items(fitted)
+            predictions[LABEL_OF_ITEMS] = self._label_loss_of_items(
+                self.label_losses, fitted)
         return predictions | {
             LABEL: self._label_token_loss(fitted),
             "the paper's head": self._head(),
@@ -238,24 +238,23 @@ class ZooStudy:
         groups = group_columns(
             self.table,
             answer_groups(self.collection.texts.texts, self.targets.spans))
-        exams = self.collection.accuracies.benchmarks
-        return np.stack([
-            self._predict(
-                _only(groups, f'{name}/answer').features(self.table),
-                [Uniform()] * len(exams), fitted)[:, b]
-            for b, name in enumerate(exams)
-        ],
-                        axis=1)
+        return self._by_one_column(
+            groups.features(self.table), '{}/answer', fitted)
 
-    def _label_loss_of_items(self, fitted: Sequence[str]) -> NDArray:
+    def _label_loss_of_items(self, losses: FeatureTable,
+                             fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the right answers of each exam's items."""
-        assert self.label_losses is not None
-        losses = self.label_losses.select(self.table.models)
-        exams = self.collection.accuracies.benchmarks
-        return self._predict(losses, [
+        return self._by_one_column(
+            losses.select(self.table.models), '{}', fitted)
+
+    def _by_one_column(self, features: FeatureTable, unit: str,
+                       fitted: Sequence[str]) -> NDArray:
+        """Accuracies predicted from a loss of each exam's own, `(M, B)`."""
+        units = features.columns.units
+        return self._predict(features, [
             OnColumns(exam, Uniform(),
-                      np.array([losses.columns.units.index(exam)]), np.ones(1))
-            for exam in exams
+                      np.array([units.index(unit.format(exam))]), np.ones(1))
+            for exam in self.collection.accuracies.benchmarks
         ], fitted)
 
     def _head(self) -> NDArray:
@@ -273,10 +272,3 @@ def _name(solvers: Sequence[OnColumns]) -> str:
     """What the solvers of all exams are called together."""
     names = {solver.name for solver in solvers}
     return names.pop() if len(names) == 1 else "the exam's own answers"
-
-
-def _only(source: TokenColumns, unit: str) -> TokenColumns:
-    """One of the columns, whose coefficient 1 is uniform salience."""
-    k = source.columns.units.index(unit)
-    columns = replace(source.columns, units=(unit, ), uniform=np.ones(1))
-    return TokenColumns(columns, source.matrix[:, [k]])
