@@ -232,17 +232,12 @@ class Predictions:
             missing (Mapping): Why cells have no value, as in the class; a
                 benchmark that a method does not know has a reason already.
         """
-        shape = len(models), len(benchmarks), len(by_method)
-        cubes: dict[str, Any] = {
-            part:
-            np.zeros(shape, bool) if part in _MARKS else np.full(
-                shape, np.nan)
-            for part in _CUBES
-        }
         tables = {
             method: table
             for method, table in by_method.items() if table is not None
         }
+        shape = len(models), len(benchmarks), len(by_method)
+        cubes = _empty_cubes(shape)
         chance: dict[str, float] = {}
         for method, table in tables.items():
             table._copy_into(cubes,
@@ -262,19 +257,24 @@ class Predictions:
             tuple(by_method),
             real=np.full(shape[:2], np.nan),
             level=levels[0] if levels else np.nan,
-            missing={
-                **unknown,
-                **missing
-            },
+            missing=unknown | dict(missing),
             chance=chance,
             contradictions={
-                (model, benchmark, method): said
+                cell: said
                 for method, table in tables.items()
-                for (model, benchmark,
-                     _), said in table.contradictions.items()
-                if model in models and benchmark in benchmarks
+                for cell, said in table._contradictions_as(method).items()
+                if cell[0] in models and cell[1] in benchmarks
             },
             **cubes)
+
+    def _contradictions_as(
+            self, method: str
+    ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
+        """Those of a single method, under another name."""
+        return {
+            (model, benchmark, method): said
+            for (model, benchmark, _), said in self.contradictions.items()
+        }
 
     def _copy_into(self, cubes: Mapping[str, NDArray], p: int,
                    models: Sequence[str], benchmarks: Sequence[str]) -> None:
@@ -550,3 +550,12 @@ class Predictions:
                              f'{shortened(", ".join(names), 200)}', repr(name),
                              'Correct the name.')  # yapf: disable
         return names.index(name)
+
+
+def _empty_cubes(shape: tuple[int, int, int]) -> dict[str, Any]:
+    """Arrays `(M, B, P)` without a prediction, by part."""
+    return {
+        part:
+        np.zeros(shape, bool) if part in _MARKS else np.full(shape, np.nan)
+        for part in _CUBES
+    }
