@@ -4,23 +4,35 @@
 
 Random-weight Llama models in bf16 read random texts of 50 to 1191 tokens.
 Seconds are wall time between synchronisations, the faster of two passes after
-a warm-up. The *ideal forward* runs the body alone over the same number of
-tokens in full batches, without padding, prefix or head: its share of our time
-tells what is left to gain. Memory is the most allocated beyond the model.
+a warm-up; tokens are made once, as for a list of models. The *ideal forward*
+runs the body alone over the same number of tokens in full batches, without
+padding, prefix or head: its share of our time tells what is left to gain.
+Memory is the most allocated beyond the model.
+
+    python -m tests.bench.bench_gpu --sizes 7B --texts 300 --write FOLDER
+    salience losses --models FOLDER/models.csv --texts FOLDER/texts.jsonl \\
+        --out FOLDER/losses
+
+times whole calls: the first writes three copies of a model, a list of them
+and the texts.
 """
 import argparse
+import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
 from transformers import LlamaForCausalLM
 
-from csv_plugin.core.texts import Text
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
+from csv_plugin.lm.tokens.known_tokens import KnownTokens
 from tests.bench.bench_head_training import PAPER_STEPS
 from tests.bench.bench_head_training import simulate as simulate_heads
 from tests.bench.bench_token_losses import (CONTEXT, PASSES, llama_config,
@@ -83,20 +95,39 @@ def one_at_a_time(model, tokenizer, texts, device):
                 logits, ids[0, 1:], reduction='none').cpu()
 
 
-def bench_losses(size, n_texts, device):
-    model = make_model(size, device)
-    tokenizer = make_tokenizer(SIZES[size][-1])
-    texts = [
+def numbered_texts(size, n_texts):
+    return [
         Text(str(i), text)
         for i, text in enumerate(random_texts(SIZES[size][-1], n_texts))
     ]
+
+
+def write_list(size, n_texts, device, folder):
+    """Three copies of a model, a list of them and the texts."""
+    first, *others = (folder / name for name in 'abc')
+    make_model(size, device).save_pretrained(first)
+    make_tokenizer(SIZES[size][-1]).save_pretrained(first)
+    for other in others:
+        shutil.copytree(first, other)
+    rows = [f'{path.name},{path}' for path in (first, *others)]
+    (folder / 'models.csv').write_text('\n'.join(['model,path', *rows, '']))
+    write_texts(folder / 'texts.jsonl',
+                TextSet(tuple(numbered_texts(size, n_texts))))
+
+
+def bench_losses(size, n_texts, device):
+    model = make_model(size, device)
+    tokenizer = make_tokenizer(SIZES[size][-1])
+    texts = numbered_texts(size, n_texts)
+    tokenize = KnownTokens().tokenize
     n_tokens = sum(
-        len(text.losses) for text in token_losses(model, tokenizer, texts))
+        len(text.losses)
+        for text in token_losses(model, tokenizer, texts, tokenize=tokenize))
     print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {n_tokens} tokens'
           '\n\n| | s | tokens / s | extra MB |\n|---|---|---|---|')
     ways = {
         'csv_plugin':
-        lambda: token_losses(model, tokenizer, texts),
+        lambda: token_losses(model, tokenizer, texts, tokenize=tokenize),
         'ideal forward':
         lambda: ideal_forward(model, n_tokens, device),
         'one text at a time':
@@ -139,10 +170,15 @@ def main():
     parser.add_argument('--tokens', type=int, default=180_000)
     parser.add_argument('--width', type=int, default=2048)
     parser.add_argument('--steps', type=int, default=PAPER_STEPS)
+    parser.add_argument('--write', type=Path, metavar='FOLDER')
     parser.add_argument('--device', choices=('cuda', 'cpu'), default='cuda')
     options = parser.parse_args()
     if options.device == 'cuda' and not torch.cuda.is_available():
         print('There is no GPU here: nothing was measured.')
+        return
+    if options.write:
+        write_list(options.sizes[0], options.texts, options.device,
+                   options.write)
         return
     name = torch.cuda.get_device_name() if options.device == 'cuda' else 'CPU'
     print(f'{name}, torch {torch.__version__}')

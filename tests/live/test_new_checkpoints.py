@@ -3,6 +3,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 
 from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
@@ -75,7 +76,9 @@ def test_each_is_read_once_in_the_order_of_steps(tmp_path, make_job, reads):
     assert reads == ['checkpoint-9', 'checkpoint-20'] and not complaints
     rest = dump_losses(make('llama', seed=9), TOKENIZER, TEXTS)
     dump = read_dump(tmp_path / 'out/losses/mix1@9.parquet')
-    assert np.allclose(dump.texts[0].losses, rest.texts[0].losses, atol=1e-6)
+    # On a GPU, checkpoints are scored in bf16.
+    atol = .2 if torch.cuda.is_available() else 1e-6
+    assert np.allclose(dump.texts[0].losses, rest.texts[0].losses, atol=atol)
 
 
 def test_without_a_last_file_it_has_to_be_the_same_at_two_looks(

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from csv_plugin.lm.engines.logit_statistics import (COLUMNS, FullLogits,
-                                                    HeadLogits, Logits)
+from csv_plugin.lm.engines.logit_statistics import (FullLogits, HeadLogits,
+                                                    Logits, block_starts)
 
 #: Tokens on which the logits of the head are compared with the model's own.
 PROBE_TOKENS = 8
@@ -85,7 +85,7 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
     if hidden.shape[-1] != head.in_features:
         return None
     by_model = _run(model, probe).logits[0].to(head.weight.device)
-    by_head = HeadLogits(hidden.to(head.weight.device).float(), head)
+    by_head = HeadLogits(hidden.to(head.weight.device), head)
     return head if _same_logits(by_head, by_model) else None
 
 
@@ -98,10 +98,11 @@ def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
         torch.finfo(dtype).eps
         for dtype in (by_model.dtype, by_head.head.weight.dtype))
     tolerance = 8 * eps * by_model.abs().max().float()
-    starts = range(0, by_head.n_columns, COLUMNS)
+    starts = block_starts(by_head)
+    blocks = by_model.split(starts.step, dim=1)
     return all((by_head.block(start, start + block.shape[1]) -
                 block).abs().max() <= tolerance
-               for start, block in zip(starts, by_model.split(COLUMNS, dim=1)))
+               for start, block in zip(starts, blocks))
 
 
 def _is_capped(model: PreTrainedModel) -> bool:

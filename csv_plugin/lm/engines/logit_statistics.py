@@ -3,7 +3,7 @@
 The logits of a batch would take more memory than everything else together,
 so they are computed and used in blocks, always in fp32: with bf16 logits a
 token's loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden
-states by less than 3e-6.
+states by less than 3e-6 on a CPU and 1e-4 on a GPU (docs/performance.md).
 """
 from dataclasses import dataclass
 from typing import Optional, Protocol
@@ -11,9 +11,11 @@ from typing import Optional, Protocol
 import torch
 from torch import Tensor, nn
 
-#: Rows (tokens) and columns (vocabulary) of a block.
+#: Rows (tokens) of a block, and its columns (vocabulary): few on a CPU, whose
+#: caches are small, many on a GPU, where starting a product takes time.
 ROWS = 2048
 COLUMNS = 512
+COLUMNS_ON_GPU = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,9 @@ class Logits(Protocol):
 class HeadLogits:
     """Logits that a linear head makes of hidden states.
 
+    Numbers of 16 bits are multiplied as they are where the device adds their
+    products up in fp32, else as fp32: a product of two fits into fp32.
+
     Args:
         hidden (Tensor): Any float type. Shape `(N, H)`.
         head (nn.Linear): From H to V.
@@ -58,24 +63,47 @@ class HeadLogits:
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
         self.hidden, self.head = hidden, head
         self.n_columns, self.device = head.out_features, hidden.device
+        self.keeps_type = hidden.dtype == head.weight.dtype \
+            and _multiplies_16_bits(hidden)
 
     def rows(self, index: Tensor) -> 'HeadLogits':
         """See `Logits`."""
-        return HeadLogits(self.hidden[index].float(), self.head)
+        hidden = self.hidden[index]
+        return HeadLogits(hidden if self.keeps_type else hidden.float(),
+                          self.head)
 
     def block(self, start: int, stop: int) -> Tensor:
         """See `Logits`."""
-        logits = self.hidden @ self.head.weight[start:stop].float().T
+        weight = self.head.weight[start:stop]
+        if self.keeps_type:
+            logits = torch.mm(self.hidden, weight.T, out_dtype=torch.float32)
+        else:
+            logits = self.hidden.float() @ weight.float().T
         if self.head.bias is not None:
             logits += self.head.bias[start:stop].float()
         return logits
 
     def of_targets(self, targets: Tensor) -> Tensor:
         """See `Logits`."""
-        logit = (self.hidden * self.head.weight[targets].float()).sum(1)
+        weight = self.head.weight[targets].float()
+        logit = (self.hidden.float() * weight).sum(1)
         if self.head.bias is not None:
             logit += self.head.bias[targets].float()
         return logit
+
+
+def _multiplies_16_bits(values: Tensor) -> bool:
+    """Whether a product of such numbers can be had in fp32."""
+    return (values.is_cuda and torch.version.cuda is not None
+            and values.dtype in (torch.bfloat16, torch.float16)
+            # Since torch 2.8.
+            and hasattr(torch.ops.aten.mm, 'dtype'))
+
+
+def block_starts(logits: 'Logits') -> range:
+    """First columns of the blocks of logits, whose step is their width."""
+    on_gpu = logits.device.type == 'cuda'
+    return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
 
 
 class FullLogits:
@@ -139,8 +167,9 @@ def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
     threshold = logits.of_targets(targets) if rank else target_logit
     larger = torch.zeros_like(targets)
     peaks, totals, moments = [], [], []
-    for start in range(0, logits.n_columns, COLUMNS):
-        block = logits.block(start, min(start + COLUMNS, logits.n_columns))
+    starts = block_starts(logits)
+    for start in starts:
+        block = logits.block(start, min(start + starts.step, logits.n_columns))
         column = (targets - start).clamp(0, block.shape[1] - 1)[:, None]
         inside = column[:, 0] == targets - start
         in_block = block.gather(1, column)[:, 0]

@@ -1,15 +1,15 @@
 """Causal language models of `transformers` as an engine."""
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Optional
 
 import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from csv_plugin.core.conventions import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              input_device, logits_of,
                                              plain_head)
@@ -18,9 +18,6 @@ from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
                                             TargetStatistics)
 from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
                                            group_batches, pad, target_rows)
-
-#: Most inputs of a batch if the model computes all logits itself.
-MAX_TOKENS_FULL = 512
 
 
 class TransformersEngine:
@@ -64,17 +61,44 @@ class TransformersEngine:
         model, device = self.model, input_device(self.model)
         with evaluating(model):
             head = plain_head(model, pad(windows[:1]).to(device))
-            size = self.max_tokens or (default_max_tokens(device)
-                                       if head else MAX_TOKENS_FULL)
+            size = self.max_tokens or default_max_tokens(
+                device, all_logits=head is None)
             for batch in progress(list(group_batches(windows, size))):
-                logits = logits_of(model, head, pad(batch).to(device))
-                statistics = token_statistics(
-                    logits,
-                    target_rows(batch).to(logits.device),
-                    _targets(batch).to(logits.device), entropy, rank)
-                yield batch, TargetStatistics(statistics.losses.cpu().numpy(),
-                                              _array(statistics.entropy),
-                                              _array(statistics.rank))
+                yield from self._scored(batch, head, entropy, rank)
+
+    def _scored(self, batch: Sequence[Window], head: Optional[nn.Linear],
+                entropy: bool, rank: bool) -> Iterator[Scored]:
+        """A batch, in halves where a GPU has no room for the whole."""
+        try:
+            statistics = self._statistics(batch, head, entropy, rank)
+        except torch.cuda.OutOfMemoryError as error:
+            if len(batch) == 1:
+                raise InputError(
+                    f'model {self.facts.model!r}',
+                    f'room on the GPU for {len(batch[0].inputs)} tokens',
+                    ' '.join(str(error).split())[:200],
+                    'Free memory of the GPU, or take more or larger GPUs.'
+                ) from error
+        else:
+            yield batch, statistics
+            return
+        # Only now: the error kept what the batch had taken.
+        torch.cuda.empty_cache()
+        middle = len(batch) // 2
+        for half in batch[:middle], batch[middle:]:
+            yield from self._scored(half, head, entropy, rank)
+
+    def _statistics(self, batch: Sequence[Window], head: Optional[nn.Linear],
+                    entropy: bool, rank: bool) -> TargetStatistics:
+        device = input_device(self.model)
+        logits = logits_of(self.model, head, pad(batch).to(device))
+        statistics = token_statistics(logits,
+                                      target_rows(batch).to(logits.device),
+                                      _targets(batch).to(logits.device),
+                                      entropy, rank)
+        return TargetStatistics(statistics.losses.cpu().numpy(),
+                                _array(statistics.entropy),
+                                _array(statistics.rank))
 
 
 def _targets(batch: Sequence[Window]) -> Tensor:

@@ -108,9 +108,16 @@ def group_batches(windows: Sequence[Window],
         yield batch
 
 
-def default_max_tokens(device: torch.device) -> int:
-    """Most inputs of a batch; few on a CPU, whose caches are small."""
-    return 1024 if device.type == 'cpu' else 4096
+def default_max_tokens(device: torch.device, all_logits: bool = False) -> int:
+    """Most inputs of a batch; few on a CPU, whose caches are small.
+
+    Args:
+        device (torch.device): Where the model runs.
+        all_logits (bool): Whether it makes all logits of a batch at once,
+            which take more memory than all else.
+    """
+    most = 1024 if device.type == 'cpu' else 4096
+    return most // 2 if all_logits else most
 
 
 def pad(batch: Sequence[Window]) -> Tensor:
