@@ -98,9 +98,17 @@ def run(args: argparse.Namespace) -> None:
     if bool(args.choose) != bool(args.collection):
         raise InputError('--choose and --from', 'both or none of them', 'one',
                          'Say how many texts, and of which collection.')
-    if args.permissive and args.choose:
-        raise InputError('--permissive', 'texts to be drawn', '--choose',
-                         'Draw the texts of the collection with it.')
+    for option, is_given in (('--permissive', args.permissive),
+                             ('--skip-missing', args.skip_missing)):
+        if is_given and (args.shipped or args.choose):
+            raise InputError(option, 'texts to be drawn',
+                             '--shipped' if args.shipped else '--choose',
+                             f'Leave {option} out, which is for draws.')
+    if args.seed and args.shipped:
+        raise InputError(
+            '--seed', 'texts to be drawn or chosen', '--shipped',
+            'Leave --seed out: the texts of this package are '
+            'always the same.')
     if args.shipped:
         ship(args)
     elif args.choose:

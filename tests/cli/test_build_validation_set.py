@@ -86,6 +86,10 @@ def test_permissive_licences_only(main, capsys):
 @pytest.mark.parametrize('arguments, message', [
     (['--sample', 'cmmlu=1', '--permissive'], 'whose licence allows any use'),
     (['--choose', '1', '--from', 'file', '--permissive'], '--permissive'),
+    (['--choose', '1', '--from', 'file', '--skip-missing'], '--skip-missing'),
+    (['--shipped', '--permissive'], 'Leave --permissive out'),
+    (['--shipped', '--skip-missing'], 'Leave --skip-missing out'),
+    (['--shipped', '--seed', '3'], 'Leave --seed out'),
     (['--sample', 'gsm8k=10'], 'expected 10 items, found 9'),
     (['--sample', 'nothing=10'], "dataset 'nothing'"),
     (['--sample', '/tmp/foo=3'], "dataset '/tmp/foo'"),
