@@ -25,6 +25,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.nested_choice import (nested_predictions,
                                            with_nested_errors)
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
@@ -98,7 +99,8 @@ def run(args: argparse.Namespace) -> None:
         print_json({
             'title': title,
             'warnings': warnings,
-            'errors': errors(study)
+            'errors': errors(study),
+            'stated': stated_errors(study.predictor)
         })
         return
     written = f'Written to {args.out}: {", ".join(files)}'
@@ -157,14 +159,18 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
     solver, accuracies = SOLVERS[args.solver], tables.accuracies.select(fit)
     chosen = tables.select_units(
         tables.chosen_units(fit, args.choose, args.seed))
-    nested = nested_predictions(tables.features, accuracies,
-                                [tables.families[model] for model in fit],
+    families = [tables.families[model] for model in accuracies.models]
+    nested = nested_predictions(tables.features, accuracies, families,
                                 args.choose, tables.main, solver, args.seed,
                                 partial(tqdm, desc='choice'))
     return split_study(
         chosen.features, tables.accuracies, tables.families, fit, solver,
         args.seed, partial(tqdm, desc='fit'),
-        partial(with_nested_errors, accuracies=accuracies, nested=nested))
+        partial(
+            with_nested_errors,
+            accuracies=accuracies,
+            families=families,
+            nested=nested))
 
 
 def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
@@ -205,6 +211,21 @@ def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
         }
         for method in study.predictions.methods
     }
+
+
+def stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
+    """What a predictor states of itself; None where there is no number."""
+    found = {}
+    for part in predictor.benchmarks:
+        errors = part.errors_by_reach
+        found[part.benchmark] = nan_to_none({'mse': part.cv_mse})
+        if errors is not None:
+            found[part.benchmark] |= {
+                'reach': errors.reach,
+                'within': nan_to_none(asdict(errors.within)),
+                'beyond': nan_to_none(asdict(errors.beyond))
+            }
+    return found
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

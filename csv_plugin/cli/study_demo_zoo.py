@@ -1,8 +1,11 @@
 """Errors of all methods on zoo models that none of them has seen.
 
-The table of docs/results.md, from losses and accuracies in the package:
+The tables of docs/results.md, from losses and accuracies in the package:
 
     python tools/study_demo_zoo.py
+
+The last one has errors that the predictor of the package states beside those
+that it makes.
 
 In brackets stand 90 % intervals, for which the runs that are predicted are
 drawn again and again. How true the errors are that `auto` states, on series of
@@ -38,7 +41,9 @@ from csv_plugin.demo import shipped
 from csv_plugin.demo.building import LABELLED
 from csv_plugin.demo.studies.alarm_study import (Rung, SeriesAlarms,
                                                  alarms_left_out)
-from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL, ZooStudy
+from csv_plugin.demo.studies.zoo_study import (BASELINE, BEYOND, LABEL, WITHIN,
+                                               StatedAndFound, ZooStudy)
+from csv_plugin.io.predictors import load_predictor
 
 
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -90,6 +95,8 @@ def run(args: argparse.Namespace) -> None:
                        for kind, mask in kinds_of(whole).items())
     print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
     print(by_exam(whole, squares))
+    if not args.items:
+        print(f'\n{stated_beside_found(whole)}')
 
 
 def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
@@ -143,14 +150,14 @@ def _ratio(squares: NDArray, reference: NDArray, mask: NDArray,
 def series_left_out(study: ZooStudy) -> str:
     """A row of errors x 1e-3 per series and exam, in Markdown.
 
-    The last rows have geometric means and plain means over the others.
+    The last rows have geometric means and plain means over the others. A
+    second table has the errors that are stated within the reach of most
+    families and beyond, beside those found there.
     """
     series = sorted({*study.collection.families.values()})
     exams = study.collection.accuracies.benchmarks
-    found = {
-        name: study.left_out(name)
-        for name in tqdm(series, desc='series')
-    }
+    both = {name: study.left_out(name) for name in tqdm(series, desc='series')}
+    found = {name: errors for name, (errors, _) in both.items()}
     kinds = list(found[series[0]])
     errors = 1e3 * np.array([[row[kind] for kind in kinds]
                              for row in found.values()])
@@ -159,8 +166,70 @@ def series_left_out(study: ZooStudy) -> str:
     of_cells = errors.transpose(1, 0, 2).reshape(len(kinds), -1)
     rows += [['geometric mean', '', *map(geometric_mean, of_cells)],
              ['mean', '', *of_cells.mean(axis=1)]]
-    return tabulate(
+    table = tabulate(
         rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
+    parts = [part for name in series for part in both[name][1]]
+    return f'{table}\n\n{by_kind(series, parts)}'
+
+
+def by_kind(series: Sequence[str], parts: Sequence[StatedAndFound]) -> str:
+    """A row per series and one of all: errors x 1e-3 by kind, in Markdown.
+
+    Means over the models and exams of a kind; what is stated counts once for
+    each prediction it was stated of.
+    """
+    rows = [[
+        name,
+        *_stated_and_found([part for part in parts if name in part.found])
+    ] for name in series]
+    rows.append(['all', *_stated_and_found(parts)])
+    columns = [
+        f'{kind}: {what}' for kind in (WITHIN, BEYOND)
+        for what in ('stated', 'found', 'predictions')
+    ]
+    return tabulate(
+        rows, ['left out', *columns],
+        tablefmt='pipe',
+        floatfmt=('', '.2f', '.2f', '.0f', '.2f', '.2f', '.0f'))
+
+
+def _stated_and_found(parts: Sequence[StatedAndFound]) -> list[float]:
+    """Of both kinds: errors stated and found, and how many predictions."""
+    cells = []
+    for kind in (WITHIN, BEYOND):
+        squares = [(part.stated.mse, square) for part in parts
+                   if part.kind == kind and not np.isnan(part.stated.mse)
+                   for found in part.found.values() for square in found]
+        means = 1e3 * np.mean(squares, axis=0) if squares else [np.nan] * 2
+        cells += [*means, len(squares)]
+    return cells
+
+
+def stated_beside_found(study: ZooStudy) -> str:
+    """Errors x 1e-3 of the predictor that ships, by exam and kind.
+
+    The last rows have means over the exams.
+    """
+    parts = study.stated_and_found(load_predictor(shipped.PREDICTOR))
+    rows = [[
+        part.exam, part.kind, 1e3 * part.stated.mse, part.stated.n_models,
+        part.stated.n_families, *chain.from_iterable(
+            (1e3 * squares.mean() if len(squares) else np.nan, len(squares))
+            for squares in part.found.values())
+    ] for part in parts]
+    header = ['exam', 'kind', 'stated', 'models', 'families'] + [
+        title for name in parts[0].found for title in (name, 'models')
+    ]
+    for kind in (WITHIN, BEYOND):
+        of_kind = np.array([row[2:] for row in rows if row[1] == kind], float)
+        means = np.nanmean(of_kind, axis=0)
+        # Numbers of models and families have no mean.
+        rows.append(['mean', kind, means[0], '', '', means[3], '', means[5]])
+    return tabulate(
+        rows,
+        header,
+        tablefmt='pipe',
+        floatfmt=('', '', '.2f', '.0f', '.0f', '.2f', '.0f', '.2f', '.0f'))
 
 
 def alarms(found: Iterable[SeriesAlarms]) -> str:

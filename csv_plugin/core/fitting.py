@@ -17,11 +17,12 @@ from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import learn_intervals
 from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
-                                      SalienceFit, SalienceModel, Solver, Task,
-                                      fold_masks, held_out_predictions,
-                                      predicts_better)
+from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
+                                      JointSolver, SalienceFit, SalienceModel,
+                                      Solver, Task, fold_masks,
+                                      held_out_predictions, predicts_better)
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
+from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses
 
 #: Called with a benchmark, what was fitted to, and the fit.
@@ -183,7 +184,8 @@ def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
         fit.penalty, fit.cv_mse, fit.model,
         learn_intervals(task, fit, used, seed), notes + fit.notes,
         held_out_families(task.families.tolist(), task.accuracy, predicted),
-        learn_witnesses(task, fit, measures) if measures else ())
+        learn_witnesses(task, fit, measures) if measures else (),
+        errors_by_reach(task, fit))
     held_out = np.full(len(accuracies.models), np.nan)
     held_out[rows] = predicted
     return part, held_out
@@ -208,10 +210,10 @@ def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
     return constant, constant.fit(task, masks), problems
 
 
-def _stated(fit: SalienceFit, held_out: NDArray,
+def _stated(fit: SalienceFit, held_out: HeldOut,
             accuracy: NDArray) -> SalienceFit:
     """A fit that states the error of predictions that no choice saw."""
-    error = float(np.mean((held_out - accuracy)**2))
+    error = float(np.mean((held_out.predicted - accuracy)**2))
     note = f'MSE {error:.2e} on families that had no part in the choice'
     return replace(
         fit, cv_mse=error, held_out=held_out, notes=(*fit.notes, note))

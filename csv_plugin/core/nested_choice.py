@@ -15,8 +15,10 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import Solver
+from csv_plugin.core.salience import HeldOut, Solver
+from csv_plugin.core.salience.reach import is_beyond, reach
 from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.stated_errors import divided_by_reach
 
 #: Families are left out in as many parts.
 N_FOLDS = 5
@@ -29,7 +31,7 @@ def nested_predictions(features: FeatureTable,
                        by: Sequence[str],
                        solver: Solver,
                        seed: int = 0,
-                       progress: Progress = iter) -> NDArray:
+                       progress: Progress = iter) -> HeldOut:
     """Predict each model by units that were chosen by other families.
 
     Args:
@@ -43,14 +45,15 @@ def nested_predictions(features: FeatureTable,
         progress (Progress): Wraps the folds.
 
     Returns:
-        NDArray: Accuracies, `(M, B)`; NaN where the other families tell
+        HeldOut: Of shape `(M, B)`; NaN where the other families tell
         nothing, such as for a single family.
     """
     groups, models = np.asarray(families), np.asarray(accuracies.models,
                                                       object)
     predicted = np.full(accuracies.values.shape, np.nan)
+    beyond = np.zeros(predicted.shape, bool)
     if len(set(families)) < 2:
-        return predicted
+        return HeldOut(predicted, beyond)
     folds = grouped_folds(list(families), N_FOLDS, seed)
     for fold in progress(range(folds.max() + 1)):
         out = folds == fold
@@ -63,9 +66,14 @@ def nested_predictions(features: FeatureTable,
             continue
         chosen = _on_units(features, units)
         fitted = fit_models(chosen, others, list(groups[~out]), solver, seed)
-        values = chosen.select(list(models[out])).values
-        predicted[out] = np.stack([m.predict(values) for m in fitted], axis=1)
-    return predicted
+        values = chosen.select(accuracies.models).values
+        for b, model in enumerate(fitted):
+            every = model.predict(values)
+            rows = ~out & ~np.isnan(accuracies.values[:, b])
+            predicted[out, b] = every[out]
+            beyond[out, b] = is_beyond(every[out],
+                                       reach(every[rows], groups[rows]))
+    return HeldOut(predicted, beyond)
 
 
 def _on_units(features: FeatureTable, units: Sequence[str]) -> FeatureTable:
@@ -80,32 +88,38 @@ def _on_units(features: FeatureTable, units: Sequence[str]) -> FeatureTable:
 
 
 def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
-                       nested: NDArray) -> Predictor:
+                       families: Sequence[str], nested: HeldOut) -> Predictor:
     """A predictor whose intervals are as wide as nested errors are large.
 
-    Each benchmark states the mean squared error of the nested predictions if
-    it is the larger one, and the errors of its intervals grow alike.
+    Each benchmark states the errors of the nested predictions if their mean
+    square is the larger one, and the errors of its intervals grow alike.
 
     Args:
         predictor (Predictor): Fitted to the chosen units.
         accuracies (AccuracyTable): That it was fitted to, `(M, B)`.
-        nested (NDArray): From `nested_predictions`, `(M, B)`.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        nested (HeldOut): From `nested_predictions`, `(M, B)`.
     """
-    squares = np.square(nested - accuracies.values).T
+    squares = np.square(nested.predicted - accuracies.values)
     return replace(
         predictor,
         benchmarks=tuple(
-            _with_error(part, of_part[~np.isnan(of_part)])
-            for part, of_part in zip(predictor.benchmarks, squares)))
+            _with_error(part, squares[:, b], np.asarray(families),
+                        nested.beyond[:, b])
+            for b, part in enumerate(predictor.benchmarks)))
 
 
-def _with_error(part: BenchmarkPredictor,
-                squares: NDArray) -> BenchmarkPredictor:
-    """The part of one benchmark, with squared errors of n models."""
-    error = float(squares.mean()) if len(squares) else np.nan
+def _with_error(part: BenchmarkPredictor, squares: NDArray, families: NDArray,
+                beyond: NDArray) -> BenchmarkPredictor:
+    """The part of one benchmark, with squared errors of M models or NaN."""
+    known = np.flatnonzero(~np.isnan(squares))
+    error = float(squares[known].mean()) if len(known) else np.nan
     # Also where one of them is not known.
     if not error > part.cv_mse > 0:
         return part
+    errors = part.errors_by_reach and divided_by_reach(
+        part.errors_by_reach.reach, squares[known], known, families[known],
+        beyond[known])
     factor = np.sqrt(error / part.cv_mse)
     intervals = replace(
         part.intervals,
@@ -114,4 +128,8 @@ def _with_error(part: BenchmarkPredictor,
     note = (f'intervals {factor:.2f} times as wide, as errors are where held-'
             'out families had no part in the choice of the units')
     return replace(
-        part, cv_mse=error, intervals=intervals, notes=(*part.notes, note))
+        part,
+        cv_mse=error,
+        intervals=intervals,
+        notes=(*part.notes, note),
+        errors_by_reach=errors)

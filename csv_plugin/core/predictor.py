@@ -19,6 +19,8 @@ from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.partial_scores import PartialScores, sampling_noise
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience import SalienceModel
+from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
+                                           ErrorsByReach, reach_cells)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
@@ -47,6 +49,9 @@ class BenchmarkPredictor:
             and how well the others predict each; empty if not recorded.
         witnesses (tuple[Witness, ...]): Other predictions that may contradict
             this one; empty if there are none, or not recorded.
+        errors_by_reach (Optional[ErrorsByReach]): The same error, of models
+            that are as good as most families reach, and of better ones; None
+            if nothing could be held out, or not recorded.
 
     Raises:
         InputError: The name is empty, a model was fitted on twice, or a
@@ -64,6 +69,7 @@ class BenchmarkPredictor:
     notes: tuple[str, ...]
     families: tuple[HeldOutFamily, ...] = ()
     witnesses: tuple[Witness, ...] = ()
+    errors_by_reach: Optional[ErrorsByReach] = None
 
     def __post_init__(self) -> None:
         sound = {
@@ -203,15 +209,16 @@ class Predictor:
             part.benchmark,
             number(percent(part.chance)),
             str(len(part.fit_models)), part.solver,
-            number(percent(part.cv_mse**0.5))
+            number(percent(part.cv_mse**0.5)),
+            *reach_cells(part.errors_by_reach)
         ] for part in self.benchmarks)
         return html_table(
             repr(self), [
                 'benchmark', 'chance', 'fitted models', 'solver',
-                'error on held-out families'
+                'error on held-out families', *REACH_HEADER
             ], rows, len(self.benchmarks), [
-                'Chance in percent; the error is the root mean square, in '
-                'points of accuracy.'
+                'Chance in percent; errors are root mean squares, in points '
+                'of accuracy.', REACH_LEGEND
             ])
 
     @property

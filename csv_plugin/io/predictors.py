@@ -29,6 +29,7 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.stated_errors import ErrorsByReach, StatedError
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness
 from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
@@ -85,6 +86,12 @@ _FAMILY_FIELDS = {
     'highest': 'a number',
     'bias': 'a number or null',
     'error': 'a number or null',
+}
+_REACH_FIELDS = {'reach': 'a number'}
+_STATED_FIELDS = {
+    'mse': 'a number or null',
+    'n_models': 'a count',
+    'n_families': 'a count',
 }
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
 #: errors, b errors of the back-tests.
@@ -428,7 +435,17 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
         } for family in part.families]
     if part.witnesses:
         scalars['witnesses'] = [witness.name for witness in part.witnesses]
+    if part.errors_by_reach is not None:
+        scalars['errors_by_reach'] = {
+            'reach': part.errors_by_reach.reach,
+            'within': _stated_scalars(part.errors_by_reach.within),
+            'beyond': _stated_scalars(part.errors_by_reach.beyond)
+        }
     return scalars
+
+
+def _stated_scalars(error: StatedError) -> dict[str, Any]:
+    return {**vars(error), 'mse': _finite(error.mse)}
 
 
 def _finite(number: float) -> Optional[float]:
@@ -476,7 +493,28 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                         -math.inf), _number(scalars['score_spread'], math.inf),
                 part.get('highest')), tuple(scalars['notes']),
             tuple(map(_family, scalars['families'])),
-            _unpack_witnesses(scalars['witnesses'], part))
+            _unpack_witnesses(scalars['witnesses'], part),
+            _errors_by_reach(where, index, scalars.get('errors_by_reach')))
+
+
+def _errors_by_reach(where: str, index: int,
+                     values: Any) -> Optional[ErrorsByReach]:
+    """As recorded; None in files of earlier versions."""
+    if values is None:
+        return None
+    name = f'errors_by_reach of benchmark {index}'
+    check_fields(where, name, values, _REACH_FIELDS, _REMEDY)
+    return ErrorsByReach(
+        values['reach'],
+        _stated_error(where, f'within, {name}', values.get('within')),
+        _stated_error(where, f'beyond, {name}', values.get('beyond')))
+
+
+def _stated_error(where: str, name: str, values: Any) -> StatedError:
+    check_fields(where, name, values, _STATED_FIELDS, _REMEDY)
+    return StatedError(
+        _number(values['mse'], math.nan), values['n_models'],
+        values['n_families'])
 
 
 def _n_families(scalars: Mapping[str, Any]) -> Any:

@@ -7,6 +7,8 @@ from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
+                                           reach_cells)
 from csv_plugin.io.licences import forbidden_uses
 from csv_plugin.report.notes import learning_notes
 
@@ -33,12 +35,12 @@ def predictor_card(name: str, predictor: Predictor) -> str:
         f'{units_of(predictor)}.', '', *_origin(predictor), '',
         '## Benchmarks', '',
         *_table(('benchmark', 'chance', 'items', 'models', 'their accuracies',
-                 'method', 'error on held-out families'),
+                 'method', 'error on held-out families', *REACH_HEADER),
                 map(_benchmark_row, parts)), '',
-        'Percent; the error is the root mean square over the models, each '
-        'predicted by fits to other families. The accuracies are the range '
-        'that was fitted to: predictions of models beyond it are marked, and '
-        'may be far off.', ''
+        'Percent; errors are root mean squares over the models, each '
+        f'predicted by fits to other families. {REACH_LEGEND} The accuracies '
+        'are the range that was fitted to: predictions of models beyond it '
+        'are marked, and may be far off.', ''
     ]  # yapf: disable
     lines += _families(parts)
     notes = [f'* {markdown(note)}' for note in learning_notes(predictor)]
@@ -108,7 +110,8 @@ def _benchmark_row(part: BenchmarkPredictor) -> tuple[str, ...]:
             max(family.highest for family in part.families))
     return (markdown(part.benchmark), number(percent(part.chance)),
             str(part.n_items or '-'), str(len(part.fit_models)), accuracies,
-            markdown(part.solver), number(percent(part.cv_mse**0.5)))
+            markdown(part.solver), number(percent(part.cv_mse**0.5)),
+            *reach_cells(part.errors_by_reach))
 
 
 def _families(parts: Sequence[BenchmarkPredictor]) -> list[str]:

@@ -8,6 +8,8 @@ from tabulate import tabulate
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.predictions import REAL
+from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
+                                           reach_cells)
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
@@ -27,6 +29,10 @@ same items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
 intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
+#: What the table of stated errors means.
+_STATED_LEGEND = (
+    'Root mean squares in points, on models of families that were held out of '
+    f'the fit. {REACH_LEGEND}')
 
 
 def write_predictions(path: FilePath, study: Study,
@@ -126,6 +132,40 @@ def error_table(study: Study, main: Sequence[str]) -> str:
                     missingval='-')  # yapf: disable
 
 
+def stated_table(study: Study) -> str:
+    """The errors that the predictor states of each benchmark, in Markdown."""
+    rows = [[
+        markdown(part.benchmark),
+        number(percent(part.cv_mse**0.5)), *reach_cells(part.errors_by_reach)
+    ] for part in study.predictor.benchmarks]
+    header = ['benchmark', 'error', *REACH_HEADER]
+    align = ['left', *['right'] * (len(header) - 1)]
+    return tabulate(rows, header, tablefmt='pipe', colalign=align,
+                    disable_numparse=True)  # yapf: disable
+
+
+def stated_line(study: Study, main: Sequence[str]) -> str:
+    """The means of these errors over the main benchmarks; '' for none."""
+    parts = [study.predictor.benchmark(name) for name in main]
+    by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
+    if not by_reach:
+        return ''
+    kinds = {
+        'of predictions up to what most families reach':
+        [errors.within.mse for errors in by_reach],
+        'above': [errors.beyond.mse for errors in by_reach]
+    }
+    said = ', '.join(f'{number(_points(squares))} {name}'
+                     for name, squares in kinds.items())
+    whole = number(_points([part.cv_mse for part in parts]))
+    return ('errors stated, on held-out families (root mean squares in points '
+            f'over the main benchmarks): {whole}; {said}')
+
+
+def _points(squares: Iterable[float]) -> float:
+    return percent(_mean(squares)**0.5)
+
+
 def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:
     """Those of the main benchmarks on which the solver has an error."""
     errors = study.errors(study.predictions.methods[0])
@@ -171,7 +211,11 @@ def summary(study: Study,
         verbose (bool): As in `learning_notes`.
     """
     notes = map(one_line, learning_notes(study.predictor, verbose))
-    parts = [title, error_table(study, main), '\n'.join(notes)]
+    parts = [
+        title,
+        error_table(study, main),
+        stated_line(study, main), '\n'.join(notes)
+    ]
     return '\n\n'.join(filter(None, parts))
 
 
@@ -203,6 +247,8 @@ def write_report(path: FilePath,
         f'# {title}',
         indent(visible(command), '    '),
         error_table(study, main),
-        legend.strip(), '\n'.join(['## Notes', '', *(notes or ['None.'])])
+        legend.strip(), '## Errors that the predictor states',
+        stated_table(study), _STATED_LEGEND,
+        '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
     write_text(path, '\n\n'.join(parts) + '\n')

@@ -87,8 +87,10 @@ def test_it_runs(tmp_path, arguments):
     assert board.count('|\n') == 2 + 3
     assert f'Written to {out}: predictions.csv' in process.stdout
     report = (out / 'report.md').read_text('utf-8')
-    table = [line for line in report.splitlines() if line.startswith('|')]
+    errors = report.partition('\n## ')[0]
+    table = [line for line in errors.splitlines() if line.startswith('|')]
     assert '\n'.join(table) in process.stdout
+    assert '\nerrors stated, on held-out families' in process.stdout
     # The progress bar.
     assert '6/6' in process.stderr and '6/6' not in process.stdout
     assert 'Warning' not in process.stderr
@@ -252,6 +254,14 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
     expected = study.errors('uniform')['easy']
     assert shown['mse'] == expected.mse and shown['n_models'] == 3
     assert content['errors'][DEFAULT_SOLVER]['none']['mse'] is None
+    for part in study.predictor.benchmarks:
+        stated, errors = content['stated'][
+            part.benchmark], part.errors_by_reach
+        assert stated['mse'] == (None
+                                 if np.isnan(part.cv_mse) else part.cv_mse)
+        assert ('reach' in stated) == (errors is not None)
+        if errors and not np.isnan(errors.beyond.mse):
+            assert stated['beyond'] == vars(errors.beyond)
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.split('\n')[2].startswith('    salience fit --losses ')
 

@@ -141,10 +141,10 @@ def records():
 
 #: Dataclasses without arrays, whose fields one wants to read in full.
 SMALL = {'BenchmarkErrors', 'Completion', 'Constant', 'Contradiction',
-         'DumpInfo', 'Errors',
+         'DumpInfo', 'Errors', 'ErrorsByReach',
          'HeldOutFamily', 'Ladder', 'Missing', 'Outlier',
          'PartialLeastSquares', 'PerplexityCorrelations', 'Plain',
-         'Prediction', 'PrincipalComponents', 'Text',
+         'Prediction', 'PrincipalComponents', 'StatedError', 'Text',
          'Uniform'}  # yapf: disable
 
 

@@ -55,11 +55,16 @@ def test_the_error_that_is_stated_is_one_that_no_choice_saw():
         tables.features.columns.uniform, accuracy[rows], part.chance,
         np.array(tables.groups)[rows])
     masks = fold_masks(task.families, 0)
-    errors = auto.held_out(task, masks) - task.accuracy
+    held_out = auto.held_out(task, masks)
+    errors = held_out.predicted - task.accuracy
     assert part.cv_mse == np.mean(errors**2) > auto.fit(task, masks).cv_mse
     assert part.notes[-1].startswith(f'MSE {part.cv_mse:.2e} on families')
     by_family = sum(each.n_models * each.error**2 for each in part.families)
     assert by_family / len(errors) == pytest.approx(part.cv_mse)
+    for stated, rows in ((part.errors_by_reach.within, ~held_out.beyond),
+                         (part.errors_by_reach.beyond, held_out.beyond)):
+        assert stated.n_models == rows.sum() > 0
+        assert stated.mse == np.mean(errors[rows]**2)
 
 
 def test_families_by_name_are_refused():

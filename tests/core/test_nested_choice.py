@@ -8,7 +8,7 @@ from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.nested_choice import (nested_predictions,
                                            with_nested_errors)
-from csv_plugin.core.salience import Uniform
+from csv_plugin.core.salience import HeldOut, Uniform
 from tests.tables import small_tables
 
 
@@ -26,9 +26,11 @@ def test_families_are_predicted_without_a_part_in_the_choice():
     values[out] = 1 - values[out]
     others = replace(
         tables, accuracies=replace(tables.accuracies, values=values))
-    predicted = nested(tables)
-    assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(nested(others)[out], predicted[out])
+    before, after = nested(tables), nested(others)
+    assert np.isfinite(before.predicted).all()
+    np.testing.assert_array_equal(after.predicted[out], before.predicted[out])
+    np.testing.assert_array_equal(after.beyond[out], before.beyond[out])
+    assert before.beyond.any() and not before.beyond.all()
 
 
 def test_one_family_has_nobody_to_choose_for_it():
@@ -36,12 +38,13 @@ def test_one_family_has_nobody_to_choose_for_it():
     alone = nested_predictions(tables.features, tables.accuracies,
                                ['one'] * len(tables.groups), 2,
                                tables.accuracies.benchmarks, Uniform())
-    assert np.isnan(alone).all()
+    assert np.isnan(alone.predicted).all()
 
 
 def test_nothing_to_choose_by():
     """Benchmarks on which nothing can be learned."""
-    assert np.isnan(nested(small_tables(), benchmarks=['same'])).all()
+    alone = nested(small_tables(), benchmarks=['same'])
+    assert np.isnan(alone.predicted).all()
 
 
 def test_intervals_grow_as_the_error_does():
@@ -55,7 +58,10 @@ def test_intervals_grow_as_the_error_does():
     for factor in (0.5, 2.0):
         root = np.array([part.cv_mse for part in before.benchmarks])**0.5
         wrong = np.where(known, real + factor * root, np.nan)
-        after = with_nested_errors(before, tables.accuracies, wrong)
+        beyond = np.arange(len(real)) % 2 == 1
+        after = with_nested_errors(
+            before, tables.accuracies, tables.groups,
+            HeldOut(wrong, np.broadcast_to(beyond[:, None], real.shape)))
         grown = max(factor, 1)
         for old, new in zip(before.benchmarks, after.benchmarks):
             if not old.cv_mse > 0:
@@ -66,3 +72,12 @@ def test_intervals_grow_as_the_error_does():
                     getattr(new.intervals, name),
                     grown * getattr(old.intervals, name))
             assert (len(new.notes) > len(old.notes)) == (factor > 1)
+            if factor < 1:
+                assert new.errors_by_reach == old.errors_by_reach
+                continue
+            rows = known[:, before.names.index(old.benchmark)]
+            assert new.errors_by_reach.reach == old.errors_by_reach.reach
+            for stated, kind in ((new.errors_by_reach.within, ~beyond),
+                                 (new.errors_by_reach.beyond, beyond)):
+                assert stated.n_models == (rows & kind).sum()
+                assert stated.mse == pytest.approx(new.cv_mse)

@@ -117,9 +117,54 @@ def test_everything_is_kept(predictor, path):
             assert kept == getattr(before, name)
             assert type(kept) is type(getattr(before, name))
         np.testing.assert_equal(after.cv_mse, before.cv_mse)
+        np.testing.assert_equal(*map(by_kind, (after, before)))
         for name in ('score_low', 'score_high', 'score_spread', 'n_families'):
             assert getattr(after.intervals,
                            name) == getattr(before.intervals, name)
+
+
+def by_kind(part):
+    """All that is stated of a benchmark within reach and beyond."""
+    errors = part.errors_by_reach
+    return errors and (errors.reach, vars(errors.within), vars(errors.beyond))
+
+
+def test_files_of_earlier_versions_state_one_error_alone(path):
+    before = load_predictor(path).benchmarks
+
+    def older(header):
+        for part in header['benchmarks']:
+            part.pop('errors_by_reach', None)
+
+    rewrite(path, older)
+    after = load_predictor(path).benchmarks
+    assert any(part.errors_by_reach for part in before)
+    for old, new in zip(before, after):
+        assert new.errors_by_reach is None
+        np.testing.assert_equal(new.cv_mse, old.cv_mse)
+
+
+@pytest.mark.parametrize('change, problem', [
+    (lambda e: e.pop('reach'), "'reach' in errors_by_reach of benchmark 1"),
+    (lambda e: e.update(reach='x'), "a number as 'reach' in errors_by_reach"),
+    (lambda e: e.update(reach=1.5), 'reach of families: expected a fraction'),
+    (lambda e: e.pop('within'), 'within, errors_by_reach of benchmark 1 with'),
+    (lambda e: e.update(beyond=[]), 'beyond, errors_by_reach of benchmark 1'),
+    (lambda e: e['beyond'].pop('mse'), "'mse' in beyond, errors_by_reach"),
+    (lambda e: e['within'].update(mse=-1), 'a mean square of 0 or more'),
+    (lambda e: e['within'].update(n_models=0), 'no more families than models'),
+    (lambda e: e['within'].update(n_families=.5), "a count as 'n_families'"),
+])
+def test_stated_errors_that_no_predictor_has(path, change, problem):
+    rewrite(path, lambda h: change(h['benchmarks'][1]['errors_by_reach']))
+    assert_error(path, problem)
+
+
+@pytest.mark.parametrize('value', [[], 'x', 3])
+def test_stated_errors_of_another_type(path, value):
+    rewrite(path,
+            lambda h: h['benchmarks'][1].update({'errors_by_reach': value}))
+    assert_error(path, 'errors_by_reach of benchmark 1 with named fields')
 
 
 def test_files_without_spread_and_families(path):

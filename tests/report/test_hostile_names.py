@@ -133,7 +133,10 @@ def test_study(tmp_path):
     check_screen(report)
     page = check_markdown(report)
     assert page.count('<pre>') == page.count('<h1>') == 1
-    assert page.count('<td') == (len(benchmarks) + 1) * page.count('<th ')
+    errors, stated = page.split('<h2>')[:2]
+    for table, n_rows in ((errors, len(benchmarks) + 1),
+                          (stated, len(study.predictor.benchmarks))):
+        assert table.count('<td') == n_rows * table.count('<th ')
     notes = learning_notes(study.predictor, verbose=True)
     assert page.count('<li>') == len(notes) > len(benchmarks) * len(FEW)
 

@@ -5,6 +5,7 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.core.held_out_families import HeldOutFamily
+from csv_plugin.core.stated_errors import REACH_LEGEND, reach_cells
 from csv_plugin.demo import shipped
 from tests.tables import small_tables
 
@@ -36,6 +37,8 @@ def test_a_card_says_what_the_file_holds(predictor, tmp_path):
     family = part.families[0]
     lowest = min(f.lowest for f in part.families)
     assert row(card, 'easy')[4].startswith(f'{int(100 * lowest)}-')
+    assert tuple(row(card, 'easy')[-3:]) == reach_cells(part.errors_by_reach)
+    assert REACH_LEGEND in card
     assert row(card, family.family)[2] == (
         f'{100 * family.error:.1f} ({100 * family.bias:+.1f})')
     # Benchmarks that no model of a family was run on.
@@ -44,12 +47,15 @@ def test_a_card_says_what_the_file_holds(predictor, tmp_path):
 
 def test_a_file_of_an_earlier_version_has_a_card():
     predictor = cp.load(shipped.PREDICTOR)
-    before = tuple(replace(part, families=()) for part in predictor.benchmarks)
+    before = tuple(
+        replace(part, families=(), errors_by_reach=None)
+        for part in predictor.benchmarks)
     card = cp.predictor_card('demo', replace(predictor, benchmarks=before))
     assert '250 texts (ce4e749ad947)' in card
     assert row(card, 'families')[1] == 'not recorded'
     assert 'Errors by family' not in card
     assert row(card, 'census')[1:5] == ['25.0', '240', '172', 'not recorded']
+    assert row(card, 'census')[-3:] == ['-', '-', '-']
 
 
 def test_names_are_text(predictor):

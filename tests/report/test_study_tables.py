@@ -10,10 +10,12 @@ import pytest
 from csv_plugin.core.cells import interval
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
+from csv_plugin.core.stated_errors import reach_cells
 from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
-                                            leaderboard, summary,
+                                            leaderboard, stated_line,
+                                            stated_table, summary,
                                             write_leaderboard,
                                             write_predictions, write_report)
 from tests.tables import Tables, small_tables
@@ -121,6 +123,7 @@ def test_report(tmp_path, study):
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
     assert error_table(study, MAIN) in text
+    assert stated_table(study) in text
     assert 'the 90% intervals\nare' in text or '90%\nintervals' in text
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
@@ -139,11 +142,31 @@ def test_report(tmp_path, study):
 
 def test_summary(study):
     """What a training prints: the table, and what to know."""
-    title, table, notes = summary(study, MAIN, 'Title').split('\n\n')
+    title, table, stated, notes = summary(study, MAIN, 'Title').split('\n\n')
     assert title == 'Title' and table == error_table(study, MAIN)
+    assert stated == stated_line(study, MAIN)
     assert notes.splitlines() == learning_notes(study.predictor)
     more = summary(study, MAIN, 'Title', verbose=True)
     assert len(more.splitlines()) > len(notes.splitlines()) + 7
+
+
+def test_stated_errors(study):
+    """By benchmark, and roots of mean squares over the main ones."""
+    parts = [study.predictor.benchmark(name) for name in MAIN]
+    by_reach = [part.errors_by_reach for part in parts]
+    squares = [[part.cv_mse for part in parts],
+               [errors.within.mse for errors in by_reach],
+               [errors.beyond.mse for errors in by_reach]]
+    whole, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
+                             for square in squares)
+    line = stated_line(study, MAIN)
+    assert f': {whole}; {within} of predictions up to' in line
+    assert line.endswith(f'reach, {beyond} above')
+    assert stated_line(study, ()) == ''
+    table = stated_table(study).splitlines()
+    for part in study.predictor.benchmarks:
+        row, = (line for line in table if cells(line)[0] == part.benchmark)
+        assert cells(row)[2:] == [*reach_cells(part.errors_by_reach)]
 
 
 def test_report_without_notes(tmp_path, tables):
@@ -154,7 +177,8 @@ def test_report_without_notes(tmp_path, tables):
     text = (tmp_path / 'r.md').read_text('utf-8')
     assert text.endswith('\n\n## Notes\n\nNone.\n')
     table = error_table(study, ('easy', ))
-    assert summary(study, ('easy', ), 'T') == f'T\n\n{table}'
+    stated = stated_line(study, ('easy', ))
+    assert summary(study, ('easy', ), 'T') == f'T\n\n{table}\n\n{stated}'
 
 
 def test_level_is_that_of_the_predictions(tmp_path, study):

@@ -1,10 +1,11 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.auto import Auto
 from csv_plugin.core.salience.averaged import AveragedRidge
-from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
-                                           LogTerms, RegularisationPath,
-                                           SalienceFit, SalienceModel, Solver,
-                                           Task, fold_masks)
+from csv_plugin.core.salience.base import (ChoosingSolver, HeldOut,
+                                           JointSolver, LogTerms,
+                                           RegularisationPath, SalienceFit,
+                                           SalienceModel, Solver, Task,
+                                           fold_masks)
 from csv_plugin.core.salience.constant import Constant
 from csv_plugin.core.salience.families_tell import (held_out_predictions,
                                                     predicts_better)
@@ -25,7 +26,8 @@ DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
     'Auto', 'AveragedRidge', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
-    'JointSolver', 'LogTerms', 'NonNegative', 'Plain', 'RegularisationPath',
-    'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel', 'Solver', 'Task',
-    'Uniform', 'fold_masks', 'held_out_predictions', 'predicts_better'
+    'HeldOut', 'JointSolver', 'LogTerms', 'NonNegative', 'Plain',
+    'RegularisationPath', 'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel',
+    'Solver', 'Task', 'Uniform', 'fold_masks', 'held_out_predictions',
+    'predicts_better'
 ]

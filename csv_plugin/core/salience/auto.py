@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import SalienceFit, Solver, Task
+from csv_plugin.core.salience.base import HeldOut, SalienceFit, Solver, Task
 from csv_plugin.core.salience.constant import Constant
 from csv_plugin.core.salience.families_tell import predicts_better
 from csv_plugin.core.salience.linear import Ridge, Uniform
 from csv_plugin.core.salience.nonnegative import NonNegative
+from csv_plugin.core.salience.reach import is_beyond, reach
 
 #: So many families are held out one by one.
 ONE_BY_ONE = 8
@@ -69,10 +70,11 @@ class Auto:
                 return fit
         return best
 
-    def held_out(self, task: Task, masks: NDArray) -> NDArray:
+    def held_out(self, task: Task, masks: NDArray) -> HeldOut:
         """See `ChoosingSolver.held_out`."""
         folds = _one_partition(task, masks)
         predicted = np.empty(len(task.accuracy))
+        beyond = np.zeros(len(predicted), bool)
         for fold, mask in enumerate(folds):
             part = task.select(mask)
             # The other folds of the partition hold out the other families.
@@ -82,8 +84,11 @@ class Auto:
             else:
                 fit = self._best(part,
                                  self._fits(part, inner[inner.any(axis=1)]))
-            predicted[~mask] = fit.model.predict(task.values[~mask])
-        return predicted
+            every = fit.model.predict(task.values)
+            predicted[~mask] = every[~mask]
+            limit = reach(every[mask], part.families)
+            beyond[~mask] = is_beyond(every[~mask], limit)
+        return HeldOut(predicted, beyond)
 
 
 def _one_partition(task: Task, masks: NDArray) -> NDArray:

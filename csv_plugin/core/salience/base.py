@@ -272,6 +272,21 @@ class RegularisationPath:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What fits to other families predict of n models.
+
+    Args:
+        predicted (NDArray): Accuracies, `(n,)`.
+        beyond (NDArray): Whether that is more than most of these families
+            reach (see `reach`), `(n,)`.
+    """
+    predicted: NDArray[np.float64]
+    beyond: NDArray[np.bool_]
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True, eq=False)
 class SalienceFit:
     """A solver's answer for one benchmark.
 
@@ -287,7 +302,7 @@ class SalienceFit:
         notes (tuple[str, ...]): What a user should know, plain sentences.
         path (Optional[RegularisationPath]): What the penalty was chosen
             from; None if there was no choice.
-        held_out (Optional[NDArray]): As `ChoosingSolver.held_out` gives them;
+        held_out (Optional[HeldOut]): As `ChoosingSolver.held_out` gives it;
             None if no solver was chosen, or this was not asked.
     """
     solver: str
@@ -298,7 +313,7 @@ class SalienceFit:
     cv_mse: float
     notes: tuple[str, ...] = field(default=())
     path: Optional[RegularisationPath] = None
-    held_out: Optional[NDArray] = None
+    held_out: Optional[HeldOut] = None
 
     def __repr__(self) -> str:
         return (f'SalienceFit({self.solver}, penalty {self.penalty:g}, '
@@ -347,7 +362,7 @@ class ChoosingSolver(Solver, Protocol):
     is measured on had a part in the choice.
     """
 
-    def held_out(self, task: Task, masks: NDArray) -> NDArray:
+    def held_out(self, task: Task, masks: NDArray) -> HeldOut:
         """Predict families that had no part in any choice.
 
         Nested cross-validation: each fold is predicted by a solver that was
@@ -356,9 +371,6 @@ class ChoosingSolver(Solver, Protocol):
         Args:
             task (Task): As in `fit`, of n models of two families or more.
             masks (NDArray): As in `fit`; the first repeat counts.
-
-        Returns:
-            NDArray: Accuracies, `(n,)`.
         """
 
 

@@ -22,7 +22,7 @@ def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
         NDArray: Accuracies, NaN where nothing was held out. `(n,)`.
     """
     if fit.held_out is not None:
-        return fit.held_out
+        return fit.held_out.predicted
     held_out = ~fit.masks
     total = np.where(held_out, fit.folds.predict(task.values), 0).sum(axis=0)
     count = held_out.sum(axis=0)

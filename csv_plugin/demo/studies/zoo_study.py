@@ -1,5 +1,5 @@
 """How well each method predicts zoo models that it was not fitted to."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Optional
@@ -13,9 +13,12 @@ from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Constant, Solver, Task, Uniform,
-                                      fold_masks)
+                                      fold_masks, held_out_predictions)
 from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
+                                           errors_by_reach)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
@@ -35,7 +38,26 @@ HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE, LABEL = 'all-token loss', 'label-token loss'
+#: Kinds of predictions: up to the accuracy that most families reach, or above.
+WITHIN, BEYOND = 'within reach', 'beyond'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
+
+
+@dataclass(frozen=True)
+class StatedAndFound:
+    """Errors that a predictor states beside those on models it has not seen.
+
+    Args:
+        exam (str): Of which they are.
+        kind (str): `WITHIN` or `BEYOND` the reach of most fitted families.
+        stated (StatedError): On families that were held out of the fit.
+        found (Mapping[str, NDArray]): Squared errors of the predictions of
+            this kind, by what models they are of.
+    """
+    exam: str
+    kind: str
+    stated: StatedError
+    found: Mapping[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,16 +209,35 @@ class ZooStudy:
             for method, predicted in self.predictions().items()
         }
 
-    def left_out(self, series: str) -> dict[str, NDArray]:
+    def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
+        """What a predictor of the exams states, and its errors.
+
+        Args:
+            predictor (Predictor): Fitted to the train and validation models.
+        """
+        predicted = predictor.predict(self.table)
+        real = self.collection.accuracies.values
+        rows = []
+        for b, exam in enumerate(self.collection.accuracies.benchmarks):
+            part = predictor.benchmark(exam)
+            values = predicted.select(benchmarks=[exam]).values[:, 0, 0]
+            rows += _both_kinds(exam, part.errors_by_reach, values,
+                                (values - real[:, b])**2, self.test_models())
+        return rows
+
+    def left_out(
+            self,
+            series: str) -> tuple[dict[str, NDArray], list[StatedAndFound]]:
         """Squared errors on a series of which no model takes part in a fit.
 
         Args:
             series (str): A family of the zoo; all other models are fitted.
 
         Returns:
-            dict[str, NDArray]: By what they are, shape `(B,)`: test errors of
-            the all-token loss, the label-token loss and `auto`, then the
-            errors that `auto` states and the one that it chooses by.
+            tuple: By what they are, shape `(B,)`: test errors of the
+            all-token loss, the label-token loss and `auto`, then the errors
+            that `auto` states and the one that it chooses by. And what it
+            states of each exam within the reach of most families and beyond.
         """
         fitted = [
             model for model, row in self.collection.info.items()
@@ -207,18 +248,26 @@ class ZooStudy:
         source = join_blocks(blocks)
         features = source.features(self.table)
         exams = self.collection.accuracies.benchmarks
-        predicted = np.empty(self.collection.accuracies.values.shape)
+        real = self.collection.accuracies.values
+        rows = np.array(
+            [row.family == series for row in self.collection.info.values()])
+        predicted = np.empty(real.shape)
         stated, least = np.empty((2, predicted.shape[1]))
+        by_reach = []
         for b, exam in enumerate(exams):
             auto = source.auto(exam)
             task, masks = self._task(features, fitted, b)
             fit = auto.fit(task, masks)
             predicted[:, b] = fit.model.predict(features.values)
             least[b] = fit.cv_mse
-            stated[b] = metrics.mse(task.accuracy, auto.held_out(task, masks))
-        rows = np.array(
-            [row.family == series for row in self.collection.info.values()])
-        real = self.collection.accuracies.values[rows]
+            fit = replace(fit, held_out=auto.held_out(task, masks))
+            stated[b] = metrics.mse(task.accuracy,
+                                    held_out_predictions(task, fit))
+            by_reach += _both_kinds(exam, errors_by_reach(task,
+                                                          fit), predicted[:,
+                                                                          b],
+                                    (predicted[:, b] - real[:, b])**2,
+                                    {series: rows})
         tested = {
             BASELINE: self._predict(features, [Uniform()] * len(exams),
                                     fitted),
@@ -227,11 +276,11 @@ class ZooStudy:
         }
         return {
             **{
-                name: np.mean((values[rows] - real)**2, axis=0)
+                name: np.mean((values - real)[rows]**2, axis=0)
                 for name, values in tested.items()
             }, 'stated': stated,
             'chosen by': least
-        }
+        }, by_reach
 
     def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the answers of each exam's own texts."""
@@ -266,6 +315,31 @@ class ZooStudy:
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)
         return heads.predict(states, self.table)
+
+
+def _both_kinds(exam: str, stated: Optional[ErrorsByReach], predicted: NDArray,
+                squares: NDArray,
+                groups: Mapping[str, NDArray]) -> list[StatedAndFound]:
+    """Of one exam; none where nothing is stated.
+
+    Args:
+        exam (str): Its name.
+        stated (Optional[ErrorsByReach]): Of the fit.
+        predicted (NDArray): Accuracies of all models, `(M,)`.
+        squares (NDArray): Their squared errors, `(M,)`.
+        groups (Mapping[str, NDArray]): Masks of the models that were not
+            fitted to, `(M,)`, by what they are.
+    """
+    if stated is None:
+        return []
+    beyond = stated.is_beyond(predicted)
+    kinds = ((WITHIN, stated.within, ~beyond), (BEYOND, stated.beyond, beyond))
+    return [
+        StatedAndFound(exam, kind, error, {
+            name: squares[mask & of_kind]
+            for name, mask in groups.items()
+        }) for kind, error, of_kind in kinds
+    ]
 
 
 def _name(solvers: Sequence[OnColumns]) -> str:

@@ -22,6 +22,7 @@ from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
                                       Task, fold_masks, held_out_predictions)
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.scaling_law import diagnose
+from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.training import Training
 from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
@@ -202,6 +203,7 @@ def _with_head(mean: BenchmarkPredictor,
             intervals, backtest=np.concatenate([np.zeros(0), *errors])),
         families=held_out_families(task.families.tolist(), task.accuracy,
                                    held_out_predictions(task, fit)),
+        errors_by_reach=errors_by_reach(task, fit),
         notes=fit.notes)
 
 

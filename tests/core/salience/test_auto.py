@@ -8,6 +8,7 @@ from csv_plugin.core.salience import (Auto, NonNegative, Ridge, Task, Uniform,
                                       fold_masks)
 from csv_plugin.core.salience.auto import ONE_BY_ONE
 from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.reach import reach
 from tests.core.worlds import contradictory_task, make_world
 
 TASKS = {
@@ -88,7 +89,7 @@ def test_held_out_families_have_no_part_in_the_choice(n_families):
     task, auto = noise_only(n_families=n_families, n_candidates=2)
     masks = fold_masks(task.families, 0)
     held_out = auto.held_out(task, masks)
-    assert np.isfinite(held_out).all()
+    assert np.isfinite(held_out.predicted).all()
     partition = fold_masks(task.families, 0, n_repeats=1)
     if n_families <= ONE_BY_ONE:
         partition = task.families != np.unique(task.families)[:, None]
@@ -97,12 +98,19 @@ def test_held_out_families_have_no_part_in_the_choice(n_families):
         inner = [other[mask] for other in partition if (other != mask).any()]
         inner = np.array([rows for rows in inner if rows.any()])
         chosen = auto.fit(part, inner.reshape(-1, mask.sum()))
-        np.testing.assert_array_equal(held_out[~mask],
-                                      chosen.model.predict(task.values[~mask]))
+        every = chosen.model.predict(task.values)
+        np.testing.assert_array_equal(held_out.predicted[~mask], every[~mask])
+        limit = reach(every[mask], task.families[mask])
+        np.testing.assert_array_equal(held_out.beyond[~mask], every[~mask]
+                                      > limit + 1e-9)
         # Other accuracies of these families change nothing.
         other = replace(task, accuracy=np.where(mask, task.accuracy, .9))
-        np.testing.assert_array_equal(
-            auto.held_out(other, masks)[~mask], held_out[~mask])
+        again = auto.held_out(other, masks)
+        np.testing.assert_array_equal(again.predicted[~mask],
+                                      held_out.predicted[~mask])
+        np.testing.assert_array_equal(again.beyond[~mask],
+                                      held_out.beyond[~mask])
+    assert 0 < held_out.beyond.sum() < len(task.accuracy)
 
 
 def test_the_error_of_a_choice_among_noise_is_not_that_of_the_chosen():
@@ -111,7 +119,8 @@ def test_the_error_of_a_choice_among_noise_is_not_that_of_the_chosen():
         task, auto = noise_only(n_candidates=12, seed=seed)
         masks = fold_masks(task.families, 0)
         least = auto.fit(task, masks).cv_mse
-        nested = np.mean((auto.held_out(task, masks) - task.accuracy)**2)
+        nested = np.mean(
+            (auto.held_out(task, masks).predicted - task.accuracy)**2)
         ratios.append([least, nested] / np.var(task.accuracy))
     least, nested = np.mean(ratios, axis=0)
     assert least < .8 * nested
@@ -124,7 +133,7 @@ def test_a_family_without_which_nothing_can_be_learned():
         task,
         accuracy=np.where(task.families == family, task.accuracy, .25),
         chance=.25)
-    held_out = auto.held_out(same, fold_masks(task.families, 0))
+    held_out = auto.held_out(same, fold_masks(task.families, 0)).predicted
     np.testing.assert_allclose(held_out[task.families == family], .25)
 
 

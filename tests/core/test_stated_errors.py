@@ -1,0 +1,115 @@
+"""Errors on held-out families, near where most families are and beyond."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import (AveragedRidge, Constant, Ridge, Task,
+                                      fold_masks)
+from csv_plugin.core.salience.reach import reach
+from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
+                                           errors_by_reach, reach_cells)
+from tests.tables import small_tables
+
+
+def task_of(tables, benchmark='easy'):
+    return Task(tables.features.values, tables.features.columns.uniform,
+                tables.accuracies.column(benchmark), .25,
+                np.array(tables.groups))
+
+
+def test_both_kinds_together_are_the_error_of_cross_validation():
+    """Each fold's own families say what is within their reach."""
+    task = task_of(small_tables())
+    fit = Ridge().fit(task, fold_masks(task.families, 0))
+    stated = errors_by_reach(task, fit)
+    squares = {False: [], True: []}
+    models = {False: set(), True: set()}
+    for fold, mask in enumerate(fit.masks):
+        predicted = fit.folds[fold].predict(task.values)
+        limit = reach(predicted[mask], task.families[mask])
+        for m in np.flatnonzero(~mask):
+            kind = bool(predicted[m] > limit + 1e-9)
+            squares[kind].append((predicted[m] - task.accuracy[m])**2)
+            models[kind].add(m)
+    for kind, error in ((False, stated.within), (True, stated.beyond)):
+        assert error.mse == pytest.approx(np.mean(squares[kind]))
+        assert error.n_models == len(models[kind])
+        assert error.n_families == len(set(task.families[[*models[kind]]]))
+    every = squares[False] + squares[True]
+    assert np.mean(every) == pytest.approx(fit.cv_mse)
+    assert stated.reach == reach(fit.model.predict(task.values), task.families)
+
+
+def test_better_models_err_more_where_few_families_have_them():
+    """A third of the families alone emerge, each at another loss."""
+    rng = np.random.default_rng(0)
+    families = np.repeat(np.arange(9), 8)
+    loss = 3 - np.tile(np.linspace(0, 1, 8), 9) * np.where(
+        families % 3 == 0, 2, 1)
+    shift = np.where(families % 3 == 0, rng.normal(0, .5, 9)[families], 0)
+    task = Task(loss[:, None], np.ones(1),
+                1 / (1 + np.exp(6 * (loss + shift - 1.5))), 0., families)
+    fit = Ridge().fit(task, fold_masks(families, 0))
+    stated = errors_by_reach(task, fit)
+    assert stated.within.mse < fit.cv_mse < stated.beyond.mse
+    assert stated.within.n_families == 9 and stated.beyond.n_families == 3
+    best = fit.model.predict(task.values)[families % 3 == 1]
+    assert best.max() <= stated.reach + .05
+    assert stated.is_beyond(np.array([stated.reach, .99])).tolist() == [
+        False, True]  # yapf: disable
+
+
+def test_nothing_is_stated_of_too_few_families():
+    """Nor where no family could be held out."""
+    tables = small_tables(n_families=2)
+    task = task_of(tables)
+    masks = fold_masks(task.families, 0)
+    stated = errors_by_reach(task, Ridge().fit(task, masks))
+    assert np.isnan(stated.within.mse) and np.isnan(stated.beyond.mse)
+    assert stated.within.n_families == 2
+    alone = replace(task, families=np.full(len(task.families), 'only'))
+    none = Ridge().fit(alone, fold_masks(alone.families, 0))
+    assert errors_by_reach(alone, none) is None
+    assert reach_cells(None) == ('-', '-', '-')
+
+
+def test_the_mean_accuracy_is_within_everybody_s_reach():
+    task = task_of(small_tables())
+    fit = Constant().fit(task, fold_masks(task.families, 0))
+    stated = errors_by_reach(task, fit)
+    assert stated.within.mse == pytest.approx(fit.cv_mse)
+    assert stated.beyond.n_models == 0 and np.isnan(stated.beyond.mse)
+
+
+def test_a_predictor_states_them():
+    tables = small_tables()
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups, AveragedRidge())
+    easy = predictor.benchmark('easy').errors_by_reach
+    assert predictor.benchmark('none').errors_by_reach is None
+    limit, within, beyond = reach_cells(easy)
+    assert limit == f'{100 * easy.reach:.1f}'
+    assert within == (f'{100 * easy.within.mse**.5:.1f} '
+                      f'({easy.within.n_models} of 5)')
+    document = predictor._repr_html_()
+    assert limit in document and within in document and beyond in document
+
+
+@pytest.mark.parametrize('mse, n_models, n_families', [
+    (-1e-9, 3, 3),
+    (.1, 2, 3),
+    (.1, 2, -1),
+])
+def test_numbers_are_in_their_range(mse, n_models, n_families):
+    with pytest.raises(InputError, match='^stated error: expected a mean'):
+        StatedError(mse, n_models, n_families)
+
+
+@pytest.mark.parametrize('limit', [-.1, 1.1, float('nan')])
+def test_the_reach_is_a_fraction(limit):
+    error = StatedError(.1, 3, 3)
+    with pytest.raises(InputError, match='^reach of families: expected a fr'):
+        ErrorsByReach(limit, error, error)
