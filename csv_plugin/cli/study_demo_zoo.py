@@ -208,28 +208,37 @@ def _stated_and_found(parts: Sequence[StatedAndFound]) -> list[float]:
 def stated_beside_found(study: ZooStudy) -> str:
     """Errors x 1e-3 of the predictor that ships, by exam and kind.
 
-    The last rows have means over the exams.
+    In brackets, how many models (of how many families) they are of. The last
+    rows have means over the exams.
     """
     parts = study.stated_and_found(load_predictor(shipped.PREDICTOR))
     rows = [[
-        part.exam, part.kind, 1e3 * part.stated.mse, part.stated.n_models,
-        part.stated.n_families, *chain.from_iterable(
-            (1e3 * squares.mean() if len(squares) else np.nan, len(squares))
-            for squares in part.found.values())
+        part.exam, part.kind, f'{_thousandths([part.stated.mse])} '
+        f'({part.stated.n_models} of {part.stated.n_families})',
+        *(f'{_thousandths(squares)} ({len(squares)})'
+          for squares in part.found.values())
     ] for part in parts]
-    header = ['exam', 'kind', 'stated', 'models', 'families'] + [
-        title for name in parts[0].found for title in (name, 'models')
-    ]
+    groups = list(parts[0].found)
     for kind in (WITHIN, BEYOND):
-        of_kind = np.array([row[2:] for row in rows if row[1] == kind], float)
-        means = np.nanmean(of_kind, axis=0)
-        # Numbers of models and families have no mean.
-        rows.append(['mean', kind, means[0], '', '', means[3], '', means[5]])
+        alike = [part for part in parts if part.kind == kind]
+        found = [[
+            part.found[name].mean() for part in alike if len(part.found[name])
+        ] for name in groups]
+        rows.append([
+            'mean', kind,
+            *map(_thousandths, [[part.stated.mse for part in alike], *found])
+        ])
     return tabulate(
-        rows,
-        header,
+        rows, ['exam', 'kind', 'stated', *groups],
         tablefmt='pipe',
-        floatfmt=('', '', '.2f', '.0f', '.0f', '.2f', '.0f', '.2f', '.0f'))
+        colalign=['left', 'left', *['right'] * (1 + len(groups))],
+        disable_numparse=True)
+
+
+def _thousandths(squares: Sequence[float]) -> str:
+    """The mean x 1e-3 of what is known; '-' where nothing is."""
+    known = [square for square in squares if not np.isnan(square)]
+    return f'{1e3 * np.mean(known):.2f}' if known else '-'
 
 
 def alarms(found: Iterable[SeriesAlarms]) -> str:

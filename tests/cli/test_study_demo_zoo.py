@@ -1,11 +1,14 @@
 """Tables of the study of the zoo, of made-up errors."""
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from csv_plugin.cli import study_demo_zoo as script
-from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL
+from csv_plugin.core.stated_errors import StatedError
+from csv_plugin.demo.studies.zoo_study import (BASELINE, BEYOND, LABEL, WITHIN,
+                                               StatedAndFound)
 
 #: Four models of four runs, of which the last two are larger sizes.
 STUDY = SimpleNamespace(
@@ -51,3 +54,37 @@ def test_errors_by_exam(kind, expected):
     lines = script.by_exam(STUDY, SQUARES).splitlines()
     row, = (line for line in lines if '| auto' in line and kind in line)
     assert [cell.strip() for cell in row.strip('|').split('|')][2:] == expected
+
+
+def stated_and_found():
+    """Of two exams, one of which states nothing beyond reach."""
+    found = [.001, .003], [.009], [.002], []
+    stated = .004, .02, .001, np.nan
+    return [
+        StatedAndFound(exam, kind, StatedError(mse, 6, 3),
+                       {'series s': np.array(squares)})
+        for (exam, kind), mse, squares in zip(
+            product('xy', (WITHIN, BEYOND)), stated, found)
+    ]
+
+
+def test_stated_errors_beside_those_found_by_series():
+    """Each prediction counts once; nothing counts where nothing is stated."""
+    parts = stated_and_found()
+    parts[-1].found['series s'] = np.array([.5])
+    rows = cells(script.by_kind(['series s'], parts))
+    assert rows['series s'] == rows['all'] == [
+        '3.00', '2.00', '3', '20.00', '9.00', '1'
+    ]
+
+
+def test_stated_errors_beside_those_found_by_exam(monkeypatch):
+    monkeypatch.setattr(script, 'load_predictor', lambda path: path)
+    study = SimpleNamespace(stated_and_found=lambda path: stated_and_found())
+    lines = script.stated_beside_found(study).splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip('|').split('|')]
+            for line in lines]
+    assert rows[0] == ['x', WITHIN, '4.00 (6 of 3)', '2.00 (2)']
+    assert rows[3] == ['y', BEYOND, '- (6 of 3)', '- (0)']
+    assert rows[4:] == [['mean', WITHIN, '2.50', '2.00'],
+                        ['mean', BEYOND, '20.00', '9.00']]
