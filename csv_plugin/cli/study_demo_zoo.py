@@ -41,8 +41,9 @@ from csv_plugin.demo import shipped
 from csv_plugin.demo.building import LABELLED
 from csv_plugin.demo.studies.alarm_study import (Rung, SeriesAlarms,
                                                  alarms_left_out)
-from csv_plugin.demo.studies.zoo_study import (BASELINE, BEYOND, LABEL, WITHIN,
-                                               StatedAndFound, ZooStudy)
+from csv_plugin.demo.studies.stated_and_found import (BEYOND, WITHIN,
+                                                      errors_by_kind)
+from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL, ZooStudy
 from csv_plugin.io.predictors import load_predictor
 
 
@@ -169,40 +170,7 @@ def series_left_out(study: ZooStudy) -> str:
     table = tabulate(
         rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
     parts = [part for name in series for part in both[name][1]]
-    return f'{table}\n\n{by_kind(series, parts)}'
-
-
-def by_kind(series: Sequence[str], parts: Sequence[StatedAndFound]) -> str:
-    """A row per series and one of all: errors x 1e-3 by kind, in Markdown.
-
-    Means over the models and exams of a kind; what is stated counts once for
-    each prediction it was stated of.
-    """
-    rows = [[
-        name,
-        *_stated_and_found([part for part in parts if name in part.found])
-    ] for name in series]
-    rows.append(['all', *_stated_and_found(parts)])
-    columns = [
-        f'{kind}: {what}' for kind in (WITHIN, BEYOND)
-        for what in ('stated', 'found', 'predictions')
-    ]
-    return tabulate(
-        rows, ['left out', *columns],
-        tablefmt='pipe',
-        floatfmt=('', '.2f', '.2f', '.0f', '.2f', '.2f', '.0f'))
-
-
-def _stated_and_found(parts: Sequence[StatedAndFound]) -> list[float]:
-    """Of both kinds: errors stated and found, and how many predictions."""
-    cells = []
-    for kind in (WITHIN, BEYOND):
-        squares = [(part.stated.mse, square) for part in parts
-                   if part.kind == kind and not np.isnan(part.stated.mse)
-                   for found in part.found.values() for square in found]
-        means = 1e3 * np.mean(squares, axis=0) if squares else [np.nan] * 2
-        cells += [*means, len(squares)]
-    return cells
+    return f'{table}\n\n{errors_by_kind(series, parts)}'
 
 
 def stated_beside_found(study: ZooStudy) -> str:
@@ -235,7 +203,7 @@ def stated_beside_found(study: ZooStudy) -> str:
         disable_numparse=True)
 
 
-def _thousandths(squares: Sequence[float]) -> str:
+def _thousandths(squares: Iterable[float]) -> str:
     """The mean x 1e-3 of what is known; '-' where nothing is."""
     known = [square for square in squares if not np.isnan(square)]
     return f'{1e3 * np.mean(known):.2f}' if known else '-'

@@ -1,12 +1,12 @@
-"""Train a series of models that nobody has seen, and predict it.
+"""Train series of models that nobody has seen, and predict them.
 
-    python tools/study_fresh_series.py --number 7 --out outputs/fresh
+    python tools/study_fresh_series.py --numbers 7 --out outputs/fresh
 
-The number draws a tokenizer, a mixture of texts, the texts and the weights;
-no such series is in the zoo. Models are trained, OpenCompass evaluates them
-and records their token losses, and the predictors that ship with the package
-are held against their accuracies: the error that each states of itself beside
-the one it makes. What is done already is not done again.
+A number draws a tokenizer, a mixture of texts, the texts and the weights; no
+such series is in the zoo. Models are trained, OpenCompass evaluates them and
+records their token losses, and the predictors that ship with the package are
+held against their accuracies: the error that each states of itself beside the
+one it makes. What is done already is not done again.
 """
 import argparse
 import sys
@@ -18,16 +18,22 @@ from tabulate import tabulate
 from csv_plugin.cli.arguments import add_jobs, add_out, check_folder, exit_code
 from csv_plugin.cli.running_opencompass import (check_opencompass,
                                                 run_opencompass)
+from csv_plugin.core.conventions import check_unique
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.resampling import error_ratio
 from csv_plugin.demo import shipped
-from csv_plugin.demo.recipes import SIZES, TrainingRecipe, fresh_series
+from csv_plugin.demo.recipes import SIZES, Series, TrainingRecipe, fresh_series
 from csv_plugin.demo.studies.fresh_series_study import (FreshErrors,
+                                                        FreshSeries,
                                                         read_fresh_series)
+from csv_plugin.demo.studies.stated_and_found import errors_by_kind
 from csv_plugin.demo.zoo_training import train_models
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 
+BASELINE = 'all-token loss'
 _CONFIG = """\
-'''Accuracies and token losses of a fresh series.'''
+'''Accuracies and token losses of fresh series.'''
 from mmengine.config import read_base
 
 with read_base():
@@ -48,7 +54,8 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        '--number',
+        '--numbers',
+        nargs='+',
         type=int,
         choices=range(10**6),
         required=True,
@@ -67,8 +74,10 @@ def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
 
 
 def run(args: argparse.Namespace) -> None:
-    series = fresh_series(args.number)
-    names = tuple(f'{series.name}-{size}' for size in args.sizes)
+    check_unique('--numbers', list(map(str, args.numbers)))
+    series = [fresh_series(number) for number in args.numbers]
+    names = tuple(f'{one.name}-{size}' for one in series
+                  for size in args.sizes)
     check_folder(args.out)
     check_opencompass(args.out)
     zoo, work_dir = args.out / 'zoo', args.out / 'collect'
@@ -81,18 +90,57 @@ def run(args: argparse.Namespace) -> None:
     # What was interrupted goes on.
     resume = ('-r', 'latest') if any(work_dir.glob('2*')) else ()
     run_opencompass(config, work_dir, *resume)
-    runs = sorted(work_dir.glob('2*'))
-    fresh = read_fresh_series(runs, names)
+    fresh = read_fresh_series(sorted(work_dir.glob('2*')), names)
+    print('\n' + '\n'.join(map(described, series)))
+    predictors = {
+        'auto': load_predictor(shipped.PREDICTOR),
+        BASELINE: load_predictor(shipped.BASELINE)
+    }
+    for name, predictor in predictors.items():
+        print(f'\n{name}\n\n{table(fresh.errors(predictor))}')
+    print(f'\n{by_series(fresh, *predictors.values())}')
+
+
+def described(series: Series) -> str:
+    """The tokenizer and the mixture of a series, one sentence."""
     kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
     shares = ', '.join(f'{name} {100 * share:.0f} %'
                        for name, share in series.shares.items())
-    print(
-        f'\nSeries {series.name}: {kind} tokenizer of {size} entries at most; '
-        f'{shares}.')
-    for name, path in (('auto', shipped.PREDICTOR), ('all-token loss',
-                                                     shipped.BASELINE)):
-        print(f'\n{name}\n')
-        print(table(fresh.errors(load_predictor(path))))
+    return (f'Series {series.name}: {kind} tokenizer of {size} entries at '
+            f'most; {shares}.')
+
+
+def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
+    """Two tables of errors by series, and how they compare, in Markdown."""
+    names = list(dict.fromkeys(fresh.series))
+    rows = [[name, *_row(fresh.select(name), auto, baseline)]
+            for name in names]
+    rows.append(['all', *_row(fresh, auto, baseline)])
+    header = [
+        'series', 'MSE, auto', f'MSE, {BASELINE}', 'MAE, points',
+        f'MAE, {BASELINE}', 'hold', 'width'
+    ]
+    ratio = error_ratio(
+        fresh.squares(auto), fresh.squares(baseline), fresh.series)
+    ratios = '{:.2f}'.format(ratio[0])
+    if len(names) > 1:
+        ratios += ' ({:.2f} to {:.2f}, drawing series)'.format(*ratio[1:])
+    return '\n\n'.join([
+        tabulate(
+            rows,
+            header,
+            tablefmt='pipe',
+            floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f')),
+        f'auto has {ratios} times the error of the {BASELINE}.',
+        errors_by_kind(names, fresh.stated_and_found(auto))
+    ])
+
+
+def _row(fresh: FreshSeries, auto: Predictor,
+         baseline: Predictor) -> list[float]:
+    ours, theirs = (
+        fresh.errors(predictor).rows()[-1] for predictor in (auto, baseline))
+    return [ours[1], theirs[1], ours[3], theirs[3], ours[4], ours[5]]
 
 
 def table(errors: FreshErrors) -> str:

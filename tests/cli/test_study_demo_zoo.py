@@ -7,8 +7,10 @@ import pytest
 
 from csv_plugin.cli import study_demo_zoo as script
 from csv_plugin.core.stated_errors import StatedError
-from csv_plugin.demo.studies.zoo_study import (BASELINE, BEYOND, LABEL, WITHIN,
-                                               StatedAndFound)
+from csv_plugin.demo.studies.stated_and_found import (BEYOND, WITHIN,
+                                                      StatedAndFound,
+                                                      errors_by_kind)
+from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL
 
 #: Four models of four runs, of which the last two are larger sizes.
 STUDY = SimpleNamespace(
@@ -72,7 +74,7 @@ def test_stated_errors_beside_those_found_by_series():
     """Each prediction counts once; nothing counts where nothing is stated."""
     parts = stated_and_found()
     parts[-1].found['series s'] = np.array([.5])
-    rows = cells(script.by_kind(['series s'], parts))
+    rows = cells(errors_by_kind(['series s'], parts))
     assert rows['series s'] == rows['all'] == [
         '3.00', '2.00', '3', '20.00', '9.00', '1'
     ]

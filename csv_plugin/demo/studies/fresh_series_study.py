@@ -1,4 +1,4 @@
-"""The errors that a predictor states, held against a fresh series."""
+"""The errors that a predictor states, held against fresh series."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import building, world
 from csv_plugin.demo.recipes import CHECKPOINTS
+from csv_plugin.demo.studies.stated_and_found import StatedAndFound, both_kinds
 from csv_plugin.io.runs.run_dumps import read_run_dump
 
 
@@ -53,15 +55,37 @@ class FreshErrors:
 
 @dataclass(frozen=True, eq=False)
 class FreshSeries:
-    """Losses and accuracies of models that a predictor has not seen.
+    """Losses and accuracies of models that no predictor has seen.
 
     Args:
-        dumps (Mapping[str, TokenLossDump]): Losses of M checkpoints, by name.
+        dumps (Mapping[str, TokenLossDump]): Losses of M checkpoints, by name,
+            such as 'z7-s@10'.
         accuracies (NDArray): Their accuracies, fractions, `(M, B)`, in the
             order of `world.KINDS`.
     """
     dumps: Mapping[str, TokenLossDump]
     accuracies: NDArray[np.float64]
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The series of each model, such as 'z7'. Length M."""
+        return tuple(name.split('-')[0] for name in self.dumps)
+
+    def select(self, series: str) -> 'FreshSeries':
+        """The models of one series."""
+        rows = [m for m, name in enumerate(self.series) if name == series]
+        names = list(self.dumps)
+        return FreshSeries({names[m]: self.dumps[names[m]]
+                            for m in rows}, self.accuracies[rows])
+
+    def predictions(self, predictor: Predictor) -> Predictions:
+        """What a predictor of the exams says of the models, in their order."""
+        return predictor.predict(self.dumps).select(benchmarks=world.KINDS)
+
+    def squares(self, predictor: Predictor) -> NDArray[np.float64]:
+        """Squared errors of a predictor, `(M, B)`."""
+        values = self.predictions(predictor).values[:, :, 0]
+        return np.square(values - self.accuracies)
 
     def errors(self, predictor: Predictor) -> FreshErrors:
         """Hold a predictor of the exams against the models.
@@ -69,8 +93,7 @@ class FreshSeries:
         Args:
             predictor (Predictor): With a benchmark for each exam.
         """
-        predictions = predictor.predict(
-            self.dumps).select(benchmarks=world.KINDS)
+        predictions = self.predictions(predictor)
         values, low, high = (
             getattr(predictions, part)[:, :, 0]
             for part in ('values', 'low', 'high'))
@@ -84,6 +107,21 @@ class FreshSeries:
             mae=np.abs(errors).mean(axis=0),
             coverage=((low <= real) & (real <= high)).mean(axis=0),
             width=(high - low).mean(axis=0))
+
+    def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
+        """Errors of a predictor by kind, beside those it states, by series."""
+        values = self.predictions(predictor).values[:, :, 0]
+        squares = self.squares(predictor)
+        groups = {
+            name: np.array(self.series) == name
+            for name in dict.fromkeys(self.series)
+        }
+        return [
+            part for b, exam in enumerate(world.KINDS)
+            for part in both_kinds(exam,
+                                   predictor.benchmark(exam).errors_by_reach,
+                                   values[:, b], squares[:, b], groups)
+        ]
 
 
 def read_fresh_series(runs: Sequence[Path],

@@ -1,5 +1,5 @@
 """How well each method predicts zoo models that it was not fitted to."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Optional
@@ -17,10 +17,10 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Constant, Solver, Task, Uniform,
                                       fold_masks, held_out_predictions)
 from csv_plugin.core.salience.on_columns import OnColumns
-from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
-                                           errors_by_reach)
+from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
+from csv_plugin.demo.studies.stated_and_found import StatedAndFound, both_kinds
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_loss_features
@@ -38,26 +38,7 @@ HEAD = HeadSettings(optimiser='sgd', learning_rate=1.)
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE, LABEL = 'all-token loss', 'label-token loss'
-#: Kinds of predictions: up to the accuracy that most families reach, or above.
-WITHIN, BEYOND = 'within reach', 'beyond'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
-
-
-@dataclass(frozen=True)
-class StatedAndFound:
-    """Errors that a predictor states beside those on models it has not seen.
-
-    Args:
-        exam (str): Of which they are.
-        kind (str): `WITHIN` or `BEYOND` the reach of most fitted families.
-        stated (StatedError): On families that were held out of the fit.
-        found (Mapping[str, NDArray]): Squared errors of the predictions of
-            this kind, by what models they are of.
-    """
-    exam: str
-    kind: str
-    stated: StatedError
-    found: Mapping[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +202,8 @@ class ZooStudy:
         for b, exam in enumerate(self.collection.accuracies.benchmarks):
             part = predictor.benchmark(exam)
             values = predicted.select(benchmarks=[exam]).values[:, 0, 0]
-            rows += _both_kinds(exam, part.errors_by_reach, values,
-                                (values - real[:, b])**2, self.test_models())
+            rows += both_kinds(exam, part.errors_by_reach, values,
+                               (values - real[:, b])**2, self.test_models())
         return rows
 
     def left_out(
@@ -263,11 +244,10 @@ class ZooStudy:
             fit = replace(fit, held_out=auto.held_out(task, masks))
             stated[b] = metrics.mse(task.accuracy,
                                     held_out_predictions(task, fit))
-            by_reach += _both_kinds(exam, errors_by_reach(task,
-                                                          fit), predicted[:,
-                                                                          b],
-                                    (predicted[:, b] - real[:, b])**2,
-                                    {series: rows})
+            by_reach += both_kinds(exam, errors_by_reach(task,
+                                                         fit), predicted[:, b],
+                                   (predicted[:, b] - real[:, b])**2,
+                                   {series: rows})
         tested = {
             BASELINE: self._predict(features, [Uniform()] * len(exams),
                                     fitted),
@@ -315,31 +295,6 @@ class ZooStudy:
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)
         return heads.predict(states, self.table)
-
-
-def _both_kinds(exam: str, stated: Optional[ErrorsByReach], predicted: NDArray,
-                squares: NDArray,
-                groups: Mapping[str, NDArray]) -> list[StatedAndFound]:
-    """Of one exam; none where nothing is stated.
-
-    Args:
-        exam (str): Its name.
-        stated (Optional[ErrorsByReach]): Of the fit.
-        predicted (NDArray): Accuracies of all models, `(M,)`.
-        squares (NDArray): Their squared errors, `(M,)`.
-        groups (Mapping[str, NDArray]): Masks of the models that were not
-            fitted to, `(M,)`, by what they are.
-    """
-    if stated is None:
-        return []
-    beyond = stated.is_beyond(predicted)
-    kinds = ((WITHIN, stated.within, ~beyond), (BEYOND, stated.beyond, beyond))
-    return [
-        StatedAndFound(exam, kind, error, {
-            name: squares[mask & of_kind]
-            for name, mask in groups.items()
-        }) for kind, error, of_kind in kinds
-    ]
 
 
 def _name(solvers: Sequence[OnColumns]) -> str:
