@@ -135,6 +135,7 @@ NOT_RUN = {
     'docs/performance.md': {
         'OMP_NUM_THREADS=1 python': BY_BENCH,
         'python -m tests.bench.bench_gpu': f'needs a GPU; {BY_BENCH}',
+        'salience losses --models FOLDER': 'reads the models of bench_gpu',
     },
     'docs/quickstart.md': {
         'make demo': BY_CI,
