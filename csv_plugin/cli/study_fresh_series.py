@@ -118,7 +118,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
     rows.append(['all', *_row(fresh, auto, baseline)])
     header = [
         'series', 'MSE, auto', f'MSE, {BASELINE}', 'MAE, points',
-        f'MAE, {BASELINE}', 'hold', 'width'
+        f'MAE, {BASELINE}', 'hold', 'width', 'alarm'
     ]
     ratio = error_ratio(
         fresh.squares(auto), fresh.squares(baseline), fresh.series)
@@ -130,7 +130,7 @@ def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
             rows,
             header,
             tablefmt='pipe',
-            floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f')),
+            floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f', '.2f')),
         f'auto has {ratios} times the error of the {BASELINE}.',
         errors_by_kind(names, fresh.stated_and_found(auto))
     ])
@@ -140,7 +140,7 @@ def _row(fresh: FreshSeries, auto: Predictor,
          baseline: Predictor) -> list[float]:
     ours, theirs = (
         fresh.errors(predictor).rows()[-1] for predictor in (auto, baseline))
-    return [ours[1], theirs[1], ours[3], theirs[3], ours[4], ours[5]]
+    return [ours[1], theirs[1], ours[3], theirs[3], *ours[4:]]
 
 
 def table(errors: FreshErrors) -> str:
@@ -148,13 +148,14 @@ def table(errors: FreshErrors) -> str:
     rows = [[name, *row]
             for name, row in zip((*errors.exams, 'mean'), errors.rows())]
     header = [
-        'exam', 'MSE stated', 'MSE', 'ratio', 'MAE, points', 'hold', 'width'
+        'exam', 'MSE stated', 'MSE', 'ratio', 'MAE, points', 'hold', 'width',
+        'alarm'
     ]
     return tabulate(
         rows,
         header,
         tablefmt='pipe',
-        floatfmt=('', '.2f', '.2f', '.2f', '.1f', '.2f', '.1f'))
+        floatfmt=('', '.2f', '.2f', '.2f', '.1f', '.2f', '.1f', '.2f'))
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

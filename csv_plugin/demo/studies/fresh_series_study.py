@@ -29,6 +29,8 @@ class FreshErrors:
         coverage (NDArray): Share of 90 % intervals that hold the real
             accuracy, `(B,)`.
         width (NDArray): Their mean width, a fraction, `(B,)`.
+        alarm (NDArray): Share of predictions that other losses contradict,
+            `(B,)`.
     """
     exams: tuple[str, ...]
     stated: NDArray[np.float64]
@@ -36,16 +38,17 @@ class FreshErrors:
     mae: NDArray[np.float64]
     coverage: NDArray[np.float64]
     width: NDArray[np.float64]
+    alarm: NDArray[np.float64]
 
     def rows(self) -> NDArray[np.float64]:
-        """A row per exam and one of means, `(B + 1, 6)`.
+        """A row per exam and one of means, `(B + 1, 7)`.
 
         The columns are both MSE in 1e-3 and how many times the stated one
-        the other is, MAE in points, coverage, and width in points. The means
-        of the first three are geometric.
+        the other is, MAE in points, coverage, width in points, and alarms.
+        The means of the first three are geometric.
         """
         squares = 1e3 * np.stack([self.stated, self.mse])
-        rest = [100 * self.mae, self.coverage, 100 * self.width]
+        rest = [100 * self.mae, self.coverage, 100 * self.width, self.alarm]
         rows = np.stack([*squares, squares[1] / squares[0], *rest], axis=1)
         means = [
             *map(geometric_mean, rows[:, :3].T), *rows[:, 3:].mean(axis=0)
@@ -106,7 +109,8 @@ class FreshSeries:
             mse=(errors**2).mean(axis=0),
             mae=np.abs(errors).mean(axis=0),
             coverage=((low <= real) & (real <= high)).mean(axis=0),
-            width=(high - low).mean(axis=0))
+            width=(high - low).mean(axis=0),
+            alarm=predictions.alarm[:, :, 0].mean(axis=0))
 
     def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
         """Errors of a predictor by kind, beside those it states, by series."""
