@@ -25,7 +25,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.table_forecasts import EndForecast, forecast_tables
+from csv_plugin.triage.table_forecasts import TableForecasts, forecast_tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,31 +57,35 @@ def run(args: argparse.Namespace) -> None:
     fit = tables.models_in(*args.fit)
     after = [number / 100 for number in args.after]
     if args.leave_run_out:
-        forecasts = _leave_runs_out(tables, checkpoints, fit, after)
+        ends = _leave_runs_out(tables, checkpoints, fit, after)
     else:
         in_both = set(args.fit) & set(args.predict)
         if in_both:
             raise InputError('--fit and --predict', 'different splits',
                              f'{" and ".join(sorted(in_both))} in both',
                              'Take it out of one, or use --leave-run-out.')
-        forecasts = _forecast(tables, checkpoints, fit,
-                              tables.models_in(*args.predict), after)
-    runs = {one.run for one in forecasts}
+        ends = _forecast(tables, checkpoints, fit,
+                         tables.models_in(*args.predict), after)
+    if not ends.forecasts:
+        raise InputError('--after', 'a percentage that a run has reached',
+                         ' '.join(f'{number:g}' for number in args.after),
+                         'Give later ones.')
+    runs = {one.run for one in ends.forecasts}
     title = f'{len(runs)} runs forecast'
-    files = write_forecasts(args.out, forecasts, title, args.command)
+    files = write_forecasts(args.out, ends, title, args.command)
     if args.json:
         print_json({
             'title':
             title,
-            'forecasts': [nan_to_none(one._asdict()) for one in forecasts]
+            'forecasts':
+            [nan_to_none(one._asdict()) for one in ends.forecasts],
+            'notes':
+            ends.notes
         })
         return
     names = ', '.join(path.name for path in files)
     print(
-        title,
-        as_report(forecasts),
-        f'Written to {args.out}: {names}',
-        sep='\n\n')
+        title, as_report(ends), f'Written to {args.out}: {names}', sep='\n\n')
 
 
 def _forecast(tables: ModelTables,
@@ -89,7 +93,7 @@ def _forecast(tables: ModelTables,
               fit: Sequence[str],
               predict: Sequence[str],
               after: Sequence[float],
-              all_finished: bool = False) -> list[EndForecast]:
+              all_finished: bool = False) -> TableForecasts:
     return forecast_tables(tables.features,
                            tables.accuracies.select(benchmarks=tables.main),
                            checkpoints, fit, predict, after, all_finished,
@@ -98,14 +102,17 @@ def _forecast(tables: ModelTables,
 
 def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
                     fit: Sequence[str],
-                    after: Sequence[float]) -> list[EndForecast]:
+                    after: Sequence[float]) -> TableForecasts:
     """Each run of some checkpoints, from the other runs."""
-    forecasts = []
+    parts = []
     for left_out in dict.fromkeys(checkpoints[model].run for model in fit):
         of_run, others = ([
             model for model in fit
             if (checkpoints[model].run == left_out) == inside
         ] for inside in (True, False))
-        forecasts += _forecast(
-            tables, checkpoints, others, of_run, after, all_finished=True)
-    return forecasts
+        parts.append(
+            _forecast(
+                tables, checkpoints, others, of_run, after, all_finished=True))
+    return TableForecasts(
+        [one for part in parts for one in part.forecasts],
+        list(dict.fromkeys(note for part in parts for note in part.notes)))

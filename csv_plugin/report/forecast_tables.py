@@ -14,7 +14,7 @@ from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LOSS,
                                                LOSSES, NOW, OBSERVED, SCORES,
-                                               EndForecast)
+                                               EndForecast, TableForecasts)
 
 #: Methods in the order of the tables.
 METHODS = (OBSERVED, GAIN, NOW, SCORES, LOSSES, BOTH)
@@ -78,7 +78,8 @@ def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
 def loss_errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
     """Median relative errors of losses in percent, by source and part.
 
-    Args and Returns as in `errors_table`.
+    The last row says how many of the ends lie in their intervals. Args and
+    Returns as in `errors_table`.
     """
     known = _with_ends(forecasts, LOSS)
     shares = sorted({one.share for one in known})
@@ -89,12 +90,17 @@ def loss_errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
             for one in known if (one.name, one.share) == (name, share)
         ]])
     ] for name in dict.fromkeys(one.name for one in known)]
+    cells.append([
+        'intervals: hold the end, %',
+        *(_coverage(known, LOSSES, share) for share in shares)
+    ])
     header = ['loss, % off', *(_percent(share) for share in shares)]
-    return _table(cells, header) if cells else None
+    return _table(cells, header) if known else None
 
 
-def as_report(forecasts: Sequence[EndForecast]) -> str:
-    """All tables, with a line on each."""
+def as_report(tables: TableForecasts) -> str:
+    """All tables, with a line on each, and the notes."""
+    forecasts = tables.forecasts
     parts = [
         'Accuracies at the end of the training, percent:',
         forecasts_table(forecasts, ACCURACY),
@@ -107,23 +113,25 @@ def as_report(forecasts: Sequence[EndForecast]) -> str:
             'Errors on runs whose ends are known, with 90 % intervals over '
             'runs:', errors, of_losses
         ]
+    if tables.notes:
+        parts.append('\n'.join(f'* {markdown(note)}' for note in tables.notes))
     return '\n\n'.join(parts)
 
 
-def write_forecasts(folder: Path, forecasts: Sequence[EndForecast], title: str,
+def write_forecasts(folder: Path, tables: TableForecasts, title: str,
                     command: str) -> list[Path]:
     """Write `forecasts.md` and `forecasts.csv`.
 
     Args:
         folder (Path): Created if it does not exist.
-        forecasts (Sequence[EndForecast]): At least one.
+        tables (TableForecasts): The forecasts.
         title (str): What was forecast.
         command (str): The line that was typed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = f'# {title}', as_report(forecasts), f'    {command}\n'
+    parts = f'# {title}', as_report(tables), f'    {command}\n'
     write_text(folder / 'forecasts.md', '\n\n'.join(parts))
-    write_csv(folder / 'forecasts.csv', EndForecast._fields, forecasts)
+    write_csv(folder / 'forecasts.csv', EndForecast._fields, tables.forecasts)
     return [folder / 'forecasts.md', folder / 'forecasts.csv']
 
 

@@ -7,15 +7,19 @@ through the checkpoints of the run adds nothing to that: most of the gain comes
 with the decay of the learning rate, of which early checkpoints show nothing.
 
 The errors to expect of a forecast are those of a back-test: every earlier run
-is forecast from the other earlier runs in the same way.
+is forecast from the other earlier runs in the same way. They are stretched as
+far as errors are larger where the earlier runs that end better are forecast
+from those that end worse.
 """
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.intervals import LEAST_DEVIATION
+from csv_plugin.triage.forward_tests import forward_errors
 from csv_plugin.triage.trajectories import RunTrajectory
 
 
@@ -30,11 +34,14 @@ class Backtest:
             `(H, B)`.
         forecast (NDArray): Forecasts made there, `(H, B)`.
         actual (NDArray): Exponents at the end of the runs, `(H, B)`.
+        forward (NDArray): Errors of forecasts of better runs from worse ones,
+            in root mean squares of `errors`, `(n_b,)`; see `forward_errors`.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]
     forecast: NDArray[np.float64]
     actual: NDArray[np.float64]
+    forward: NDArray[np.float64]
 
     def __repr__(self) -> str:
         return f'Backtest({len(self.runs)} runs)'
@@ -43,6 +50,13 @@ class Backtest:
     def errors(self) -> NDArray[np.float64]:
         """Actual minus forecast, `(H, B)`."""
         return self.actual - self.forecast
+
+    @property
+    def growth(self) -> float:
+        """How many times larger errors are on better runs; 1 or more."""
+        if not len(self.forward):
+            return 1.0
+        return max(1.0, float(np.sqrt(np.mean(self.forward**2))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +82,19 @@ class Forecast:
     def errors(self) -> NDArray[np.float64]:
         """Errors to expect: those of the back-test, none of a finished run.
 
+        Those of the back-test are as much larger as they are on better runs.
+
         Returns:
             NDArray: One row for each error, `(n, B)`.
         """
         if self.share == 1:
             return np.zeros((1, len(self.exponents)))
-        return self.backtest.errors
+        return self.backtest.growth * self.backtest.errors
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the errors: better runs less one, or 1."""
+        return max(1, len(self.backtest.forward) - 1)
 
 
 class Forecaster:
@@ -139,17 +160,27 @@ class Forecaster:
         members = self._comparable(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))
-            return Backtest((), empty, empty, empty)
-        now = [past.levels.at(share) for past in members]
-        forecasts = [
-            self._exponents(share, before,
-                            [other for other in members if other is not past])
-            for past, before in zip(members, now)
-        ]
+            return Backtest((), empty, empty, empty, np.zeros(0))
+        now = np.array([past.levels.at(share) for past in members])
+        actual = np.array([past.exponents[-1] for past in members])
+
+        def forecast(run: int, others: Iterable[int]) -> NDArray:
+            return self._exponents(share, now[run],
+                                   [members[other] for other in others])
+
+        every = range(len(members))
+        left_out = np.array([
+            forecast(run, [other for other in every if other != run])
+            for run in every
+        ])
+        unit = np.maximum(
+            np.sqrt(np.mean((actual - left_out)**2, axis=0)), LEAST_DEVIATION)
+        forward = forward_errors(
+            actual, lambda worse, run:
+            (actual[run] - forecast(run, worse)) / unit)
         return Backtest(
-            tuple(past.run for past in members), np.array(now),
-            np.array(forecasts),
-            np.array([past.exponents[-1] for past in members]))
+            tuple(past.run for past in members), now, left_out, actual,
+            forward)
 
     def _comparable(self, share: float) -> list[RunTrajectory]:
         """Earlier runs that can be looked up at a share of their budgets."""

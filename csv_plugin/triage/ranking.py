@@ -108,7 +108,8 @@ def expect(forecast: Forecast, predictor: Predictor,
             predictor.benchmarks, forecast.exponents)
     ]).T  # yapf: disable
     exponents = (
-        forecast.exponents + _backtest_errors(forecast.errors, rng) +
+        forecast.exponents +
+        _backtest_errors(forecast.errors, forecast.freedom, rng) +
         slopes * rng.normal(size=(N_DRAWS, len(floors))))
     noise = constants * rng.normal(size=exponents.shape)
     draws = np.clip(accuracy_at(exponents, floors) + noise, 0, 1)
@@ -178,13 +179,14 @@ def _deviations(benchmark: BenchmarkPredictor,
     return float(per_slope), float(constant)
 
 
-def _backtest_errors(errors: NDArray, rng: np.random.Generator) -> NDArray:
+def _backtest_errors(errors: NDArray, freedom: int,
+                     rng: np.random.Generator) -> NDArray:
     """Draws from a t distribution with the moments of errors, `(N, B)`."""
     n_runs = len(errors)
     if not n_runs:
         return np.full((N_DRAWS, 1), np.nan)
     normal = rng.normal(size=(N_DRAWS, n_runs)) @ errors / np.sqrt(n_runs)
-    scale = np.sqrt(n_runs / rng.chisquare(n_runs, size=(N_DRAWS, 1)))
+    scale = np.sqrt(freedom / rng.chisquare(freedom, size=(N_DRAWS, 1)))
     return normal * scale
 
 

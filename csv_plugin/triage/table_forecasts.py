@@ -11,7 +11,7 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
-                                            forecast_end)
+                                            as_early, forecast_end)
 from csv_plugin.triage.held_out import fit_holding_out
 
 #: Level of the intervals.
@@ -54,6 +54,19 @@ class EndForecast(NamedTuple):
     real: float
 
 
+class TableForecasts(NamedTuple):
+    """Forecasts of runs from tables.
+
+    Args:
+        forecasts (list[EndForecast]): Of the runs that have reached a part of
+            the training.
+        notes (list[str]): Runs that begin too late for a part of the
+            training.
+    """
+    forecasts: list[EndForecast]
+    notes: list[str]
+
+
 @dataclass(frozen=True, eq=False)
 class _Run:
     """One run of the tables.
@@ -84,6 +97,11 @@ class _Run:
             Levels(self.shares[rows], table[rows])
             for rows, table in zip(known, tables))
 
+    def until(self, share: float, method: str) -> tuple[Levels, ...]:
+        """What a forecast is made from there; nothing if any of it lacks."""
+        known = tuple(levels.until(share) for levels in self.levels(method))
+        return known if all(len(levels.shares) for levels in known) else ()
+
     def past(self, method: str) -> PastRun:
         """The run as one that others are forecast from."""
         return PastRun(self.name, self.levels(method), self.scores[-1])
@@ -107,7 +125,7 @@ def forecast_tables(features: FeatureTable,
                     predict: Sequence[str],
                     after: Sequence[float] = (),
                     all_finished: bool = False,
-                    progress: Progress = iter) -> list[EndForecast]:
+                    progress: Progress = iter) -> TableForecasts:
     """Forecast where runs will end, from finished runs.
 
     A predictor is fitted to the checkpoints of the finished runs. What it
@@ -130,10 +148,10 @@ def forecast_tables(features: FeatureTable,
 
     Raises:
         InputError: A run is both fitted to and forecast, fewer than
-            `LEAST_RUNS` are fitted to, one of them has a budget that it has
-            not reached, or no score on a benchmark at its end, no run has a
-            checkpoint as early as a part of `after`, or as in
-            `fit_predictor`, `choose_measure` and `forecast_end`.
+            `LEAST_RUNS` are fitted to, or have checkpoints as early as a run
+            that is forecast, one of them has a budget that it has not reached,
+            or no score on a benchmark at its end, or as in `fit_predictor`
+            and `choose_measure`.
     """
     models = [*fit, *predict]
     parts = _parts([checkpoints[model] for model in models], len(fit),
@@ -156,15 +174,17 @@ def forecast_tables(features: FeatureTable,
         run for run, (_, rows, _) in zip(runs, parts) if rows[0] < len(fit)
     ]
     _check_ends(past, accuracies.benchmarks)
+    asked = [(run, part, run.reached(part)) for run in runs if run not in past
+             for part in after or [run.shares[-1]]]
     forecasts = [
-        record for run in runs if run not in past
-        for share in (after or [run.shares[-1]])
+        record for run, _, share in asked if share is not None
         for record in _of_run(run, past, share, accuracies, sources)
     ]
-    if not forecasts:
-        raise InputError('parts of the training', 'one that a run has reached',
-                         f'{list(after)}', 'Give later ones.')
-    return forecasts
+    notes = [
+        note for run, part, share in asked
+        for note in _left_out(run, past, part, share)
+    ]
+    return TableForecasts(forecasts, list(dict.fromkeys(notes)))
 
 
 def _parts(described: Sequence[Checkpoint], n_fit: int,
@@ -230,30 +250,44 @@ def _losses_by_source(
     return names, np.log(np.maximum(np.stack(means, axis=1), 1e-12))
 
 
-def _of_run(run: _Run, past: Sequence[_Run], wanted: float,
+def _left_out(run: _Run, past: Sequence[_Run], part: float,
+              share: Optional[float]) -> Iterator[str]:
+    """Which runs begin too late to be forecast, or to be learned from."""
+    if share is None:
+        yield (f'Not forecast at {100 * part:.3g} % of the training, for want '
+               f'of a checkpoint there: {run.name}.')
+        return
+    for method in (LOSSES, SCORES):
+        known = run.until(share, method)
+        late = [
+            other.name for other in past
+            if known and not as_early(other.past(method), known)
+        ]
+        if late:
+            yield (f'Not learned from at {100 * part:.3g} % of the training, '
+                   f'for want of scores as early: {", ".join(late)}.')
+
+
+def _of_run(run: _Run, past: Sequence[_Run], share: float,
             accuracies: AccuracyTable,
             sources: Sequence[str]) -> Iterator[EndForecast]:
     """All forecasts of a run at a part of its training that it reached."""
-    share = run.reached(wanted)
-    if share is None:
-        return
     names, real = accuracies.benchmarks, run.if_finished(run.scores[-1])
     for method in (LOSSES, SCORES, BOTH):
-        known = [levels.until(share) for levels in run.levels(method)]
-        if all(len(levels.shares) for levels in known):
+        known = run.until(share, method)
+        if known:
             ends = forecast_end(known, [other.past(method) for other in past],
                                 LEVEL, accuracies.n_items)
             yield from _records(run.name, share, ACCURACY, names, method, ends,
                                 real)
     yield from _baselines(run, past, share, names, real)
     history = [
-        PastRun(other.name, other.levels(LOSSES), other.log_losses[-1])
+        PastRun(other.name, other.levels(LOSSES), -other.log_losses[-1])
         for other in past
     ]
-    known = [levels.until(share) for levels in run.levels(LOSSES)]
-    ends = forecast_end(known, history, LEVEL)
+    value, low, high = forecast_end(run.until(share, LOSSES), history, LEVEL)
     yield from _records(run.name, share, LOSS, sources, LOSSES,
-                        Ends(*map(np.exp, ends)),
+                        Ends(np.exp(-value), np.exp(-high), np.exp(-low)),
                         run.if_finished(np.exp(run.log_losses[-1])))
 
 
@@ -261,16 +295,19 @@ def _baselines(run: _Run, past: Sequence[_Run], share: float,
                benchmarks: Sequence[str],
                real: NDArray) -> Iterator[EndForecast]:
     """What the run shows now, and the median gain of the earlier runs."""
-    of_losses = run.levels(LOSSES)[0].until(share).values
-    seen = run.levels(SCORES)[0].until(share).values
-    values = {NOW: of_losses[-1]} if len(of_losses) else {}
-    if len(seen):
+    [by_losses] = run.until(share, LOSSES)
+    values = {NOW: by_losses.values[-1]}
+    known = run.until(share, SCORES)
+    if known:
+        [seen] = known
         gains = [
-            other.scores[-1] - other.levels(SCORES)[0].at(share)
-            for other in past
+            other.final - other.sources[0].at(seen.shares[-1])
+            for other in (earlier.past(SCORES) for earlier in past)
+            if as_early(other, known)
         ]
-        values[OBSERVED] = seen[-1]
-        values[GAIN] = np.clip(seen[-1] + np.median(gains, axis=0), 0, 1)
+        values[OBSERVED] = seen.values[-1]
+        values[GAIN] = np.clip(seen.values[-1] + np.median(gains, axis=0), 0,
+                               1)
     for method, value in values.items():
         nothing = np.full(len(value), np.nan)
         yield from _records(run.name, share, ACCURACY, benchmarks, method,

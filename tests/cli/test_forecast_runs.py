@@ -89,6 +89,54 @@ def test_an_unfinished_run_without_scores(options, tmp_path, capsys):
     assert easy['low'] < 0.25 + 0.5 * np.log(100) / 5 < easy['high']
 
 
+def start_late(tmp_path, *runs):
+    """Take the first checkpoint of runs out of all tables."""
+    for name in ('losses', 'scores', 'models'):
+        path = tmp_path / f'{name}.csv'
+        gone = tuple(f'{run}@10,' for run in runs)
+        path.write_text(''.join(
+            line for line in path.read_text().splitlines(keepends=True)
+            if not line.startswith(gone)))
+
+
+def test_runs_that_start_late_are_left_out_with_a_note(options, tmp_path,
+                                                       capsys):
+    start_late(tmp_path, 'a', 'c')
+    assert salience.main([*options, '--after', '10', '20', '--json']) == 0
+    printed = json.loads(capsys.readouterr().out)
+    [note] = printed['notes']
+    assert note == ('Not learned from at 10 % of the training, for want of '
+                    'scores as early: a, c.')
+    assert note in (tmp_path / 'out/forecasts.md').read_text()
+    assert {row['share'] for row in printed['forecasts']} == {0.1, 0.2}
+
+
+def test_too_few_runs_start_early(options, tmp_path, capsys):
+    start_late(tmp_path, 'a', 'c', 'd')
+    assert salience.main([*options, '--after', '10']) == 2
+    assert 'checkpoints as early, found 3' in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_late_run_is_left_out_of_runs_left_out(options, tmp_path, capsys):
+    start_late(tmp_path, 'a')
+    options = [*options, '--leave-run-out', '--after', '10', '20', '--json']
+    assert salience.main(options) == 0
+    printed = json.loads(capsys.readouterr().out)
+    shares = {'b': {0.1, 0.2}, 'a': {0.2}}
+    for run, expected in shares.items():
+        assert expected == {
+            row['share']
+            for row in printed['forecasts'] if row['run'] == run
+        }
+    assert set(printed['notes']) == {
+        'Not forecast at 10 % of the training, for want of a checkpoint '
+        'there: a.',
+        'Not learned from at 10 % of the training, for want of scores as '
+        'early: a.'
+    }  # yapf: disable
+
+
 @pytest.mark.slow
 def test_every_finished_run_is_left_out_in_turn(options, tmp_path):
     assert salience.main([*options, '--leave-run-out', '--after', '20']) == 0
@@ -114,7 +162,8 @@ def test_a_longer_run_that_is_finished_ends_where_it_is():
     with pytest.raises(InputError, match='a budget of 200 or more'):
         forecast_longer('g')
     ends = forecast_longer('g', all_finished=True)
-    assert all(one.share == 1 and one.real == one.real for one in ends)
+    assert all(one.share == 1 and one.real == one.real
+               for one in ends.forecasts)
 
 
 def test_a_run_to_fit_to_has_reached_its_budget():
@@ -125,7 +174,7 @@ def test_a_run_to_fit_to_has_reached_its_budget():
 @pytest.mark.parametrize(('more', 'message'), [
     (['--predict', 'train'], 'train in both'),
     (['--fit', 'test', '--leave-run-out'], '4 or more, finished'),
-    (['--after', '1'], 'one that a run has reached'),
+    (['--after', '1', '2'], 'a percentage that a run has reached, found 1 2'),
 ])  # yapf: disable
 def test_what_is_refused(options, more, message, capsys):
     assert salience.main(options + more) == 2

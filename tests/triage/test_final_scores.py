@@ -3,7 +3,9 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.final_scores import Levels, PastRun, forecast_end
+from csv_plugin.triage import final_scores
+from csv_plugin.triage.final_scores import (Levels, PastRun, as_early,
+                                            forecast_end)
 
 SHARES = np.array([0.05, 0.1, 0.3, 1.0])
 #: Of a run that ends one point above where it starts, on two benchmarks.
@@ -106,9 +108,48 @@ def test_checkpoints_elsewhere_are_looked_up_between():
     assert ends.values == pytest.approx(curve(0.5).values[-1])
 
 
+def hold_the_best_run():
+    """Share of intervals that hold a run beyond a slight bend of its like."""
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(100):
+        *skills, best = np.sort(rng.uniform(0.2, 0.8, 12))
+        runs = [
+            PastRun(
+                str(i), (curve(s).until(0.1), ),
+                curve(s).values[-1] - 0.1 * s**2 + 0.01 * rng.normal(size=2))
+            for i, s in enumerate([*skills, best + 0.1])
+        ]
+        *history, new = runs
+        ends = forecast_end(new.sources, history, 0.9)
+        inside.append((ends.low <= new.final) & (new.final <= ends.high))
+    return np.mean(inside)
+
+
+def test_forecasts_of_better_runs_from_worse_widen_intervals(monkeypatch):
+    """Runs left out do not show a bend as better runs do."""
+    assert hold_the_best_run() > 0.85
+    monkeypatch.setattr(final_scores, 'forward_errors',
+                        lambda final, error: np.zeros(2))
+    assert hold_the_best_run() < 0.8
+
+
+def test_a_late_run_is_left_out():
+    history = past([0.2, 0.4, 0.6, 0.8, 1.0], noise=0.01)
+    late = history[2]
+    late = late._replace(
+        sources=(Levels(SHARES[2:], late.sources[0].values[2:]), ))
+    sources = [curve(0.5).until(0.1)]
+    assert not as_early(late, sources)
+    ends = forecast_end(sources, [late, *history[3:], *history[:2]], 0.9)
+    others = forecast_end(sources, [*history[3:], *history[:2]], 0.9)
+    assert np.array_equal(ends, others)
+    assert as_early(late, [curve(0.5).until(0.3)])
+
+
 def test_what_cannot_be_forecast():
     with pytest.raises(InputError, match='4 finished runs or more'):
         forecast_end([curve(1.0)], past([0.2, 0.4, 0.6]), 0.9)
     early = Levels(np.array([0.01]), np.zeros((1, 2)))
-    with pytest.raises(InputError, match='none as early'):
+    with pytest.raises(InputError, match='as early, found 0'):
         forecast_end([early], past([0.2, 0.4, 0.6, 0.8]), 0.9)

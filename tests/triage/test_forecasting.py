@@ -100,6 +100,27 @@ def test_errors_are_of_runs_left_out():
     assert backtest.actual[-1] == runs[-1].exponents[-1]
 
 
+@pytest.mark.parametrize(('better', 'growth'), [(3, 1.27), (0, 1)])
+def test_errors_are_stretched_where_better_runs_are_forecast_worse(
+        better, growth):
+    """The gains of the better half are `better` times as far apart."""
+    rng = np.random.default_rng(0)
+    runs = [
+        make_run(
+            f'past-{i}',
+            law(SHARES, limit=i) + DECAY *
+            (1 + rng.uniform() * (better if i > 3 else 1)))
+        for i in range(8)
+    ]
+    forecaster = Forecaster(runs)
+    backtest = forecaster.backtest(SHARES[2])
+    assert len(backtest.forward) == 4
+    assert backtest.growth == pytest.approx(growth, abs=0.1)
+    forecast = forecaster.forecast(make_run('new').truncated(3))
+    assert forecast.errors == pytest.approx(backtest.growth * backtest.errors)
+    assert forecast.freedom == 3
+
+
 def test_checkpoints_at_other_steps_than_the_history():
     """The history is looked up between its checkpoints."""
     shares = np.array([0.12, 0.3])

@@ -33,12 +33,16 @@ def make_predictor(deviation=0.0, constant=0.0):
     return replace(predictor, benchmarks=tuple(benchmarks))
 
 
-def forecast(run, *exponents, errors=((0.0, 0.0), ), share=0.5):
+def forecast(run,
+             *exponents,
+             errors=((0.0, 0.0), ),
+             share=0.5,
+             forward=(1.0, ) * 9):
     errors = np.array(errors).reshape(-1, 2)
     zeros = np.zeros_like(errors)
     names = tuple(f'past-{i}' for i in range(len(errors)))
     return Forecast(run, share, np.array(exponents, float),
-                    Backtest(names, zeros, zeros, errors))
+                    Backtest(names, zeros, zeros, errors, np.array(forward)))
 
 
 def test_no_error_no_width():
@@ -59,10 +63,14 @@ def test_error_of_the_predictor():
 
 
 @pytest.mark.parametrize('n', [2, 8])
-def test_few_earlier_runs_make_wide_intervals(n):
-    errors = [(1.0, 0.0), (-1.0, 0.0)] * (n // 2)
+def test_few_better_runs_make_wide_intervals(n):
     expected = expect(
-        forecast('a', 0.0, 0.0, errors=errors), make_predictor(), LEVEL)
+        forecast(
+            'a',
+            0.0,
+            0.0,
+            errors=[(1.0, 0.0), (-1.0, 0.0)] * 4,
+            forward=[1.0] * (n + 1)), make_predictor(), LEVEL)
     half = t.ppf(0.95, n)
     assert expected.high[0] == pytest.approx(expit(half), abs=0.015)
     assert expected.high[1] == pytest.approx(0.5)
