@@ -24,8 +24,8 @@ from csv_plugin.demo.studies.triage_study import (CUTS, FORECAST, GAIN,
                                                   leave_one_run_out)
 from csv_plugin.demo.studies.zoo_study import ZooStudy
 
-#: Names, places, factors and formats of what `Forecasts.errors` returns.
-MEASURES = (('MSE, 1e-3', 1, 1000, '.0f'), ('pairs in order', 2, 1, '.2f'))
+#: Names, factors and formats of what `Forecasts.errors` returns.
+MEASURES = (('MSE, 1e-3', 1000, '.0f'), ('pairs in order', 1, '.2f'))
 
 
 def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -57,7 +57,7 @@ def report(title: str, forecasts: Forecasts) -> None:
     rows.append(
         [f'{FORECAST}: less than with the gain', *map(_with_interval, saved)])
     print(table(['MAE, points', *after()], rows, ''))
-    for measure, m, factor, digits in MEASURES:
+    for m, (measure, factor, digits) in enumerate(MEASURES):
         rows = [[method, *factor * forecasts.errors(method)[:, m]]
                 for method in forecasts.values]
         print(table([measure, *after()], rows, digits))
@@ -65,14 +65,15 @@ def report(title: str, forecasts: Forecasts) -> None:
     errors = 100 * abs(differences).mean(axis=1)
     rows = [[label, *row] for label, row in zip(after(), errors)]
     print(table([f'{FORECAST}: MAE, points', *forecasts.exams], rows, '.1f'))
-    rows = [['hold the real accuracy, %', *100 * forecasts.coverage],
-            ['width, points', *100 * forecasts.width]]
-    print(table(['90 % intervals', *after()], rows, '.0f'))
+    rows = [[
+        'hold the real accuracy, %', *map(_with_interval, forecasts.coverage)
+    ], ['width, points', *(f'{100 * width:.0f}' for width in forecasts.width)]]
+    print(table(['90 % intervals', *after()], rows, ''))
 
 
-def _with_interval(errors: NDArray) -> str:
-    """A mean over runs in points, and its interval if they are drawn again."""
-    mean, low, high = mean_with_interval(100 * errors)
+def _with_interval(by_run: NDArray) -> str:
+    """A mean over runs in percent, and its interval if they are drawn."""
+    mean, low, high = mean_with_interval(100 * by_run)
     return f'{mean:.1f} ({low:.0f} - {high:.0f})'
 
 

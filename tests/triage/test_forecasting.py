@@ -109,8 +109,7 @@ def test_errors_are_stretched_where_better_runs_are_forecast_worse(
         make_run(
             f'past-{i}',
             law(SHARES, limit=i) + DECAY *
-            (1 + rng.uniform() * (better if i > 3 else 1)))
-        for i in range(8)
+            (1 + rng.uniform() * (better if i > 3 else 1))) for i in range(8)
     ]
     forecaster = Forecaster(runs)
     backtest = forecaster.backtest(SHARES[2])

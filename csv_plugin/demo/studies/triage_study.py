@@ -79,10 +79,10 @@ class Forecasts:
             method (str): A key of `values`.
 
         Returns:
-            NDArray: MAE, MSE, and share of pairs of runs in the right order,
-            means over the exams; `(C, 3)`.
+            NDArray: MSE, and share of pairs of runs in the right order,
+            means over the exams; `(C, 2)`.
         """
-        measures = (metrics.mae, metrics.mse, metrics.pairwise_accuracy)
+        measures = (metrics.mse, metrics.pairwise_accuracy)
         return np.array([[
             np.mean([
                 measure(self.real[:, b], cut[:, b])
@@ -96,9 +96,9 @@ class Forecasts:
 
     @property
     def coverage(self) -> NDArray:
-        """Share of real accuracies inside their interval, `(C,)`."""
+        """Share of real accuracies inside their intervals, `(C, R)`."""
         inside = (self.low <= self.real) & (self.real <= self.high)
-        return inside.mean(axis=(1, 2))
+        return inside.mean(axis=2)
 
     @property
     def width(self) -> NDArray:

@@ -129,8 +129,8 @@ def test_baselines(zoo, forecasts):
 def test_forecasts_beat_standing_still(forecasts):
     """Even with one group of tokens per exam."""
     for cut in range(len(CUTS)):
-        [mae, still] = (
-            forecasts.errors(method)[cut, 0]
+        mae, still = (
+            forecasts.errors_by_run(method)[cut].mean()
             for method in (FORECAST, 'last observed accuracy'))
         assert mae < 0.8 * still
 
@@ -141,8 +141,11 @@ def test_errors_and_coverage():
     forecasts = Forecasts(('a', 'b'), ('x', 'y'), real, {'m': values},
                           values - 0.15, values + 0.05)
     assert forecasts.errors('m') == pytest.approx(
-        np.array([[0.1, 0.015, 0.5], [0.025, 0.0025, 0.75]]))
-    assert forecasts.coverage == pytest.approx([0.5, 1.0])
+        np.array([[0.015, 0.5], [0.0025, 0.75]]))
+    assert forecasts.errors_by_run('m') == pytest.approx(
+        np.array([[0.05, 0.15], [0.05, 0.0]]))
+    assert forecasts.coverage == pytest.approx(
+        np.array([[0.5, 0.5], [1.0, 1.0]]))
     assert forecasts.width == pytest.approx([0.2, 0.2])
     twice = Forecasts.concatenate([forecasts, forecasts])
     assert twice.runs == ('a', 'b', 'a', 'b')
