@@ -16,6 +16,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
+from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.splits import grouped_folds
 
 #: Most factors; and models and units for each of them, at least, so that a
@@ -108,16 +109,16 @@ def choose_units(features: FeatureTable,
 def _predictions(features: FeatureTable, accuracies: AccuracyTable,
                  families: NDArray, seed: int) -> tuple[NDArray, NDArray]:
     """Fits `(M, B)` on all units, and their mean squared errors `(B,)`."""
-    values, uniform = features.values, features.columns.uniform
+    shared = SharedFeatures(features.values, features.columns.uniform)
     predicted, errors = [], []
     for accuracy, chance in zip(accuracies.values.T, accuracies.chance):
         rows = np.flatnonzero(~np.isnan(accuracy))
-        task = Task(values[rows], uniform, accuracy[rows], float(chance),
-                    families[rows])
+        task = Task(
+            shared.select(rows), accuracy[rows], float(chance), families[rows])
         if task.problems or task.at_chance:
             continue
         fit = Ridge().fit(task, fold_masks(task.families, seed))
-        predicted.append(fit.model.predict(values))
+        predicted.append(fit.model.predict(features.values))
         # With one family, nothing was held out.
         in_sample = np.mean((predicted[-1][rows] - task.accuracy)**2)
         errors.append(in_sample if np.isnan(fit.cv_mse) else fit.cv_mse)

@@ -21,6 +21,7 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
                                       JointSolver, SalienceFit, SalienceModel,
                                       Solver, Task, fold_masks,
                                       held_out_predictions, predicts_better)
+from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses
@@ -133,20 +134,15 @@ def _checked(features: FeatureTable, accuracies: AccuracyTable,
 
 def _tasks(features: FeatureTable, accuracies: AccuracyTable,
            families: NDArray) -> dict[str, Task]:
-    """All benchmarks by name."""
-    return {
-        name: _task(features, accuracies, b, families)
-        for b, name in enumerate(accuracies.benchmarks)
-    }
-
-
-def _task(features: FeatureTable, accuracies: AccuracyTable, b: int,
-          families: NDArray) -> Task:
-    """Benchmark b, of the models that were run on it."""
-    rows = ~np.isnan(accuracies.values[:, b])
-    return Task(features.values[rows],
-                features.columns.uniform, accuracies.values[rows, b],
-                float(accuracies.chance[b]), families[rows])
+    """All benchmarks by name, each of the models that were run on it."""
+    shared = SharedFeatures(features.values, features.columns.uniform)
+    tasks = {}
+    for name, chance in zip(accuracies.benchmarks, accuracies.chance):
+        accuracy = accuracies.column(name)
+        rows = ~np.isnan(accuracy)
+        tasks[name] = Task(
+            shared.select(rows), accuracy[rows], float(chance), families[rows])
+    return tasks
 
 
 def _fits_together(tasks: Mapping[str, Task],

@@ -281,7 +281,7 @@ def _backtests(task: Task, solver: Solver, seed: int,
     In standard deviations; empty if nothing can be fitted.
     """
     errors = []
-    for worse in worse_models(task.values @ task.uniform):
+    for worse in worse_models(task.features.mean_loss):
         part = task.select(worse)
         if not part.problems:
             # One repeat: only the penalty is chosen by these folds.

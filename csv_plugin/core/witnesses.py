@@ -10,7 +10,7 @@ How much models of other families disagreed, when their family was held out
 from both fits, says how much is usual.
 """
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ def learn_witnesses(task: Task, fit: SalienceFit,
     found = []
     for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
         score = task.values @ coefficients
-        part = replace(task, values=score[:, None], uniform=np.ones(1))
+        part = task.on(score[:, None], np.ones(1))
         if part.problems or _tells_alike(fit.model.scores(task.values), score):
             continue
         other = Uniform().fit(part, fit.masks)

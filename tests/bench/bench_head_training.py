@@ -106,7 +106,7 @@ def one_step(objective, head):
 def exact(values, uniform, accuracies, families):
     return [
         Ridge().fit(
-            Task(values, uniform, accuracy, chance, families),
+            Task.of(values, uniform, accuracy, chance, families),
             fold_masks(families, seed=0))
         for accuracy, chance in zip(accuracies.values.T, accuracies.chance)
     ]

@@ -97,13 +97,13 @@ def records():
                              np.zeros(30), np.zeros(30, int))
     families = {model: f'family-{i % 4}' for i, model in enumerate(dumps)}
     groups = np.array(list(families.values()))
-    task = Task(features.values, features.columns.uniform,
-                observed.values[:, 0], 0.0, groups)
+    task = Task.of(features.values, features.columns.uniform,
+                   observed.values[:, 0], 0.0, groups)
     masks = fold_masks(groups, 0)
     fit = Ridge().fit(task, masks)
     columns = text_columns(table)
     block = Block('texts', columns, (Ridge(), NonNegative()))
-    wide = WideRidge.of(task.values, task.uniform)
+    wide = WideRidge.of(task.features)
     problems = Problems(task.accuracy, np.ones((9, len(task.accuracy))),
                         np.zeros(9))
     on_columns = OnColumns('texts ridge', Ridge(), np.arange(40),
@@ -130,7 +130,7 @@ def records():
         Ridge(), NonNegative(), AveragedRidge(),
         AveragedRidge().fit(task, masks).model.logs, wide, wide.features,
         wide.products, wide.path(problems, (1.0,))[1], problems,
-        NarrowRidge.of(task.values, task.uniform),
+        NarrowRidge.of(task.features),
         Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),
                     np.zeros(9), 2),
         Candidates.of_one_score_each(task, task.uniform[None]),

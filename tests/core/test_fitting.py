@@ -50,7 +50,7 @@ def test_the_error_that_is_stated_is_one_that_no_choice_saw():
     part = predictor.benchmark('easy')
     accuracy = tables.accuracies.column('easy')
     rows = ~np.isnan(accuracy)
-    task = Task(
+    task = Task.of(
         tables.features.select(tables.accuracies.models).values[rows],
         tables.features.columns.uniform, accuracy[rows], part.chance,
         np.array(tables.groups)[rows])

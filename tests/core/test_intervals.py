@@ -328,8 +328,8 @@ def test_a_backtest_that_cannot_be_fitted_is_empty():
     world = make_world(n=24)
     loss = world.task.values @ world.task.uniform
     accuracy = np.where(loss > np.median(loss) - 0.2, 0.25, 0.9)
-    task = Task(world.task.values, world.task.uniform, accuracy, 0.25,
-                world.task.families)
+    task = Task.of(world.task.values, world.task.uniform, accuracy, 0.25,
+                   world.task.families)
     accuracy[np.argsort(-loss)[:16]] = 0.25
     fit = Constant().fit(task, fold_masks(task.families, 0))
     assert len(learn_intervals(task, fit, Uniform(), 0).backtest) == 0
@@ -341,8 +341,8 @@ def exchangeable_families(rng, n_families=10, n_models=4):
     loss = rng.normal(2, 0.3, len(families))
     shift = rng.normal(0, 0.15, n_families)[families]
     logit = -3 * (loss - 2) + shift + rng.normal(0, 0.15, len(families))
-    return Task(loss[:, None], np.ones(1), 1 / (1 + np.exp(-logit)), 0.0,
-                families)
+    return Task.of(loss[:, None], np.ones(1), 1 / (1 + np.exp(-logit)), 0.0,
+                   families)
 
 
 @pytest.mark.slow

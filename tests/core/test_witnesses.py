@@ -68,7 +68,7 @@ def test_no_witness_of_what_was_fitted_or_of_nothing():
             for w in learned(solver=Uniform(), other=LABEL)[1]] == ['other']
     assert learned(solver=Constant())[1] == ()
     assert learned(replace(TASK, families=np.full(40, 'f')))[1] == ()
-    flat = replace(TASK, values=TASK.values * [1, 1, 0, 1])
+    flat = TASK.on(TASK.values * [1, 1, 0, 1], TASK.uniform)
     assert [w.name for w in learned(flat, other=LABEL)[1]] == [MEAN_LOSS]
 
 
@@ -184,8 +184,8 @@ def test_a_predictor_widens_marks_and_names():
 def test_a_task_of_other_columns_has_other_witnesses():
     """Directions of hidden states have no part in the mean loss."""
     values = np.hstack([TASK.values, TASK.values**2])
-    wide = Task(values, np.append(TASK.uniform, np.zeros(4)), TASK.accuracy,
-                TASK.chance, TASK.families)
+    wide = Task.of(values, np.append(TASK.uniform, np.zeros(4)), TASK.accuracy,
+                   TASK.chance, TASK.families)
     _, (witness, ) = learned(wide)
     assert not witness.model.coefficients[4:].any()
 
@@ -214,7 +214,7 @@ def test_known_scores_take_the_mark_off():
 
 def test_a_measure_that_was_learned_by_other_columns_is_no_witness():
     twice = np.hstack([TASK.values, TASK.values[:, 2:3]])
-    task = replace(TASK, values=twice, uniform=np.append(TASK.uniform, 0))
+    task = TASK.on(twice, np.append(TASK.uniform, 0))
     solver = OnColumns('second', Uniform(), np.array([4]), np.ones(1))
     fit = solver.fit(task, fold_masks(task.families, 0))
     label = np.append(LABEL, 0)

@@ -60,7 +60,7 @@ def make_world(n=24,
     accuracy = np.clip(truth + noise * rng.normal(size=n), 0, 1)
     uniform = np.full(n_columns, 1 / n_columns)
     return World(
-        Task(values, uniform, accuracy, chance, families), score, truth)
+        Task.of(values, uniform, accuracy, chance, families), score, truth)
 
 
 def contradictory_task():
@@ -73,7 +73,7 @@ def contradictory_task():
     twist = np.tile(np.repeat([-0.2, 0.2], 6), 2)
     sign = np.repeat([-1, 1], 12)
     accuracy = 1 / (1 + np.exp(3 * (loss + sign * twist - 2)))
-    return Task(
+    return Task.of(
         np.stack([loss + twist, loss - twist], axis=1), np.array([0.5, 0.5]),
         accuracy, 0.0, np.repeat(['a', 'b'], 12))
 
@@ -88,7 +88,7 @@ def phi_task(task, n_directions=5, seed=0):
     mixing = rng.normal(size=(task.values.shape[1], n_directions))
     values = np.hstack([(task.values @ task.uniform)[:, None],
                         task.values @ mixing])
-    return replace(task, values=values, uniform=np.eye(n_directions + 1)[0])
+    return task.on(values, np.eye(n_directions + 1)[0])
 
 
 def mse(predicted, observed):

@@ -30,12 +30,11 @@ def fit_components(name: str, task: Task, masks: NDArray,
         components (Callable): Coefficients of the first n components of a
             task, `(n, K)`; they turn as the features are turned.
     """
-    n_models, n_columns = task.values.shape
+    n_models, n_columns = task.features.shape
     if n_columns > n_models:
         # Models span few directions, in which all else is much quicker.
         axes = principal_directions(task.values, n_models)
-        turned = replace(
-            task, values=task.values @ axes.T, uniform=axes @ task.uniform)
+        turned = task.on(task.values @ axes.T, axes @ task.uniform)
         fit = fit_components(name, turned, masks, components)
         return replace(
             fit,

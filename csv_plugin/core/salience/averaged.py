@@ -4,7 +4,7 @@ Cross-validation tells a good penalty from a bad one, but hardly one good
 penalty from the next, so fits of all penalties are averaged, the better the
 more. The penalty that is good for other benchmarks counts as well.
 """
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
                                                         Solutions,
                                                         errors_by_floor)
+from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import accuracy_at
 
 #: An error larger by this share makes the weight of a penalty e times smaller.
@@ -90,15 +91,15 @@ class AveragedRidge:
 
         NaN with a single family.
         """
-        if task.values.min() < 0:
-            raise InputError(self.name, 'losses of 0 or more',
-                             f'{task.values.min()}',
+        lowest = task.features.once(_lowest)
+        if lowest < 0:
+            raise InputError(self.name, 'losses of 0 or more', f'{lowest}',
                              "Use the solver 'ridge' for these features.")
         floors = floor_candidates(task.chance)
         if not len(masks):
             return np.full((2, len(self.penalties) + 1, len(floors)), np.nan)
         errors = []
-        for ridge in _both_scales(task):
+        for ridge in task.features.once(_both_scales):
             path = ridge.path(
                 Problems.of_folds(task, masks, floors), self.penalties)
             errors.append(errors_by_floor(path, task, masks, floors))
@@ -116,7 +117,8 @@ class AveragedRidge:
         weights /= weights.sum(axis=1)[:, None]
         rows = Problems.of_folds(task, masks, floors[best:best + 1])
         parts, powers = [], []
-        for ridge, of_penalties in zip(_both_scales(task), weights):
+        for ridge, of_penalties in zip(
+                task.features.once(_both_scales), weights):
             average = _average(ridge.path(rows, self.penalties), of_penalties)
             parts.append(ridge.models(average, floors[best]))
             error = held_out_mse(
@@ -137,17 +139,41 @@ class AveragedRidge:
             float(held_out_mse(predicted, task.accuracy, masks)), notes)
 
 
-def _both_scales(task: Task) -> Iterator[RidgeRegressions]:
-    """Ridge regressions on losses, then on their logarithms."""
-    yield regressions_on(task)
-    yield regressions_on(
-        replace(task, values=relative_logs(task.values, _typical(task))))
+@dataclass(frozen=True, eq=False)
+class _Logarithms:
+    """Logarithms of losses over typical ones.
+
+    Args:
+        losses (SharedFeatures): The losses.
+    """
+    losses: SharedFeatures
+
+    __repr__ = short_repr
+
+    @property
+    def values(self) -> NDArray:
+        """Shape `(n, K)`; calculated whenever asked, to save memory."""
+        return relative_logs(self.losses.values, self.losses.once(_typical))
+
+    @property
+    def uniform(self) -> NDArray:
+        """Coefficients of the mean, `(K,)`."""
+        return self.losses.uniform
 
 
-def _typical(task: Task) -> NDArray:
+def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
+    """Ridge regressions on losses, and on their logarithms."""
+    return losses.once(regressions_on), regressions_on(_Logarithms(losses))
+
+
+def _typical(losses: SharedFeatures) -> NDArray:
     """The mean of each column; 1 where all losses are about 0. `(K,)`."""
-    means = task.values.mean(axis=0)
+    means = losses.values.mean(axis=0)
     return np.where(means >= LEAST_TYPICAL, means, 1)
+
+
+def _lowest(losses: SharedFeatures) -> float:
+    return float(losses.values.min())
 
 
 def _shared(errors: Sequence[NDArray]) -> NDArray:
@@ -170,7 +196,7 @@ def _average(path: list[Solutions], weights: NDArray) -> Solutions:
 def _joined(task: Task, parts: Sequence[SalienceModel],
             shares: NDArray) -> SalienceModel:
     """Models `(F + 1,)` whose exponents are averages of both scales'."""
-    typical = _typical(task)
+    typical = task.features.once(_typical)
     slopes = [share * part.curve.alpha for share, part in zip(shares, parts)]
     plain, logs = (slope[:, None] * part.coefficients
                    for slope, part in zip(slopes, parts))

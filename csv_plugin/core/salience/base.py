@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
+from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve, diagnose
 from csv_plugin.core.splits import grouped_folds
 
@@ -21,38 +22,59 @@ class Task:
     """One benchmark: features and accuracies of the n models to learn from.
 
     Args:
-        values (NDArray): Feature columns, shape `(n, K)`.
-        uniform (NDArray): Coefficients of the all-token loss, `(K,)`.
+        features (SharedFeatures): Of the n models, with K columns; other
+            benchmarks may have the same.
         accuracy (NDArray): Shape `(n,)`, fractions, none missing.
         chance (float): Accuracy at random guessing, in [0, 1).
         families (NDArray): Family of each model, shape `(n,)`.
     """
-    values: NDArray
-    uniform: NDArray
+    features: SharedFeatures
     accuracy: NDArray
     chance: float
     families: NDArray
 
+    @classmethod
+    def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
+           chance: float, families: NDArray) -> 'Task':
+        """With features `(n, K)` that it shares with no other benchmark."""
+        return cls(SharedFeatures(values, uniform), accuracy, chance, families)
+
+    @property
+    def values(self) -> NDArray:
+        """Feature columns, shape `(n, K)`."""
+        return self.features.values
+
+    @property
+    def uniform(self) -> NDArray:
+        """Coefficients of the all-token loss, `(K,)`."""
+        return self.features.uniform
+
     def select(self, rows: NDArray) -> 'Task':
         """The task on some of its models, by indices or by a mask."""
-        return Task(self.values[rows], self.uniform, self.accuracy[rows],
-                    self.chance, self.families[rows])
+        return Task(
+            self.features.select(rows), self.accuracy[rows], self.chance,
+            self.families[rows])
+
+    def on(self, values: NDArray, uniform: NDArray) -> 'Task':
+        """The task with other features `(n, K)`, and their uniform ones."""
+        return replace(self, features=SharedFeatures(values, uniform))
 
     def __repr__(self) -> str:
-        return (f'Task({self.values.shape[0]} models x '
-                f'{self.values.shape[1]} columns, chance {self.chance:g})')
+        n_models, n_columns = self.features.shape
+        return (f'Task({n_models} models x {n_columns} columns, chance '
+                f'{self.chance:g})')
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Why no salience can be learned; keys of `scaling_law.PROBLEMS`."""
-        problems = diagnose(self.values @ self.uniform, self.accuracy,
+        problems = diagnose(self.features.mean_loss, self.accuracy,
                             self.chance)
         return tuple(name for name in problems if name != AT_CHANCE)
 
     @property
     def at_chance(self) -> bool:
         """Whether all accuracies may be those of guesses."""
-        return AT_CHANCE in diagnose(self.values @ self.uniform, self.accuracy,
+        return AT_CHANCE in diagnose(self.features.mean_loss, self.accuracy,
                                      self.chance)
 
 

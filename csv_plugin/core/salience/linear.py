@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
-                                           SalienceModel, Task, fit_notes,
-                                           floor_candidates)
+                                           Task, fit_notes, floor_candidates)
 from csv_plugin.core.salience.narrow_ridge import NarrowRidge
-from csv_plugin.core.salience.ridge_regressions import (Problems,
+from csv_plugin.core.salience.ridge_regressions import (Features, Problems,
                                                         RidgeRegressions,
+                                                        Solutions,
                                                         errors_by_floor)
 from csv_plugin.core.salience.wide_ridge import WideRidge
 
@@ -84,7 +84,7 @@ class Plain:
             return replace(Uniform().fit(task, masks), solver=self.name)
         floors = floor_candidates(task.chance)[:1]
         problems = Problems.of_folds(task, masks, floors)
-        ridge = regressions_on(task)
+        ridge = task.features.once(regressions_on)
         start = ridge.path(problems, (self.penalty, ))[-1]
         solutions = ridge.refined(problems, start, self.penalty)
         models = ridge.models(solutions, floors[0])
@@ -102,7 +102,7 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     if not len(masks):
         penalties, floors = (), floors[:1]
     problems = Problems.of_folds(task, masks, floors)
-    ridge = regressions_on(task)
+    ridge = task.features.once(regressions_on)
     path = ridge.path(problems, penalties)
     errors = errors_by_floor(path, task, masks, floors)
     best, floor = (
@@ -114,22 +114,22 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     if best:
         path[best] = ridge.refined(problems[of_floor], path[best],
                                    penalties[best - 1])
-    models = ridge.models(path[best], floors[floor])
-    on_all = [
-        ridge.models(solutions[-1:], floors[floor])[0] for solutions in path
-    ]
-    on_all[best] = models[-1]
+    # The folds at the chosen penalty, then the fits to all models.
+    models = ridge.models(
+        Solutions.concatenate(
+            [path[best][:-1], *(solutions[-1:] for solutions in path)]),
+        floors[floor])
+    folds, on_all = models[:len(masks)], models[len(masks):]
+    model = on_all[best]
     gained = bool(best > 0) or name == Uniform.name
-    return SalienceFit(
-        name, models[-1], models[:-1], masks, float(tried[best]),
-        float(errors[best, floor]), fit_notes(models[-1], masks, gained),
-        RegularisationPath(tried, SalienceModel.stack(on_all), errors[:,
-                                                                      floor]))
+    return SalienceFit(name, model, folds, masks, float(tried[best]),
+                       float(errors[best, floor]),
+                       fit_notes(model, masks, gained),
+                       RegularisationPath(tried, on_all, errors[:, floor]))
 
 
-def regressions_on(task: Task) -> RidgeRegressions:
-    """What solves ridge regressions on the features of a task."""
-    n_models, n_columns = task.values.shape
-    narrow = min(n_models, n_columns) <= MAX_NARROW
+def regressions_on(features: Features) -> RidgeRegressions:
+    """What solves ridge regressions on features of n models."""
+    narrow = min(features.values.shape) <= MAX_NARROW
     ridge = NarrowRidge if narrow else WideRidge
-    return ridge.of(task.values, task.uniform)
+    return ridge.of(features)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceModel
-from csv_plugin.core.salience.ridge_regressions import Problems, Solutions
+from csv_plugin.core.salience.ridge_regressions import (Features, Problems,
+                                                        Solutions)
 from csv_plugin.core.scaling_law import Regressions
 
 
@@ -35,8 +36,9 @@ class NarrowRidge:
     __repr__ = short_repr
 
     @classmethod
-    def of(cls, values: NDArray, uniform: NDArray) -> 'NarrowRidge':
-        """Of features `(n, K)`."""
+    def of(cls, features: Features) -> 'NarrowRidge':
+        """Of features of n models."""
+        values, uniform = features.values, features.uniform
         centre = values.mean(axis=0)
         centred = values - centre
         mean = uniform / (centred @ uniform).std()

@@ -19,7 +19,7 @@ from csv_plugin.core.salience.nonnegative_steps import (Curvature, ModelSpace,
                                                         Step)
 from csv_plugin.core.salience.ridge_regressions import Problems
 from csv_plugin.core.salience.rows import dots, ratio
-from csv_plugin.core.salience.wide_ridge import CURVATURES, CentredFeatures
+from csv_plugin.core.salience.wide_ridge import CURVATURES, Centre
 from csv_plugin.core.scaling_law import Regressions, accuracy_at, slope_at
 
 #: A regression is solved once its next step is expected to improve the
@@ -65,10 +65,11 @@ class NonNegativeRegressions:
 
     def __init__(self, values: NDArray, uniform: NDArray,
                  problems: Problems) -> None:
-        features = CentredFeatures.of(values, uniform)
-        self._means, self._uniform = features.means, uniform
-        self._units = uniform / features.spread
-        self._columns = features.values * (self._units / features.scale)
+        centre = Centre.of(values, uniform)
+        self._means, self._uniform = centre.means, uniform
+        self._units = uniform / centre.spread
+        self._columns = centre.centred(values)
+        self._columns *= self._units / centre.scale
         self._space = ModelSpace(self._columns)
         self._accuracy = problems.accuracy
         self._floors = problems.floors[:, None]
@@ -81,7 +82,7 @@ class NonNegativeRegressions:
         self._weights = np.ones((len(masks), values.shape[1]))
         self._scores = self._weights @ self._columns.T
         regressions = Regressions(
-            features.free, self._accuracy, masks, problems.floors, n_free=2)
+            centre.free, self._accuracy, masks, problems.floors, n_free=2)
         lines = regressions.solve(0.0, regressions.start())
         rows = np.arange(len(masks))
         self._lines, self._errors = self._fit_lines(rows, self._scores, lines)

@@ -34,12 +34,11 @@ class OnColumns:
 
         Columns on which nothing can be learned predict the mean accuracy.
         """
-        part = replace(
-            task, values=task.values[:, self.columns], uniform=self.uniform)
+        part = task.on(task.values[:, self.columns], self.uniform)
         solver: Solver = Constant() if part.problems else self.solver
         fit = solver.fit(part, masks)
         notes = (*(PROBLEMS[name] for name in part.problems), *fit.notes)
-        width = task.values.shape[1]
+        width = task.features.shape[1]
         return replace(
             fit,
             solver=self.name,

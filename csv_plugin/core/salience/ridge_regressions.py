@@ -11,6 +11,18 @@ from csv_plugin.core.salience.base import SalienceModel, Task, held_out_mse
 from csv_plugin.core.scaling_law import accuracy_at
 
 
+class Features(Protocol):
+    """Feature columns of n models."""
+
+    @property
+    def values(self) -> NDArray:
+        """Shape `(n, K)`."""
+
+    @property
+    def uniform(self) -> NDArray:
+        """Coefficients of the mean loss, `(K,)`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problems:
     """Q regressions on the same n models, as cross-validation needs them.
@@ -72,6 +84,12 @@ class Solutions:
     def __getitem__(self, rows: Any) -> 'Solutions':
         return Solutions(self.free[rows], self.penalised[rows],
                          self.exponents[rows])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence['Solutions']) -> 'Solutions':
+        """Solutions of the same kind as one."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts])
+                     for name in ('free', 'penalised', 'exponents')))
 
 
 def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,

@@ -8,7 +8,7 @@ Newton steps with a line search, each step by conjugate gradients.
 """
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,13 @@ from scipy.special import expit
 
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceModel
-from csv_plugin.core.salience.ridge_regressions import Problems, Solutions
+from csv_plugin.core.salience.ridge_regressions import (Features, Problems,
+                                                        Solutions)
 from csv_plugin.core.salience.rows import dots, ratio
-from csv_plugin.core.scaling_law import (Regressions, accuracy_at, slope_at,
-                                         weighted_squares)
+from csv_plugin.core.scaling_law import Regressions, accuracy_at, slope_at
 
 #: Most principal directions that the preconditioner knows.
-MAX_DIRECTIONS = 48
+MAX_DIRECTIONS = 24
 #: It knows those that are larger than the mean of the others by this factor.
 LEAST_DIRECTION = 4
 #: A regression is solved once its next step is expected to improve the
@@ -33,8 +33,8 @@ TOLERANCE, FINAL_TOLERANCE = 1e-8, 1e-14
 #: range of the squared slope. (Gauss-Newton steps have the squared slope alone
 #: and take several times as many steps.)
 CURVATURES = 0.1, 10.0
-#: Squared slopes below this are taken for 0 where a step starts.
-LEAST_SQUARE = 1e-12
+#: And never less than this, so that a model without a slope can be moved.
+LEAST_CURVATURE = 1e-12
 #: Steps at a penalty, halvings of a step, iterations of conjugate gradients.
 MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
 #: Conjugate gradients end at this share of their first error.
@@ -42,30 +42,26 @@ STEP_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class CentredFeatures:
-    """Features of n models around their means.
+class Centre:
+    """Where the features of n models are centred, and how they are scaled.
 
     Args:
-        values (NDArray): Features less their means, times `scale`, `(n, K)`.
         free (NDArray): Columns that no penalty is on: ones and the
             standardised mean loss, `(n, 2)`.
-        means (NDArray): Shape `(K,)`.
-        uniform (NDArray): Coefficients of the mean loss, `(K,)`.
+        means (NDArray): Of the features, `(K,)`.
         spread (float): Standard deviation of the mean loss.
-        scale (float): Makes the largest value 1, so that squares of losses
-            neither overflow nor vanish.
+        scale (float): Makes the largest centred value 1, so that squares of
+            losses neither overflow nor vanish.
     """
-    values: NDArray
     free: NDArray
     means: NDArray
-    uniform: NDArray
     spread: float
     scale: float
 
     __repr__ = short_repr
 
     @classmethod
-    def of(cls, values: NDArray, uniform: NDArray) -> 'CentredFeatures':
+    def of(cls, values: NDArray, uniform: NDArray) -> 'Centre':
         """Of features `(n, K)` and uniform coefficients `(K,)`."""
         means = values.mean(axis=0)
         centred = values - means
@@ -74,7 +70,13 @@ class CentredFeatures:
         mean_loss = centred @ uniform
         spread = mean_loss.std()
         free = np.stack([np.ones(len(values)), mean_loss / spread], axis=1)
-        return cls(centred, free, means, uniform, spread / scale, scale)
+        return cls(free, means, spread / scale, scale)
+
+    def centred(self, values: NDArray) -> NDArray:
+        """Features less their means, times `scale`, `(n, K)`."""
+        centred = values - self.means
+        centred *= self.scale
+        return centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +86,18 @@ class InnerProducts:
     Args:
         factor (NDArray): The features where that is less work than the
             products, which are `factor factor'`; else the products. `(n, m)`.
-        directions (NDArray): The free columns, then the first k principal
-            directions of the products, of length 1, `(n, 2 + k)`.
+        directions (NDArray): The free columns, then the first principal
+            directions of the products, of length 1, `(n, p)`.
+        pairs (NDArray): Products of every two of them, `(n, p (p + 1) / 2)`.
         inverse_sizes (NDArray): One over what the eigenvalues of the
-            directions exceed `rest` by; 0 for the free columns. `(2 + k,)`.
+            directions exceed `rest` by; 0 for the free columns. `(p,)`.
         rest (float): Mean eigenvalue of all other directions.
         largest (float): The largest variance of any direction of the
             features, the unit of penalties.
     """
     factor: NDArray
     directions: NDArray
+    pairs: NDArray
     inverse_sizes: NDArray
     rest: float
     largest: float
@@ -109,8 +113,10 @@ class InnerProducts:
         sizes, axes = eigh(products, subset_by_index=[n - k, n - 1])
         rest = max(np.trace(products) - sizes.sum(), 0) / (n - k)
         kept = sizes > max(LEAST_DIRECTION * rest, 1e-12 * sizes[-1])
-        return cls(values if 2 * n_columns < n else products,
-                   np.hstack([free, axes[:, kept]]),
+        directions = np.hstack([free, axes[:, kept]])
+        first, second = np.triu_indices(directions.shape[1])
+        return cls(values if 2 * n_columns < n else products, directions,
+                   directions[:, first] * directions[:, second],
                    np.concatenate([np.zeros(2), 1 / (sizes[kept] - rest)]),
                    rest, sizes[-1] / n)
 
@@ -121,32 +127,49 @@ class InnerProducts:
             return product
         return product @ self.factor.T
 
+    def weighted_squares(self, weights: NDArray) -> NDArray:
+        """`D' diag(w) D` of the directions `D`, for every row `w` of weights.
+
+        Args:
+            weights (NDArray): Shape `(q, n)`.
+
+        Returns:
+            NDArray: Shape `(q, p, p)`.
+        """
+        p = self.directions.shape[1]
+        places = np.zeros((p, p), dtype=int)
+        places[np.triu_indices(p)] = np.arange(self.pairs.shape[1])
+        return (weights @ self.pairs)[:, np.maximum(places, places.T)]
+
 
 @dataclass(frozen=True, eq=False)
 class WideRidge:
     """See `RidgeRegressions`; solutions have multipliers, `(Q, n)`.
 
     Args:
-        features (CentredFeatures): Of n models.
+        features (Features): Of n models.
+        centre (Centre): Of these.
     """
-    features: CentredFeatures
+    features: Features
+    centre: Centre
 
     __repr__ = short_repr
 
     @classmethod
-    def of(cls, values: NDArray, uniform: NDArray) -> 'WideRidge':
-        """Of features `(n, K)`, and `(K,)` coefficients of the mean loss."""
-        return cls(CentredFeatures.of(values, uniform))
+    def of(cls, features: Features) -> 'WideRidge':
+        """Of features of n models."""
+        return cls(features, Centre.of(features.values, features.uniform))
 
     @cached_property
     def products(self) -> InnerProducts:
         """Of the features; made once, when a penalty is first asked for."""
-        return InnerProducts.of(self.features.values, self.features.free)
+        return InnerProducts.of(
+            self.centre.centred(self.features.values), self.centre.free)
 
     def path(self, problems: Problems,
              penalties: tuple[float, ...]) -> list[Solutions]:
         """See `RidgeRegressions.path`."""
-        columns = self.features.free
+        columns = self.centre.free
         curves = Regressions(
             columns,
             problems.accuracy,
@@ -173,12 +196,28 @@ class WideRidge:
 
     def models(self, solutions: Solutions, floor: float) -> SalienceModel:
         """See `RidgeRegressions.models`."""
-        features = self.features
-        gradient = solutions.penalised @ features.values * features.scale
-        gradient += solutions.free[:, 1:] / features.spread * features.uniform
-        offset = solutions.free[:, 0] - gradient @ features.means
-        return SalienceModel.from_linear(gradient, offset, floor,
-                                         features.uniform)
+        centre, uniform = self.centre, self.features.uniform
+        # Less their mean, so that it does not matter where features are 0.
+        multipliers = solutions.penalised - solutions.penalised.mean(
+            axis=1, keepdims=True)
+        gradient = (multipliers * centre.scale) @ self.features.values
+        gradient *= centre.scale
+        gradient += solutions.free[:, 1:] / centre.spread * uniform
+        offset = solutions.free[:, 0] - gradient @ centre.means
+        return SalienceModel.from_linear(gradient, offset, floor, uniform)
+
+
+class _Place(NamedTuple):
+    """Where q regressions are, or how far they move.
+
+    Args:
+        multipliers (NDArray): Shape `(q, n)`.
+        penalised (NDArray): What these add to the exponents, `(q, n)`.
+        free (NDArray): Coefficients that no penalty is on, `(q, 2)`.
+    """
+    multipliers: NDArray
+    penalised: NDArray
+    free: NDArray
 
 
 class _Follower:
@@ -194,31 +233,37 @@ class _Follower:
 
     def __init__(self, ridge: WideRidge, problems: Problems,
                  start: Solutions) -> None:
-        self._columns, self._products = ridge.features.free, ridge.products
+        self._columns, self._products = ridge.centre.free, ridge.products
         self._accuracy, self._masks = problems.accuracy, problems.masks
         self._floors = problems.floors[:, None]
         self._n_fitted = problems.masks.sum(axis=1)
-        self._multipliers = start.penalised.copy()
-        self._free = start.free.copy()
-        # What the penalised coefficients add to the exponents.
-        self._penalised = start.exponents - start.free @ self._columns.T
+        self._place = _Place(start.penalised.copy(),
+                             start.exponents - start.free @ self._columns.T,
+                             start.free.copy())
+        self._last_move: Optional[_Place] = None
 
     @property
     def solutions(self) -> Solutions:
         """Where the regressions are."""
-        return Solutions(self._free.copy(), self._multipliers.copy(),
+        place = self._place
+        return Solutions(place.free.copy(), place.multipliers.copy(),
                          self._exponents(slice(None)))
 
     def follow(self, penalty: float, tolerance: float) -> None:
         """Minimise all Q objectives, from where the regressions are.
+
+        The first step goes as far on as all steps at the last penalty went.
 
         Args:
             penalty (float): Positive.
             tolerance (float): See `TOLERANCE`.
         """
         strength = penalty * self._products.largest
-        rows = np.arange(len(self._free))
+        rows = np.arange(len(self._masks))
+        before = [part.copy() for part in self._place]
         value = self._objective(rows, strength)
+        if self._last_move:
+            value = self._line_search(rows, strength, value, self._last_move)
         last = np.zeros(len(rows))
         for _ in range(MAX_STEPS):
             new = self._step(rows, strength, value)
@@ -229,9 +274,12 @@ class _Follower:
             rows, value, last = rows[going], new[going], gain[going]
             if not len(rows):
                 break
+        self._last_move = _Place(*(now - then
+                                   for now, then in zip(self._place, before)))
 
     def _exponents(self, rows: Any) -> NDArray:
-        return self._free[rows] @ self._columns.T + self._penalised[rows]
+        return (self._place.free[rows] @ self._columns.T +
+                self._place.penalised[rows])
 
     def _residuals(self, rows: NDArray, exponents: NDArray) -> NDArray:
         return self._masks[rows] * (
@@ -240,67 +288,55 @@ class _Follower:
     def _objective(self, rows: NDArray, strength: float) -> NDArray:
         residuals = self._residuals(rows, self._exponents(rows))
         return dots(residuals, residuals) / self._n_fitted[rows] + (
-            strength * dots(self._multipliers[rows], self._penalised[rows]))
+            strength *
+            dots(self._place.multipliers[rows], self._place.penalised[rows]))
 
     def _step(self, rows: NDArray, strength: float, value: NDArray) -> NDArray:
         """A Newton step of some regressions; their new objectives."""
-        exponents = self._exponents(rows)
+        exponents, masks = self._exponents(rows), self._masks[rows]
         residuals = self._residuals(rows, exponents)
-        slopes = self._masks[rows] * slope_at(exponents, self._floors[rows])
+        slopes = masks * slope_at(exponents, self._floors[rows])
+        squares = slopes**2
         bend = residuals * slopes * (1 - 2 * expit(exponents))
-        roots = np.sqrt(
-            np.clip(slopes**2 - bend, CURVATURES[0] * slopes**2,
-                    CURVATURES[1] * slopes**2))
-        system = _System(self._products, self._columns, roots,
-                         strength * self._n_fitted[rows])
-        target = roots * exponents + residuals * ratio(slopes, roots)
-        # Multipliers over roots, and 0 for models without a slope.
-        start = self._multipliers[rows] * roots / (roots**2 + LEAST_SQUARE)
-        solution, penalised, free = system.solve(target, start)
-        change = _Change(roots * solution - self._multipliers[rows],
-                         penalised - self._penalised[rows],
-                         free - self._free[rows])
-        share, new = self._line_search(rows, strength, value, exponents,
-                                       change)
-        self._multipliers[rows] += share * change.multipliers
-        self._penalised[rows] += share * change.penalised
-        self._free[rows] += share * change.free
-        return new
+        curvatures = np.clip(squares - bend, CURVATURES[0] * squares,
+                             CURVATURES[1] * squares)
+        roots = masks * np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
+        strengths = strength * self._n_fitted[rows]
+        system = _System(self._products, self._columns, roots, strengths)
+        target = slopes * residuals
+        target -= strengths[:, None] * self._place.multipliers[rows]
+        return self._line_search(rows, strength, value,
+                                 system.solve(ratio(target, roots)))
 
     def _line_search(self, rows: NDArray, strength: float, value: NDArray,
-                     exponents: NDArray,
-                     change: '_Change') -> tuple[NDArray, NDArray]:
-        """The share of the step to take, `(q, 1)`, and the new objectives.
+                     move: _Place) -> NDArray:
+        """Take the first share of a move that does not lose.
 
-        Exponents are linear along the step and the penalty is a parabola, so
-        no product is needed.
+        Exponents are linear along the move and the penalty is a parabola, so
+        no product is needed. The new objectives are returned.
         """
-        by_exponent = change.penalised + change.free @ self._columns.T
+        place, exponents = self._place, self._exponents(rows)
+        by_exponent = move.penalised + move.free @ self._columns.T
         parabola = strength * np.stack([
-            dots(self._multipliers[rows], self._penalised[rows]),
-            2 * dots(self._multipliers[rows], change.penalised),
-            dots(change.multipliers, change.penalised)
+            dots(place.multipliers[rows], place.penalised[rows]),
+            2 * dots(place.multipliers[rows], move.penalised),
+            dots(move.multipliers, move.penalised)
         ])
-        share, new = np.zeros(len(rows)), value.copy()
-        trying, part = np.arange(len(rows)), 1.0
+        shares, new = np.zeros(len(rows)), value.copy()
+        trying, share = np.arange(len(rows)), 1.0
         for _ in range(MAX_HALVINGS):
             residuals = self._residuals(
-                rows[trying], exponents[trying] + part * by_exponent[trying])
+                rows[trying], exponents[trying] + share * by_exponent[trying])
             trial = dots(residuals, residuals) / self._n_fitted[rows[trying]]
-            trial += np.array([1, part, part**2]) @ parabola[:, trying]
+            trial += np.array([1, share, share**2]) @ parabola[:, trying]
             better = trial <= value[trying]
-            share[trying[better]], new[trying[better]] = part, trial[better]
-            trying, part = trying[~better], part / 2
+            shares[trying[better]], new[trying[better]] = share, trial[better]
+            trying, share = trying[~better], share / 2
             if not len(trying):
                 break
-        return share[:, None], new
-
-
-class _Change(NamedTuple):
-    """A step of q regressions: multipliers, their part of the exponents, b."""
-    multipliers: NDArray
-    penalised: NDArray
-    free: NDArray
+        for part, change in zip(place, move):
+            part[rows] += shares[:, None] * change
+        return new
 
 
 class _System:
@@ -308,10 +344,10 @@ class _System:
 
     `(l I + S P S) x + S F b = target` and `F' S x = 0`, where `S` holds the
     roots of the curvatures, `P` the inner products, `F` the free columns,
-    `l` the penalty times the models that count, and `S x` the multipliers.
-    The preconditioner takes all but the first principal directions of `P` to
-    be of one size; with that it solves the equations exactly, so conjugate
-    gradients stay where `F' S x = 0`.
+    `l` the penalty times the models that count, and `S x` moves the
+    multipliers. The preconditioner takes all but the first principal
+    directions of `P` to be of one size; with that it solves the equations
+    exactly, so conjugate gradients stay where `F' S x = 0`.
     """
 
     def __init__(self, products: InnerProducts, columns: NDArray,
@@ -320,18 +356,17 @@ class _System:
         self._roots, self._strengths = roots, strengths[:, None]
         squares = roots**2
         self._scale = 1 / (self._strengths + products.rest * squares)
-        inner = weighted_squares(squares * self._scale, products.directions)
+        inner = products.weighted_squares(squares * self._scale)
         diagonal = np.einsum('qpp->qp', inner)
-        _keep_solvable(diagonal)
+        # Where all slopes are 0.
+        diagonal += 1e-15 * diagonal + 1e-200
         diagonal += products.inverse_sizes
         self._inner = np.linalg.inv(inner)
 
-    def solve(self, target: NDArray,
-              start: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """`x`, `P S x` and `b` of targets `(q, n)`, from a start `(q, n)`."""
-        x = self._admissible(start)
-        product = self._products.times(self._roots * x)
-        error = target - self._strengths * x - self._roots * product
+    def solve(self, target: NDArray) -> _Place:
+        """About the solution, as a move; overwrites the target, `(q, n)`."""
+        error, x, product = target, np.zeros_like(target), np.zeros_like(
+            target)
         direction, free = self._precondition(error)
         size = first = dots(error, direction)
         for _ in range(MAX_ITERATIONS):
@@ -348,7 +383,7 @@ class _System:
                 break
             direction *= ratio(size, last)[:, None]
             direction += update
-        return x, product, free
+        return _Place(self._roots * x, product, free)
 
     def _precondition(self, error: NDArray) -> tuple[NDArray, NDArray]:
         """Approximate `x` and `b`; takes `S F b` off the error in place."""
@@ -360,16 +395,3 @@ class _System:
         free = parts[:, :2]
         error -= self._roots * (free @ self._columns.T)
         return x, free
-
-    def _admissible(self, start: NDArray) -> NDArray:
-        """The nearest `x` with `F' S x = 0`."""
-        squares = weighted_squares(self._roots**2, self._columns)
-        _keep_solvable(np.einsum('qpp->qp', squares))
-        sums = (self._roots * start) @ self._columns
-        parts = np.linalg.solve(squares, sums[:, :, None])[:, :, 0]
-        return start - self._roots * (parts @ self._columns.T)
-
-
-def _keep_solvable(diagonal: NDArray) -> None:
-    """Add to diagonals `(q, p)`, in place, for slopes that are all 0."""
-    diagonal += 1e-15 * diagonal + 1e-200

@@ -157,7 +157,7 @@ class ZooStudy:
         accuracies = self.collection.accuracies
         family_of = self.collection.families
         families = np.array([family_of[model] for model in fitted])
-        task = Task(
+        task = Task.of(
             features.select(fitted).values, features.columns.uniform,
             accuracies.select(fitted).values[:, b],
             float(accuracies.chance[b]), families)

@@ -168,8 +168,8 @@ def _with_head(mean: BenchmarkPredictor,
     if whole is None or name not in whole.benchmarks:
         return mean
     rows = ~np.isnan(accuracy)
-    task = Task(features.values[rows], features.columns.uniform,
-                accuracy[rows], mean.chance, families[rows])
+    task = Task.of(features.values[rows], features.columns.uniform,
+                   accuracy[rows], mean.chance, families[rows])
     masks = masks[:, rows]
     models = [
         _model(name, i, trained, features.columns.units, task.select(mask))

@@ -51,8 +51,8 @@ def test_holes_are_filled():
 def test_scores_tell_of_the_score():
     table = score_features(
         list(map(str, range(30))), list('abcdef'), SCORES[:, :-1])
-    task = Task(table.values, table.columns.uniform, SCORES[:, -1], 0.0,
-                np.repeat(list('uvwxyz'), 5))
+    task = Task.of(table.values, table.columns.uniform, SCORES[:, -1], 0.0,
+                   np.repeat(list('uvwxyz'), 5))
     fit = Completion().fit(task, fold_masks(task.families, 0))
     assert fit.notes[0].startswith('penalty of factors: 0.0')
     assert fit.cv_mse < 0.01 * SCORES[:, -1].var()

@@ -1,5 +1,4 @@
 """Principal components and partial least squares."""
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,8 +87,7 @@ def in_more_dimensions(task, n_columns):
     k = task.values.shape[1]
     turn = np.linalg.qr(np.random.default_rng(2).normal(size=(n_columns,
                                                               k)))[0].T
-    return replace(
-        task, values=task.values @ turn, uniform=task.uniform @ turn)
+    return task.on(task.values @ turn, task.uniform @ turn)
 
 
 @SOLVERS

@@ -18,8 +18,8 @@ LOSS = 0.7 + 0.4 * PARAMETERS**-A + 150 * TOKENS**-B
 def task(loss=LOSS):
     table = ladder_features([f'm{i}' for i in range(24)], PARAMETERS, TOKENS,
                             loss)
-    return Task(table.values, table.columns.uniform, CURVE.accuracies(LOSS),
-                0.25, np.repeat([f'run {i}' for i in range(6)], 4))
+    return Task.of(table.values, table.columns.uniform, CURVE.accuracies(LOSS),
+                   0.25, np.repeat([f'run {i}' for i in range(6)], 4))
 
 
 def test_an_exact_law_is_found():

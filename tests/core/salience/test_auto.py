@@ -57,7 +57,7 @@ def test_the_lowest_held_out_error_wins_and_is_named(winner):
 def test_nonnegative_is_offered_columns_of_the_mean_loss_only(
         smallest, offered):
     task = make_world(salience=(1, 1, 1), noise=0.02).task
-    task = replace(task, uniform=np.array([0.5, 0.5, smallest]))
+    task = task.on(task.values, np.array([0.5, 0.5, smallest]))
     note = Auto().fit(task, masks_of(task)).notes[-1]
     assert ('nonnegative' in note) == offered
 
@@ -74,9 +74,9 @@ def noise_only(n=24, n_families=6, n_candidates=8, seed=0):
     """A benchmark of which no column tells anything, and many candidates."""
     rng = np.random.default_rng(seed)
     values = 2 + .3 * rng.normal(size=(n, 2 * n_candidates))
-    task = Task(values, np.full(2 * n_candidates, 1 / (2 * n_candidates)),
-                np.clip(.5 + .1 * rng.normal(size=n), 0, 1), 0.,
-                np.array([f'family {i % n_families}' for i in range(n)]))
+    task = Task.of(values, np.full(2 * n_candidates, 1 / (2 * n_candidates)),
+                   np.clip(.5 + .1 * rng.normal(size=n), 0, 1), 0.,
+                   np.array([f'family {i % n_families}' for i in range(n)]))
     return task, Auto(
         tuple(
             OnColumns(f'pair {i}', Ridge((
@@ -148,9 +148,9 @@ def two_columns(own, other, n_families=6):
     rng = np.random.default_rng(1)
     truth = np.linspace(-2, 2, 24)
     noise = rng.normal(size=(2, 24)) * [[own], [other]]
-    task = Task(3 + truth[:, None] + noise.T, np.full(2, .5),
-                1 / (1 + np.exp(truth)), 0.,
-                np.array([f'family {i % n_families}' for i in range(24)]))
+    task = Task.of(3 + truth[:, None] + noise.T, np.full(2, .5),
+                   1 / (1 + np.exp(truth)), 0.,
+                   np.array([f'family {i % n_families}' for i in range(24)]))
     solvers = tuple(
         OnColumns(name, Ridge((1e-2, )), np.array([k]), np.ones(1))
         for k, name in enumerate(['own', 'other']))

@@ -31,8 +31,8 @@ def world(seed: int = 0, n: int = 40, chance: float = 0.25) -> Task:
     values = np.exp(rng.normal(size=(n, 8)) / 5 - skill[:, None])
     exponents = -2 * np.log(values[:, :2]).sum(axis=1)
     accuracy = accuracy_at(exponents, chance) + rng.normal(size=n) / 100
-    return Task(values, np.full(8, 1 / 8), np.clip(accuracy, 0, 1), chance,
-                families)
+    return Task.of(values, np.full(8, 1 / 8), np.clip(accuracy, 0, 1), chance,
+                   families)
 
 
 def test_logarithms_that_tell_more_are_used():
@@ -57,8 +57,8 @@ def test_planted_salience_is_found():
     planted = make_world(n=60, n_families=10, noise=0.01,
                          salience=(1, 3, 0, 0, 0, 0, 0, 0))  # yapf: disable
     # Features of that world may be negative.
-    task = replace(
-        planted.task, values=planted.task.values - planted.task.values.min())
+    task = planted.task
+    task = task.on(task.values - task.values.min(), task.uniform)
     fit = AVERAGED.fit(task, masks_of(task))
     weights = fit.model.typical_coefficients
     assert weights[1] > weights[0] > 2 * np.abs(weights[2:]).max()
@@ -140,7 +140,8 @@ def test_one_family_gets_uniform_weights():
 
 
 def test_losses_cannot_be_negative():
-    task = replace(world(), values=world().values - 1)
+    task = world()
+    task = task.on(task.values - 1, task.uniform)
     with pytest.raises(InputError, match='losses of 0 or more'):
         AVERAGED.fit(task, masks_of(task))
 
@@ -166,7 +167,7 @@ def test_columns_of_zeros_and_zeros_in_columns():
 @pytest.mark.parametrize('unit', [1e-120, 1e3])
 def test_the_unit_of_losses_does_not_matter(unit):
     task = world()
-    scaled = replace(task, values=task.values * unit)
+    scaled = task.on(task.values * unit, task.uniform)
     first, other = (
         AVERAGED.fit(of, masks_of(of)).model.predict(of.values)
         for of in (task, scaled))

@@ -173,8 +173,8 @@ def test_certified_parameters_and_floors_are_recovered(alpha, beta, floor,
                                                        chance):
     """From floors to choose from, the certified one among them."""
     families = np.array([f'family {i % 4}' for i in range(len(SCORES))])
-    task = Task(SCORES[:, None], np.ones(1), accuracies(alpha, beta, floor),
-                chance, families)  # yapf: disable
+    task = Task.of(SCORES[:, None], np.ones(1), accuracies(alpha, beta, floor),
+                   chance, families)
     curve = fit(Uniform(learn_floor=True), task).model.curve
     assert curve.alpha == pytest.approx(alpha, rel=1e-6)
     assert curve.beta == pytest.approx(beta, rel=0, abs=1e-6)

@@ -189,8 +189,8 @@ def test_never_a_worse_objective_than_uniform_weights(unit, seed, n,
     values = np.round(rng.uniform(0, 4, (n, n_columns)), 1 + seed % 3)
     values[:, rng.random(n_columns) < .2] = seed % 2
     values[rng.random(n) < .2] = values[0]
-    task = Task(unit * values, rng.uniform(.1, 1, n_columns),
-                np.round(rng.random(n), seed % 4), 0.0, np.arange(n))
+    task = Task.of(unit * values, rng.uniform(.1, 1, n_columns),
+                   np.round(rng.random(n), seed % 4), 0.0, np.arange(n))
     assume(not task.problems)
     line = Uniform().fit(task, np.zeros((0, n), dtype=bool)).model
     worst = objective_of(line, task, 0.0)
@@ -260,7 +260,7 @@ def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
     task = make_world().task
     uniform = np.array([0.5, 0.3, smallest, 0.2])
     with pytest.raises(InputError, match=f'found {smallest}.*ridge'):
-        fit(SOLVER, replace(task, uniform=uniform))
+        fit(SOLVER, task.on(task.values, uniform))
 
 
 def test_directions_of_a_scoring_lm_are_refused():

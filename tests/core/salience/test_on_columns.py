@@ -1,5 +1,4 @@
 """Solvers on some of the columns, alone and as candidates of `Auto`."""
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from tests.core.worlds import contradictory_task, make_world
 WORLD = make_world(n=32, salience=(3, 1, 0, 0), noise=0.02)
 MASKS = fold_masks(WORLD.task.families, 0, n_repeats=1)
 FIRST = np.array([2, 0])
-PART = replace(
-    WORLD.task, values=WORLD.task.values[:, FIRST], uniform=np.array([.5, .5]))
+PART = WORLD.task.on(WORLD.task.values[:, FIRST], np.array([.5, .5]))
 
 
 def test_it_is_the_solver_on_those_columns():
@@ -44,10 +42,9 @@ def test_notes_speak_of_the_columns():
 
 @pytest.mark.parametrize('solver', [Ridge(), NonNegative(), Uniform()])
 def test_columns_without_a_difference_between_models(solver):
-    task = replace(
-        WORLD.task, values=np.hstack([WORLD.task.values,
-                                      np.full((32, 1), .5)]),
-        uniform=np.append(WORLD.task.uniform, 0))  # yapf: disable
+    task = WORLD.task.on(
+        np.hstack([WORLD.task.values, np.full((32, 1), .5)]),
+        np.append(WORLD.task.uniform, 0))
     flat = OnColumns('flat', solver, np.array([4]), np.ones(1))
     solution = flat.fit(task, MASKS)
     expected = Constant().fit(task, MASKS)

@@ -94,7 +94,7 @@ def test_no_choice_no_path():
     assert Constant().fit(task, masks).path is None
     flat = OnColumns('flat', Ridge(), np.array([4]), np.ones(1))
     values = np.hstack([TASK.values, np.full((28, 1), .5)])
-    wide = replace(TASK, values=values, uniform=np.append(TASK.uniform, 0))
+    wide = TASK.on(values, np.append(TASK.uniform, 0))
     assert flat.fit(wide, MASKS).path is None
 
 

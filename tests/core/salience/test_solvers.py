@@ -105,7 +105,7 @@ def test_fold_models_have_not_seen_what_they_predict(solver):
                                            (1, -2)])
 def test_scale_and_origin_of_the_losses_do_not_matter(solver, factor, shift):
     task = PLANTED.task
-    moved = replace(task, values=factor * task.values + shift)
+    moved = task.on(factor * task.values + shift, task.uniform)
     np.testing.assert_allclose(
         fit(solver, moved).model.predict(moved.values),
         fit(solver, task).model.predict(task.values),
@@ -131,10 +131,9 @@ def test_the_order_of_the_models_does_not_matter(solver):
 @for_learners
 def test_the_order_of_the_columns_does_not_matter(solver):
     rng = np.random.default_rng(0)
-    task = replace(PLANTED.task, uniform=np.array([0.4, 0.3, 0.2, 0.1]))
+    task = PLANTED.task.on(PLANTED.task.values, np.array([0.4, 0.3, 0.2, 0.1]))
     order = rng.permutation(4)
-    permuted = replace(task, values=task.values[:, order],
-                       uniform=task.uniform[order])  # yapf: disable
+    permuted = task.on(task.values[:, order], task.uniform[order])
     np.testing.assert_allclose(
         fit(solver, permuted).model.coefficients,
         fit(solver, task).model.coefficients[order],
@@ -159,7 +158,7 @@ def test_reversed_data_have_a_positive_slope_and_a_note(solver):
 
 @for_learners
 def test_absolute_weights_are_one_on_average(solver):
-    task = replace(PLANTED.task, uniform=np.array([0.4, 0.3, 0.2, 0.1]))
+    task = PLANTED.task.on(PLANTED.task.values, np.array([0.4, 0.3, 0.2, 0.1]))
     weights = fit(solver, task).model.coefficients / task.uniform
     assert np.average(
         np.abs(weights), weights=task.uniform) == pytest.approx(1, 1e-9)
@@ -203,7 +202,7 @@ def edge(name):
         accuracy = (accuracy > 0.6).astype(float)
     elif name == 'below chance':
         accuracy *= np.where(accuracy < 0.4, 0.5, 1)
-    return replace(task, values=values, accuracy=accuracy)
+    return replace(task.on(values, task.uniform), accuracy=accuracy)
 
 
 @for_all

@@ -9,6 +9,7 @@ from scipy.special import expit
 from csv_plugin.core.salience import wide_ridge
 from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.ridge_regressions import Problems
+from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.salience.wide_ridge import WideRidge
 
 
@@ -25,7 +26,8 @@ def made(seed=0, n=20, n_columns=5, n_problems=6):
 
 
 def ridge_on(values, kind=WideRidge):
-    return kind.of(values, np.full(values.shape[1], 1 / values.shape[1]))
+    return kind.of(
+        SharedFeatures(values, np.full(values.shape[1], 1 / values.shape[1])))
 
 
 def solved(values, problems, *penalties, kind=WideRidge):
@@ -34,10 +36,10 @@ def solved(values, problems, *penalties, kind=WideRidge):
     return ridge.refined(problems, last, penalties[-1])
 
 
-def residuals(theta, features, problems, q, strength):
+def residuals(theta, free, centred, problems, q, strength):
     """Those of the objective as `Problems` states it, literally."""
     kept = problems.masks[q] > 0
-    exponents = features.free @ theta[:2] + features.values @ theta[2:]
+    exponents = free @ theta[:2] + centred @ theta[2:]
     floor = problems.floors[q]
     errors = floor + (1 - floor) * expit(exponents) - problems.accuracy
     return np.append(errors[kept] / np.sqrt(kept.sum()),
@@ -56,16 +58,17 @@ def fitted(problems, solutions):
 def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
     values, problems = made(1, *shape, n_problems=3)
     solutions = solved(values, problems, penalty)
-    features = ridge_on(values).features
-    variances = np.linalg.svd(features.values, compute_uv=False)**2
+    centre = ridge_on(values).centre
+    free, centred = centre.free, centre.centred(values)
+    variances = np.linalg.svd(centred, compute_uv=False)**2
     strength = penalty * variances[0] / shape[0]
-    gradients = solutions.penalised @ features.values
+    gradients = solutions.penalised @ centred
     for q, gradient in enumerate(gradients):
         theta = np.append(solutions.free[q], gradient)
         np.testing.assert_allclose(
-            features.free @ theta[:2] + features.values @ gradient,
+            free @ theta[:2] + centred @ gradient,
             solutions.exponents[q], atol=1e-8)  # yapf: disable
-        args = features, problems, q, strength
+        args = free, centred, problems, q, strength
         value = np.sum(residuals(theta, *args)**2)
         for start in (theta, np.zeros(len(theta))):
             best = least_squares(

@@ -286,8 +286,8 @@ def test_linear_head_at_convergence_is_the_exact_solution_on_phi():
     features = StateColumns.of(world.states, world.table).features(world.table)
     families = np.arange(N_MODELS) % 8
     for b, accuracy in enumerate(world.accuracies.values.T):
-        task = Task(features.values, features.columns.uniform, accuracy, 0.25,
-                    families)
+        task = Task.of(features.values, features.columns.uniform, accuracy,
+                       0.25, families)
         ridge = Ridge((1e-12, ), learn_floor=False)
         fit = ridge.fit(task, fold_masks(families, seed=0))
         assert fit.penalty == 1e-12
