@@ -22,6 +22,7 @@ from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.salience import (Auto, AveragedRidge, NonNegative, Ridge,
                                       Task, fold_masks)
+from csv_plugin.core.salience.averaged import Logarithms
 from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.salience.ridge_regressions import Problems
@@ -118,8 +119,9 @@ def records():
         *learn_witnesses(task, fit, {'text': np.eye(1, 40)[0]})[-1:],
         predictor.targets, losses, dumps['new'], dumps['new'].texts[0], halves,
         TEXTS, table, features, features.columns, columns, block,
-        JoinedColumns((block, block)), observed, task,
-        Auto().held_out(task, masks), fit, fit.model,
+         JoinedColumns((block, block)), observed, task,
+         Auto().held_out(task, masks), wide.centre,
+         Logarithms(task.features), fit, fit.model,
         fit.model.curve, fit.folds.curve, fit.path, study, study.predictions,
         Overall.of(study.predictions),
         coverage_by_level(predictor, losses, observed),
@@ -128,7 +130,7 @@ def records():
         path_curve({name: (task, fit) for name in BENCHMARKS}), loss_map,
         loss_map(np.ones((3, 6))), on_columns, Auto((on_columns, ) * 20),
         Ridge(), NonNegative(), AveragedRidge(),
-        AveragedRidge().fit(task, masks).model.logs, wide, wide.features,
+        AveragedRidge().fit(task, masks).model.logs, wide,
         wide.products, wide.path(problems, (1.0,))[1], problems,
         NarrowRidge.of(task.features),
         Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),

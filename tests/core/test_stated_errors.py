@@ -15,7 +15,7 @@ from tests.tables import small_tables
 
 
 def task_of(tables, benchmark='easy'):
-    return Task(tables.features.values, tables.features.columns.uniform,
+    return Task.of(tables.features.values, tables.features.columns.uniform,
                 tables.accuracies.column(benchmark), .25,
                 np.array(tables.groups))
 
@@ -50,7 +50,7 @@ def test_better_models_err_more_where_few_families_have_them():
     loss = 3 - np.tile(np.linspace(0, 1, 8), 9) * np.where(
         families % 3 == 0, 2, 1)
     shift = np.where(families % 3 == 0, rng.normal(0, .5, 9)[families], 0)
-    task = Task(loss[:, None], np.ones(1),
+    task = Task.of(loss[:, None], np.ones(1),
                 1 / (1 + np.exp(6 * (loss + shift - 1.5))), 0., families)
     fit = Ridge().fit(task, fold_masks(families, 0))
     stated = errors_by_reach(task, fit)

@@ -1,6 +1,6 @@
 """Synthetic worlds: model families whose latent skill moves every loss."""
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 

@@ -116,18 +116,26 @@ class AveragedRidge:
         weights = np.exp(-excess / SHARPNESS)
         weights /= weights.sum(axis=1)[:, None]
         rows = Problems.of_folds(task, masks, floors[best:best + 1])
-        parts, powers = [], []
-        for ridge, of_penalties in zip(
-                task.features.once(_both_scales), weights):
-            average = _average(ridge.path(rows, self.penalties), of_penalties)
-            parts.append(ridge.models(average, floors[best]))
-            error = held_out_mse(
-                accuracy_at(average.exponents[:-1], floors[best]),
-                task.accuracy, masks)
-            powers.append(np.maximum(error, LEAST_ERROR)**POWER)
-        shares = np.array(powers) / sum(powers)
-        models = _joined(task, parts, shares)
-        predicted = models[:-1].predict(task.values)
+
+        def error_of(exponents: NDArray) -> float:
+            """On held-out families, of exponents of all fits, `(F + 1, n)`."""
+            predicted = accuracy_at(exponents[:-1], floors[best])
+            return float(held_out_mse(predicted, task.accuracy, masks))
+
+        ridges = task.features.once(_both_scales)
+        averages = [
+            _average(ridge.path(rows, self.penalties), of_penalties)
+            for ridge, of_penalties in zip(ridges, weights)
+        ]
+        powers = np.array([
+            max(error_of(average.exponents), LEAST_ERROR)**POWER
+            for average in averages
+        ])
+        shares = powers / powers.sum()
+        models = _joined(task, [
+            ridge.models(average, floors[best])
+            for ridge, average in zip(ridges, averages)
+        ], shares)
         by_penalty = shares @ weights
         tried = np.array([np.inf, *self.penalties])
         notes = fit_notes(models[-1], masks, gained=True)
@@ -136,11 +144,13 @@ class AveragedRidge:
         return SalienceFit(
             self.name, models[-1], models[:-1], masks,
             float(tried[by_penalty.argmax()]),
-            float(held_out_mse(predicted, task.accuracy, masks)), notes)
+            error_of(
+                sum(share * average.exponents
+                    for share, average in zip(shares, averages))), notes)
 
 
 @dataclass(frozen=True, eq=False)
-class _Logarithms:
+class Logarithms:
     """Logarithms of losses over typical ones.
 
     Args:
@@ -163,7 +173,7 @@ class _Logarithms:
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
     """Ridge regressions on losses, and on their logarithms."""
-    return losses.once(regressions_on), regressions_on(_Logarithms(losses))
+    return losses.once(regressions_on), regressions_on(Logarithms(losses))
 
 
 def _typical(losses: SharedFeatures) -> NDArray:
