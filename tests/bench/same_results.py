@@ -40,7 +40,8 @@ TABLES = [
 TRIAGE = ['triage_checkpoints', '--dumps']
 #: Tool and options by the name of the folder that they write to.
 CALLS: dict[str, list[str]] = {
-    'real_ridge': ['fit_from_tables', *TABLES],
+    'real_ridge': ['fit_from_tables', *TABLES, '--solver', 'ridge'],
+    'real_averaged': ['fit_from_tables', *TABLES],
     'real_auto': ['fit_from_tables', *TABLES, '--solver', 'auto'],
     'real_uniform': ['fit_from_tables', *TABLES, '--solver', 'uniform'],
     'real_families': [
@@ -109,17 +110,18 @@ def _command(name: str, folder: Path) -> list[str]:
     return command if name in PRINTED else [*command, '--out', str(folder)]
 
 
-def compare(first: Path, second: Path) -> int:
+def compare(first: Path, second: Path, tolerance: float = 1e-9) -> int:
     """Print the largest difference of every file of the first folder.
 
     Args:
         first (Path): What `record` wrote.
         second (Path): What it wrote of another version.
+        tolerance (float): See below.
 
     Returns:
         int: 0, or 1 if there is nothing to compare, the second folder lacks
-        a file or a value, or a number `x` differs by more than 1e-9
-        max(1, |x|).
+        a file or a value, or a number `x` differs by more than
+        `tolerance max(1, |x|)`.
     """
     failed, n_files = False, 0
     for path in sorted(first.rglob('*')):
@@ -142,7 +144,7 @@ def compare(first: Path, second: Path) -> int:
             continue
         worst = max((_difference(values[key], same[key]) for key in values),
                     default=0.0)
-        failed |= worst > 1e-9
+        failed |= worst > tolerance
         print(f'{name}: {len(values)} values, largest difference {worst:.1e}')
     if not n_files:
         print(f'{first}: no results')
@@ -237,9 +239,12 @@ def main() -> None:
     comparing = verbs.add_parser('compare')
     comparing.add_argument('first', type=Path)
     comparing.add_argument('second', type=Path)
+    comparing.add_argument('--tolerance', type=float, default=1e-9,
+                           help='largest difference that counts as none; '
+                           '1e-6 after a change of a solver')  # yapf: disable
     args = parser.parse_args()
     if args.verb == 'compare':
-        sys.exit(compare(args.first, args.second))
+        sys.exit(compare(args.first, args.second, args.tolerance))
     record(args.root.resolve(), args.out, args.names)
 
 

@@ -38,6 +38,7 @@ def test_rounding_is_no_difference(results):
     path = second / 'zoo/predictions.csv'
     path.write_text(path.read_text().replace('0.25', '0.25000000000001'))
     assert compare(results, second) == 0
+    assert compare(results, second, tolerance=1e-15) == 1
 
 
 @pytest.mark.parametrize('file, old, new', [
