@@ -3,10 +3,10 @@
 A model's score is the sum of its losses, each times a weight of 0 or more.
 Intercept and slope of the curve are fitted anew to the scores of every trial,
 so that they belong to the weights. What remains is minimised by Newton steps:
-with one system of equations where few weights are positive, else by equations
-of the models; with many models, conjugate gradients come first. Weights of 0
-stay out of the first and the last, except some that shall grow, so that
-products are of the columns in use alone.
+with one system of equations where few weights are positive, else by conjugate
+gradients, and in the end by equations of the models. Weights of 0 stay out of
+the first two, except some that shall grow, so that products are of the columns
+in use alone.
 """
 from typing import Callable
 
@@ -31,11 +31,11 @@ LINE_TOLERANCE = 1e-15
 LEAST_IMPROVEMENT = 1e-15
 #: Steps at a penalty, of a curve; halvings of a step.
 MAX_STEPS, MAX_LINE_STEPS, MAX_HALVINGS = 100, 10, 15
-#: A step solves one system of equations where there are no more models than
-#: this, or no more positive weights, and no larger share of them is positive.
+#: A step solves one system of equations where no more weights than this, and
+#: no larger share of them, are positive.
 MAX_DIRECT, MAX_DIRECT_SHARE = 500, 0.25
-#: Where more are positive, steps are by equations of the models; but if these
-#: are many, so many steps at a penalty are by conjugate gradients first.
+#: Where more are positive, this many steps at a penalty are by conjugate
+#: gradients, and all others by equations of the models.
 MAX_CONJUGATE = 8
 #: A step copies the columns it uses if they are no larger share than this.
 MOST_COPIED = 0.5
@@ -97,16 +97,11 @@ class NonNegativeRegressions:
         rows = np.arange(len(self._weights))
         value = self._errors + strength / 2 * _squares(self._weights - 1)
         last = np.zeros(len(rows))
-        n_models, n_columns = self._columns.shape
-        few_models = n_models <= MAX_DIRECT
-        most = MAX_DIRECT_SHARE * n_columns
-        if not few_models:
-            most = min(most, MAX_DIRECT)
+        most = min(MAX_DIRECT, MAX_DIRECT_SHARE * self._weights.shape[1])
         for count in range(MAX_STEPS):
             few = np.sum(self._weights[rows] > 0, axis=1) <= most
             new = value.copy()
-            exact = few_models or count >= MAX_CONJUGATE
-            many = self._exact if exact else self._conjugate
+            many = self._conjugate if count < MAX_CONJUGATE else self._exact
             for part, step in ((few, self._direct), (~few, many)):
                 if part.any():
                     new[part] = step(rows[part], strength, value[part])
@@ -127,7 +122,7 @@ class NonNegativeRegressions:
 
     def _direct(self, rows: NDArray, strength: float,
                 value: NDArray) -> NDArray:
-        """A step of some regressions by equations for their positive weights.
+        """A step of some regressions by equations of their positive weights.
 
         Args:
             rows (NDArray): Which regressions, `(q,)`.
@@ -138,7 +133,7 @@ class NonNegativeRegressions:
             NDArray: Their new objectives, `(q,)`.
         """
         used, step = self._some_columns(rows, strength)
-        change = step.direct(self._scores[rows])
+        change = step.direct()
         by_score = change @ step.columns.T
 
         def trial(part: NDArray, share: float) -> tuple[NDArray, NDArray]:

@@ -1,9 +1,8 @@
 """Newton steps of regressions with weights that cannot be negative.
 
 Each takes the objectives for quadratic about where the regressions are. With
-few positive weights their equations are solved, or those of the models if
-there are fewer; with many, conjugate gradients come near, and equations of
-the models give all digits.
+few positive weights their equations are solved; with many, conjugate
+gradients come near, and equations of the models give all digits.
 """
 from functools import cached_property
 from typing import NamedTuple, Optional
@@ -104,42 +103,22 @@ class Step(NamedTuple):
     gradient: NDArray
     free: NDArray
 
-    def direct(self, scores: NDArray) -> NDArray:
-        """The change of the weights, `(q, c)`; none becomes negative.
-
-        By whichever are fewer, equations of the weights or of the models.
-
-        Args:
-            scores (NDArray): Where the regressions are, `(q, n)`.
-        """
+    def direct(self) -> NDArray:
+        """The change of the weights, `(q, c)`; none becomes negative."""
         change = np.zeros_like(self.weights)
         for row, free in enumerate(self.free):
-            change[row, free] = (
-                self._by_models(row, free, scores) if free.sum() > len(
-                    self.columns) else self._by_weights(row, free))
+            columns = self.columns[:, free]
+            equations = self._equations(row, columns)
+            weights, gradient = self.weights[row, free], self.gradient[row,
+                                                                       free]
+            target = equations @ weights - gradient
+            step = _without_negative(equations, target) - weights
+            if gradient @ step + step @ equations @ step / 2 >= 0:
+                root = np.linalg.cholesky(equations)
+                target = solve_triangular(root, target, lower=True)
+                step = nnls(root.T, target)[0] - weights
+            change[row, free] = step
         return change
-
-    def _by_models(self, row: int, free: NDArray, scores: NDArray) -> NDArray:
-        """The change of one regression's free weights, `(f,)`."""
-        alone = slice(row, row + 1)
-        before = self.weights[alone, free]
-        after, _ = ModelSpace(self.columns[:, free]).step(
-            np.zeros(1, dtype=int),
-            Curvature(*(part[alone] for part in self.curvature)),
-            self.strength, before, scores[alone])
-        return (after - before)[0]
-
-    def _by_weights(self, row: int, free: NDArray) -> NDArray:
-        """The same by equations of the weights."""
-        equations = self._equations(row, self.columns[:, free])
-        weights, gradient = self.weights[row, free], self.gradient[row, free]
-        target = equations @ weights - gradient
-        step = _without_negative(equations, target) - weights
-        if gradient @ step + step @ equations @ step / 2 >= 0:
-            root = np.linalg.cholesky(equations)
-            target = solve_triangular(root, target, lower=True)
-            step = nnls(root.T, target)[0] - weights
-        return step
 
     def slope(self, change: NDArray) -> NDArray:
         """Of the objectives along a change, as far as it can be made. `(q,)`.

@@ -34,23 +34,3 @@ def test_equations_of_the_models_solve_what_scipy_solves():
                  np.full(n_columns, np.sqrt(strength))]))
         assert 0 < (expected > 0).sum() < n_columns
         np.testing.assert_allclose(weights[row], expected, atol=1e-9)
-
-
-def test_equations_of_weights_and_of_models_make_the_same_step():
-    rng = np.random.default_rng(1)
-    n, n_columns, strength = 12, 8, 0.1
-    columns = rng.normal(size=(n, n_columns))
-    slopes, squares = rng.uniform(-2, 2, (3, 1)), rng.uniform(.5, 2, (3, n))
-    weights = np.maximum(rng.normal(size=(3, n_columns)), 0)
-    scores = weights @ columns.T
-    curvature = Curvature.of(scores, slopes, .3 * rng.normal(size=(3, n)),
-                             squares)
-    gradient = curvature.gradient @ columns + strength * (weights - 1)
-    free = np.ones(weights.shape, dtype=bool)
-    step = Step(columns, curvature, strength, weights, gradient, free)
-    change = step.direct(scores)
-    assert np.any(weights + change == 0) and np.any(weights + change > 0)
-    by_models = [
-        step._by_models(row, free[row], scores) for row in range(len(free))
-    ]
-    np.testing.assert_allclose(change, by_models, atol=1e-8)
