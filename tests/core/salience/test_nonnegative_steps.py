@@ -2,8 +2,7 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from csv_plugin.core.salience.nonnegative_steps import (Curvature, ModelSpace,
-                                                        Step)
+from csv_plugin.core.salience.nonnegative_steps import Curvature, ModelSpace
 
 
 def test_equations_of_the_models_solve_what_scipy_solves():
