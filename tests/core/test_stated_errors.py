@@ -16,8 +16,8 @@ from tests.tables import small_tables
 
 def task_of(tables, benchmark='easy'):
     return Task.of(tables.features.values, tables.features.columns.uniform,
-                tables.accuracies.column(benchmark), .25,
-                np.array(tables.groups))
+                   tables.accuracies.column(benchmark), .25,
+                   np.array(tables.groups))
 
 
 def test_both_kinds_together_are_the_error_of_cross_validation():
@@ -51,7 +51,7 @@ def test_better_models_err_more_where_few_families_have_them():
         families % 3 == 0, 2, 1)
     shift = np.where(families % 3 == 0, rng.normal(0, .5, 9)[families], 0)
     task = Task.of(loss[:, None], np.ones(1),
-                1 / (1 + np.exp(6 * (loss + shift - 1.5))), 0., families)
+                   1 / (1 + np.exp(6 * (loss + shift - 1.5))), 0., families)
     fit = Ridge().fit(task, fold_masks(families, 0))
     stated = errors_by_reach(task, fit)
     assert stated.within.mse < fit.cv_mse < stated.beyond.mse
