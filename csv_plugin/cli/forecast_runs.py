@@ -25,7 +25,9 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.table_forecasts import TableForecasts, forecast_tables
+from csv_plugin.triage.final_scores import LEAST_RUNS
+from csv_plugin.triage.table_forecasts import (SOURCES, TableForecasts,
+                                               as_sentences, forecast_tables)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,10 +68,13 @@ def run(args: argparse.Namespace) -> None:
                              'Take it out of one, or use --leave-run-out.')
         ends = _forecast(tables, checkpoints, fit,
                          tables.models_in(*args.predict), after)
-    if not ends.forecasts:
-        raise InputError('--after', 'a percentage that a run has reached',
-                         ' '.join(f'{number:g}' for number in args.after),
-                         'Give later ones.')
+    sentences = as_sentences(ends.notes)
+    if not any(one.method in SOURCES for one in ends.forecasts):
+        raise InputError(
+            '--after', 'parts of the training at which the runs to forecast '
+            f'and {LEAST_RUNS} finished runs have checkpoints',
+            ' '.join(sentences),
+            'Give other percentages, or the losses of more runs.')
     runs = {one.run for one in ends.forecasts}
     title = f'{len(runs)} runs forecast'
     files = write_forecasts(args.out, ends, title, args.command)
@@ -80,7 +85,7 @@ def run(args: argparse.Namespace) -> None:
             'forecasts':
             [nan_to_none(one._asdict()) for one in ends.forecasts],
             'notes':
-            ends.notes
+            sentences
         })
         return
     names = ', '.join(path.name for path in files)
@@ -113,6 +118,5 @@ def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
         parts.append(
             _forecast(
                 tables, checkpoints, others, of_run, after, all_finished=True))
-    return TableForecasts(
-        [one for part in parts for one in part.forecasts],
-        list(dict.fromkeys(note for part in parts for note in part.notes)))
+    return TableForecasts([one for part in parts for one in part.forecasts],
+                          [note for part in parts for note in part.notes])

@@ -14,7 +14,8 @@ from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LOSS,
                                                LOSSES, NOW, OBSERVED, SCORES,
-                                               EndForecast, TableForecasts)
+                                               EndForecast, TableForecasts,
+                                               as_sentences)
 
 #: Methods in the order of the tables.
 METHODS = (OBSERVED, GAIN, NOW, SCORES, LOSSES, BOTH)
@@ -114,7 +115,8 @@ def as_report(tables: TableForecasts) -> str:
             'runs:', errors, of_losses
         ]
     if tables.notes:
-        parts.append('\n'.join(f'* {markdown(note)}' for note in tables.notes))
+        parts.append('\n'.join(f'* {markdown(note)}'
+                               for note in as_sentences(tables.notes)))
     return '\n\n'.join(parts)
 
 

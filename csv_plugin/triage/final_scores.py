@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.intervals import LEAST_DEVIATION
-from csv_plugin.triage.forward_tests import forward_errors
+from csv_plugin.triage.forward_tests import forward_errors, unit_of
 
 #: With fewer earlier runs, a regression left one out has no error.
 LEAST_RUNS = 4
@@ -169,16 +168,18 @@ def _quantile(columns: Sequence[_Column], final: NDArray, deviation: NDArray,
         deviation (NDArray): Of a residual on each benchmark, `(B,)`.
         level (float): Of the interval.
     """
-    unit = np.maximum(deviation, LEAST_DEVIATION)
+    unit = unit_of(deviation)
 
     def forward_error(worse: NDArray, run: int) -> NDArray:
         value, _, spread, _ = _regress(columns, final, worse, run)
         return (final[run] - value) / (unit * np.sqrt(1 + spread))
 
     errors = forward_errors(final, forward_error)
-    left_out, forward = t.ppf((1 + level) / 2,
-                              [len(final) - 2, len(errors) - 1])
-    return max(left_out, forward * float(np.sqrt(np.mean(errors**2))))
+    left_out = t.ppf((1 + level) / 2, len(final) - 2)
+    if not len(errors):
+        return float(left_out)
+    forward = t.ppf((1 + level) / 2, len(errors) - 1)
+    return float(max(left_out, forward * np.sqrt(np.mean(errors**2))))
 
 
 class _Regression(NamedTuple):

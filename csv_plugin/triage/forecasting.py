@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.intervals import LEAST_DEVIATION
-from csv_plugin.triage.forward_tests import forward_errors
+from csv_plugin.triage.forward_tests import forward_errors, unit_of
 from csv_plugin.triage.trajectories import RunTrajectory
 
 
@@ -173,8 +172,7 @@ class Forecaster:
             forecast(run, [other for other in every if other != run])
             for run in every
         ])
-        unit = np.maximum(
-            np.sqrt(np.mean((actual - left_out)**2, axis=0)), LEAST_DEVIATION)
+        unit = unit_of(np.sqrt(np.mean((actual - left_out)**2, axis=0)))
         forward = forward_errors(
             actual, lambda worse, run:
             (actual[run] - forecast(run, worse)) / unit)

@@ -10,7 +10,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.intervals import worse_models
+from csv_plugin.core.intervals import LEAST_DEVIATION, worse_models
+
+
+def unit_of(deviation: NDArray) -> NDArray[np.float64]:
+    """Standard deviations by benchmark; NaN where all runs end alike."""
+    return np.where(deviation > LEAST_DEVIATION, deviation, np.nan)
 
 
 def forward_errors(
@@ -22,15 +27,19 @@ def forward_errors(
         final (NDArray): Ends of H runs, higher is better, `(H, B)`.
         error (Callable[[NDArray, int], NDArray]): From the rows of the worse
             runs and the row of a better one to the errors of its forecast, in
-            standard deviations, `(B,)`.
+            standard deviations, `(B,)`; NaN for a benchmark that all runs
+            end alike on, which tells nothing.
 
     Returns:
         NDArray: Root mean square error on each run that was a better one,
         `(n_b,)`. A run errs alike on all benchmarks, so runs are what counts.
+        Nothing if no benchmark tells anything.
     """
     squares: dict[int, list[float]] = {}
     for worse in worse_models(-final.mean(axis=1)):
         for run in np.flatnonzero(~worse):
             errors = error(np.flatnonzero(worse), run)
-            squares.setdefault(run, []).append(float(np.mean(errors**2)))
+            told = errors[~np.isnan(errors)]
+            if len(told):
+                squares.setdefault(run, []).append(float(np.mean(told**2)))
     return np.sqrt([np.mean(of_run) for of_run in squares.values()])

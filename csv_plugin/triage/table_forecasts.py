@@ -17,7 +17,7 @@ from csv_plugin.triage.held_out import fit_holding_out
 #: Level of the intervals.
 LEVEL = 0.9
 #: What forecasts are made from.
-LOSSES, SCORES, BOTH = 'losses', 'scores', 'losses and scores'
+LOSSES, SCORES, BOTH = SOURCES = 'losses', 'scores', 'losses and scores'
 #: What they are compared with.
 NOW, OBSERVED, GAIN = ('predicted from losses now', 'score observed now',
                        'score observed now, plus the median gain')
@@ -54,17 +54,42 @@ class EndForecast(NamedTuple):
     real: float
 
 
+class Note(NamedTuple):
+    """Something about the forecasts of a run.
+
+    Args:
+        run (str): The run.
+        part (float): After which part of its training it was to be forecast.
+        text (str): A sentence.
+    """
+    run: str
+    part: float
+    text: str
+
+
+def as_sentences(notes: Sequence[Note]) -> list[str]:
+    """A line for each part and text, which names all of its runs."""
+    runs: dict[tuple[float, str], list[str]] = {}
+    for note in notes:
+        runs.setdefault((note.part, note.text), []).append(note.run)
+    return [
+        f'After {100 * part:.3g} % of the training, '
+        f'{", ".join(dict.fromkeys(names))}: {text}'
+        for (part, text), names in runs.items()
+    ]
+
+
 class TableForecasts(NamedTuple):
     """Forecasts of runs from tables.
 
     Args:
         forecasts (list[EndForecast]): Of the runs that have reached a part of
             the training.
-        notes (list[str]): Runs that begin too late for a part of the
-            training.
+        notes (list[Note]): What is not forecast, and which finished runs were
+            not learned from.
     """
     forecasts: list[EndForecast]
-    notes: list[str]
+    notes: list[Note]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +173,9 @@ def forecast_tables(features: FeatureTable,
 
     Raises:
         InputError: A run is both fitted to and forecast, fewer than
-            `LEAST_RUNS` are fitted to, or have checkpoints as early as a run
-            that is forecast, one of them has a budget that it has not reached,
-            or no score on a benchmark at its end, or as in `fit_predictor`
-            and `choose_measure`.
+            `LEAST_RUNS` are fitted to, one of them has a budget that it has
+            not reached, or no score on a benchmark at its end, or as in
+            `fit_predictor` and `choose_measure`.
     """
     models = [*fit, *predict]
     parts = _parts([checkpoints[model] for model in models], len(fit),
@@ -181,10 +205,10 @@ def forecast_tables(features: FeatureTable,
         for record in _of_run(run, past, share, accuracies, sources)
     ]
     notes = [
-        note for run, part, share in asked
-        for note in _left_out(run, past, part, share)
+        Note(run.name, part, text) for run, part, share in asked
+        for text in _notes(run, past, part, share)
     ]
-    return TableForecasts(forecasts, list(dict.fromkeys(notes)))
+    return TableForecasts(forecasts, notes)
 
 
 def _parts(described: Sequence[Checkpoint], n_fit: int,
@@ -250,22 +274,36 @@ def _losses_by_source(
     return names, np.log(np.maximum(np.stack(means, axis=1), 1e-12))
 
 
-def _left_out(run: _Run, past: Sequence[_Run], part: float,
-              share: Optional[float]) -> Iterator[str]:
-    """Which runs begin too late to be forecast, or to be learned from."""
+def _notes(run: _Run, past: Sequence[_Run], part: float,
+           share: Optional[float]) -> Iterator[str]:
+    """What cannot be forecast or learned from, and why."""
     if share is None:
-        yield (f'Not forecast at {100 * part:.3g} % of the training, for want '
-               f'of a checkpoint there: {run.name}.')
+        there = 'yet' if run.shares[-1] < part else 'so early'
+        yield f'not forecast, for want of a checkpoint {there}.'
         return
-    for method in (LOSSES, SCORES):
+    late: dict[str, list[str]] = {}
+    few: dict[int, list[str]] = {}
+    for method in SOURCES:
         known = run.until(share, method)
-        late = [
-            other.name for other in past
-            if known and not as_early(other.past(method), known)
-        ]
-        if late:
-            yield (f'Not learned from at {100 * part:.3g} % of the training, '
-                   f'for want of scores as early: {", ".join(late)}.')
+        early = [other.name for other in _as_early(past, known, method)]
+        gone = ', '.join(other.name for other in past
+                         if other.name not in early)
+        if known and gone and method != BOTH:
+            late.setdefault(gone, []).append(method)
+        if known and len(early) < LEAST_RUNS and (method != BOTH or not few):
+            few.setdefault(len(early), []).append(method)
+    for names, methods in late.items():
+        yield f'no {" and ".join(methods)} of {names} are known as early.'
+    for count, methods in few.items():
+        yield (f'not forecast from {" or ".join(methods)}, as {count} '
+               f'finished runs have them as early, and {LEAST_RUNS} are '
+               'needed.')
+
+
+def _as_early(past: Sequence[_Run], known: Sequence[Levels],
+              method: str) -> list[_Run]:
+    """The finished runs that can be looked up where a run is by now."""
+    return [other for other in past if as_early(other.past(method), known)]
 
 
 def _of_run(run: _Run, past: Sequence[_Run], share: float,
@@ -273,22 +311,26 @@ def _of_run(run: _Run, past: Sequence[_Run], share: float,
             sources: Sequence[str]) -> Iterator[EndForecast]:
     """All forecasts of a run at a part of its training that it reached."""
     names, real = accuracies.benchmarks, run.if_finished(run.scores[-1])
-    for method in (LOSSES, SCORES, BOTH):
+    for method in SOURCES:
         known = run.until(share, method)
-        if known:
-            ends = forecast_end(known, [other.past(method) for other in past],
+        others = _as_early(past, known, method)
+        if known and len(others) >= LEAST_RUNS:
+            ends = forecast_end(known,
+                                [other.past(method) for other in others],
                                 LEVEL, accuracies.n_items)
             yield from _records(run.name, share, ACCURACY, names, method, ends,
                                 real)
     yield from _baselines(run, past, share, names, real)
+    known = run.until(share, LOSSES)
     history = [
         PastRun(other.name, other.levels(LOSSES), -other.log_losses[-1])
-        for other in past
+        for other in _as_early(past, known, LOSSES)
     ]
-    value, low, high = forecast_end(run.until(share, LOSSES), history, LEVEL)
-    yield from _records(run.name, share, LOSS, sources, LOSSES,
-                        Ends(np.exp(-value), np.exp(-high), np.exp(-low)),
-                        run.if_finished(np.exp(run.log_losses[-1])))
+    if len(history) >= LEAST_RUNS:
+        value, low, high = forecast_end(known, history, LEVEL)
+        yield from _records(run.name, share, LOSS, sources, LOSSES,
+                            Ends(np.exp(-value), np.exp(-high), np.exp(-low)),
+                            run.if_finished(np.exp(run.log_losses[-1])))
 
 
 def _baselines(run: _Run, past: Sequence[_Run], share: float,
@@ -300,14 +342,15 @@ def _baselines(run: _Run, past: Sequence[_Run], share: float,
     known = run.until(share, SCORES)
     if known:
         [seen] = known
+        values[OBSERVED] = seen.values[-1]
         gains = [
             other.final - other.sources[0].at(seen.shares[-1])
-            for other in (earlier.past(SCORES) for earlier in past)
-            if as_early(other, known)
+            for other in (one.past(SCORES)
+                          for one in _as_early(past, known, SCORES))
         ]
-        values[OBSERVED] = seen.values[-1]
-        values[GAIN] = np.clip(seen.values[-1] + np.median(gains, axis=0), 0,
-                               1)
+        if gains:
+            values[GAIN] = np.clip(seen.values[-1] + np.median(gains, axis=0),
+                                   0, 1)
     for method, value in values.items():
         nothing = np.full(len(value), np.nan)
         yield from _records(run.name, share, ACCURACY, benchmarks, method,

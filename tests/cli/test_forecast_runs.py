@@ -10,7 +10,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
-from csv_plugin.triage.table_forecasts import forecast_tables
+from csv_plugin.triage.table_forecasts import as_sentences, forecast_tables
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 50, 100)
@@ -105,8 +105,8 @@ def test_runs_that_start_late_are_left_out_with_a_note(options, tmp_path,
     assert salience.main([*options, '--after', '10', '20', '--json']) == 0
     printed = json.loads(capsys.readouterr().out)
     [note] = printed['notes']
-    assert note == ('Not learned from at 10 % of the training, for want of '
-                    'scores as early: a, c.')
+    assert note == ('After 10 % of the training, g: no losses and scores '
+                    'of a, c are known as early.')
     assert note in (tmp_path / 'out/forecasts.md').read_text()
     assert {row['share'] for row in printed['forecasts']} == {0.1, 0.2}
 
@@ -114,7 +114,28 @@ def test_runs_that_start_late_are_left_out_with_a_note(options, tmp_path,
 def test_too_few_runs_start_early(options, tmp_path, capsys):
     start_late(tmp_path, 'a', 'c', 'd')
     assert salience.main([*options, '--after', '10']) == 2
-    assert 'checkpoints as early, found 3' in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert 'no losses and scores of a, c, d are known as early' in message
+    assert '3 finished runs have them as early, and 4 are needed' in message
+    # Another part is forecast all the same.
+    assert salience.main([*options, '--after', '10', '20', '--json']) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {
+        row['share']
+        for row in printed['forecasts'] if row['method'] == 'losses'
+    } == {0.2}
+    assert len(printed['notes']) == 2
+
+
+def test_parts_that_a_run_has_no_checkpoints_of():
+    ends = forecast_longer('g', after=(.01, .75), budget=400)
+    assert as_sentences(ends.notes) == [
+        'After 1 % of the training, g: not forecast, for want of a '
+        'checkpoint so early.',
+        'After 75 % of the training, g: not forecast, for want of a '
+        'checkpoint yet.'
+    ]
+    assert not ends.forecasts
 
 
 @pytest.mark.slow
@@ -129,12 +150,12 @@ def test_a_late_run_is_left_out_of_runs_left_out(options, tmp_path, capsys):
             row['share']
             for row in printed['forecasts'] if row['run'] == run
         }
+    begin = 'After 10 % of the training, '
     assert set(printed['notes']) == {
-        'Not forecast at 10 % of the training, for want of a checkpoint '
-        'there: a.',
-        'Not learned from at 10 % of the training, for want of scores as '
-        'early: a.'
-    }  # yapf: disable
+        begin + 'a: not forecast, for want of a checkpoint so early.',
+        begin + 'b, c, d, e, f: no losses and scores of a are known as '
+        'early.'
+    }
 
 
 @pytest.mark.slow
@@ -174,7 +195,7 @@ def test_a_run_to_fit_to_has_reached_its_budget():
 @pytest.mark.parametrize(('more', 'message'), [
     (['--predict', 'train'], 'train in both'),
     (['--fit', 'test', '--leave-run-out'], '4 or more, finished'),
-    (['--after', '1', '2'], 'a percentage that a run has reached, found 1 2'),
+    (['--after', '1', '2'], 'for want of a checkpoint so early'),
 ])  # yapf: disable
 def test_what_is_refused(options, more, message, capsys):
     assert salience.main(options + more) == 2

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.triage.forward_tests import forward_errors
+from csv_plugin.triage.forward_tests import forward_errors, unit_of
 
 
 def test_the_better_half_is_forecast_from_the_worse():
@@ -32,3 +32,16 @@ def test_runs_count_alike_however_often_they_are_forecast():
     errors = forward_errors(
         np.arange(6.0)[:, None], lambda worse, run: np.array([next(sizes)]))
     assert errors == pytest.approx([0, 0, np.sqrt(14 / 3)])
+
+
+def test_benchmarks_that_all_runs_end_alike_on_do_not_count():
+    final = np.arange(6.0)[:, None] * [1, 0, 0]
+    unit = unit_of(final.std(axis=0))
+    assert np.isnan(unit).tolist() == [False, True, True]
+    errors = forward_errors(final, lambda worse, run: final[run] / unit)
+    alone = forward_errors(final[:, :1],
+                           lambda worse, run: final[run, :1] / unit[:1])
+    assert errors == pytest.approx(alone) and (errors > 1).any()
+    nothing = forward_errors(final[:, 1:],
+                             lambda worse, run: final[run, 1:] / unit[1:])
+    assert len(nothing) == 0
