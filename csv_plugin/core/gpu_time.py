@@ -1,7 +1,7 @@
 """How long GPUs take to score a language model on texts, as an estimate.
 
 The speeds are assumptions, and the peaks of the GPUs are those that NVIDIA
-states; one H100 was measured, which scored at .39 to .46 of the peak and took
+states; one H100 was measured, which scored at .36 to .46 of the peak and took
 weights from memory at 6 GB per second (docs/performance.md). A model on
 several GPUs is no faster, because its layers run one after the other, and
 takes all of these GPUs as long.

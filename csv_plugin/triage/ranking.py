@@ -181,7 +181,7 @@ def _deviations(benchmark: BenchmarkPredictor,
 
 def _backtest_errors(errors: NDArray, freedom: int,
                      rng: np.random.Generator) -> NDArray:
-    """Draws from a t distribution with the moments of errors, `(N, B)`."""
+    """Draws from a t distribution with the scale of errors, `(N, B)`."""
     n_runs = len(errors)
     if not n_runs:
         return np.full((N_DRAWS, 1), np.nan)

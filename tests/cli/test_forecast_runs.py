@@ -163,6 +163,13 @@ def test_every_finished_run_is_left_out_in_turn(options, tmp_path):
     assert salience.main([*options, '--leave-run-out', '--after', '20']) == 0
     rows = records(tmp_path / 'out/forecasts.csv')
     assert sorted({row['run'] for row in rows}) == list('abcdef')
+    losses = [
+        float(row['low']) <= float(row['real']) <= float(row['high'])
+        for row in rows if row['quantity'] == 'loss'
+    ]
+    report = (tmp_path / 'out/forecasts.md').read_text().splitlines()
+    held, = (line for line in report if '| intervals: hold the end, %' in line)
+    assert held.split('|')[2].strip() == f'{100 * np.mean(losses):.0f}'
 
 
 def forecast_longer(run, budget=np.nan, **more):

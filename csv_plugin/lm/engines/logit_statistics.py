@@ -100,7 +100,7 @@ def _multiplies_16_bits(values: Tensor) -> bool:
             and hasattr(torch.ops.aten.mm, 'dtype'))
 
 
-def block_starts(logits: 'Logits') -> range:
+def block_starts(logits: Logits) -> range:
     """First columns of the blocks of logits, whose step is their width."""
     on_gpu = logits.device.type == 'cuda'
     return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
