@@ -136,7 +136,6 @@ NOT_RUN = {
         'OMP_NUM_THREADS=1 python': BY_BENCH,
         'python -m tests.bench.bench_gpu': f'needs a GPU; {BY_BENCH}',
         'salience losses --models FOLDER': 'reads the models of bench_gpu',
-        'T=../shared/real': PUBLIC,
         'salience compare-methods --losses $T': PUBLIC,
     },
     'docs/quickstart.md': {
