@@ -42,6 +42,7 @@ from csv_plugin.demo.building import LABELLED
 from csv_plugin.demo.studies.alarm_study import (Rung, SeriesAlarms,
                                                  alarms_left_out)
 from csv_plugin.demo.studies.stated_and_found import (BEYOND, WITHIN,
+                                                      StatedAndFound,
                                                       errors_by_kind)
 from csv_plugin.demo.studies.zoo_study import BASELINE, LABEL, ZooStudy
 from csv_plugin.io.predictors import load_predictor
@@ -177,7 +178,8 @@ def stated_beside_found(study: ZooStudy) -> str:
     """Errors x 1e-3 of the predictor that ships, by exam and kind.
 
     In brackets, how many models (of how many families) they are of. The last
-    rows have means over the exams.
+    rows have means over the exams that state an error of the kind and have
+    predictions of it: of the errors found, and in brackets of those stated.
     """
     parts = study.stated_and_found(load_predictor(shipped.PREDICTOR))
     rows = [[
@@ -189,18 +191,24 @@ def stated_beside_found(study: ZooStudy) -> str:
     groups = list(parts[0].found)
     for kind in (WITHIN, BEYOND):
         alike = [part for part in parts if part.kind == kind]
-        found = [[
-            part.found[name].mean() for part in alike if len(part.found[name])
-        ] for name in groups]
-        rows.append([
-            'mean', kind,
-            *map(_thousandths, [[part.stated.mse for part in alike], *found])
-        ])
+        rows.append(
+            ['mean', kind, '', *(_mean_cell(alike, name) for name in groups)])
     return tabulate(
         rows, ['exam', 'kind', 'stated', *groups],
         tablefmt='pipe',
         colalign=['left', 'left', *['right'] * (1 + len(groups))],
         disable_numparse=True)
+
+
+def _mean_cell(parts: Iterable[StatedAndFound], group: str) -> str:
+    """Means over the exams on which a group's errors are stated and found."""
+    both = [
+        part for part in parts
+        if len(part.found[group]) and not np.isnan(part.stated.mse)
+    ]
+    found = [part.found[group].mean() for part in both]
+    stated = [part.stated.mse for part in both]
+    return f'{_thousandths(found)} (stated {_thousandths(stated)})'
 
 
 def _thousandths(squares: Iterable[float]) -> str:

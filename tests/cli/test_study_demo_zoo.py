@@ -88,5 +88,21 @@ def test_stated_errors_beside_those_found_by_exam(monkeypatch):
             for line in lines]
     assert rows[0] == ['x', WITHIN, '4.00 (6 of 3)', '2.00 (2)']
     assert rows[3] == ['y', BEYOND, '- (6 of 3)', '- (0)']
-    assert rows[4:] == [['mean', WITHIN, '2.50', '2.00'],
-                        ['mean', BEYOND, '20.00', '9.00']]
+    assert rows[4:] == [['mean', WITHIN, '', '2.00 (stated 2.50)'],
+                        ['mean', BEYOND, '', '9.00 (stated 20.00)']]
+
+
+def test_means_compare_the_same_exams(monkeypatch):
+    """Those on which a group's errors are both stated and found."""
+    monkeypatch.setattr(script, 'load_predictor', lambda path: path)
+    parts = stated_and_found()
+    found = [[.001, .003], []], [[.009], [.001]], [[], []], [[.5], [.7]]
+    for part, groups in zip(parts, found):
+        part.found.clear()
+        part.found.update(zip('gh', map(np.array, groups)))
+    study = SimpleNamespace(stated_and_found=lambda path: parts)
+    within, beyond = ([
+        cell.strip() for cell in line.strip('|').split('|')
+    ] for line in script.stated_beside_found(study).splitlines()[-2:])
+    assert within[3:] == ['2.00 (stated 4.00)', '- (stated -)']
+    assert beyond[3:] == ['9.00 (stated 20.00)', '1.00 (stated 20.00)']
