@@ -145,25 +145,34 @@ def stated_table(study: Study) -> str:
 
 
 def stated_line(study: Study, main: Sequence[str]) -> str:
-    """The means of these errors over the main benchmarks; '' for none."""
+    """The means of these errors over the main benchmarks; '' for none.
+
+    A kind of errors that only some of them state says how many do.
+    """
     parts = [study.predictor.benchmark(name) for name in main]
     by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
-    if not by_reach:
-        return ''
     kinds = {
+        'in all': [part.cv_mse for part in parts],
         'of predictions up to what most families reach':
         [errors.within.mse for errors in by_reach],
         'above': [errors.beyond.mse for errors in by_reach]
     }
-    said = ', '.join(f'{number(_points(squares))} {name}'
-                     for name, squares in kinds.items())
-    whole = number(_points([part.cv_mse for part in parts]))
+    said = filter(None, (_stated(name, squares, len(main))
+                         for name, squares in kinds.items()))
+    if not (errors := ', '.join(said)):
+        return ''
     return ('errors stated, on held-out families (root mean squares in points '
-            f'over the main benchmarks): {whole}; {said}')
+            f'over the main benchmarks): {errors}')
 
 
-def _points(squares: Iterable[float]) -> float:
-    return percent(_mean(squares)**0.5)
+def _stated(kind: str, squares: Iterable[float], n_main: int) -> str:
+    """The error of a kind, and of how many benchmarks; '' if of none."""
+    known = [square for square in squares if not math.isnan(square)]
+    if not known:
+        return ''
+    n = len(known)
+    fewer = f' ({n} of {n_main} benchmarks)' if n < n_main else ''
+    return f'{number(percent(_mean(known)**0.5))} {kind}{fewer}'
 
 
 def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from csv_plugin.core.cells import interval
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.stated_errors import reach_cells
+from csv_plugin.core.stated_errors import StatedError, reach_cells
 from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
@@ -160,13 +160,40 @@ def test_stated_errors(study):
     whole, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
                              for square in squares)
     line = stated_line(study, MAIN)
-    assert f': {whole}; {within} of predictions up to' in line
-    assert line.endswith(f'reach, {beyond} above')
+    assert line.endswith(
+        f' over the main benchmarks): {whole} in all, {within} of predictions '
+        f'up to what most families reach, {beyond} above')
     assert stated_line(study, ()) == ''
     table = stated_table(study).splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
         assert cells(row)[2:] == [*reach_cells(part.errors_by_reach)]
+
+
+def test_errors_of_some_main_benchmarks_say_of_how_many(study):
+    first, second = map(study.predictor.benchmark, MAIN)
+    errors = second.errors_by_reach
+    nothing = StatedError(np.nan, 0, 0)
+    parts = [
+        replace(first, errors_by_reach=None),
+        replace(second, errors_by_reach=replace(errors, beyond=nothing))
+    ]
+    predictor = replace(
+        study.predictor, benchmarks=tuple(parts), partial_scores=None)
+    line = stated_line(replace(study, predictor=predictor), MAIN)
+    whole = np.mean([first.cv_mse, second.cv_mse])
+    assert line.endswith(
+        f'): {100 * whole**.5:.1f} in all, {100 * errors.within.mse**.5:.1f} '
+        'of predictions up to what most families reach (1 of 2 benchmarks)')
+
+
+def test_of_two_families_there_is_only_the_error_of_all():
+    few = small_tables(n_families=2)
+    study = split_study(few.features, few.accuracies, few.families,
+                        few.models[:6], Uniform())
+    easy = study.predictor.benchmark('easy')
+    assert stated_line(study, ('easy', )).endswith(
+        f' over the main benchmarks): {100 * easy.cv_mse**.5:.1f} in all')
 
 
 def test_report_without_notes(tmp_path, tables):
