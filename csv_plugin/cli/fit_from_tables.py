@@ -30,7 +30,7 @@ from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
-from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
@@ -220,11 +220,7 @@ def stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
         errors = part.errors_by_reach
         found[part.benchmark] = nan_to_none({'mse': part.cv_mse})
         if errors is not None:
-            found[part.benchmark] |= {
-                'reach': errors.reach,
-                'within': nan_to_none(asdict(errors.within)),
-                'beyond': nan_to_none(asdict(errors.beyond))
-            }
+            found[part.benchmark] |= reach_scalars(errors)
     return found
 
 

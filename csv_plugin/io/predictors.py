@@ -436,12 +436,21 @@ def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     if part.witnesses:
         scalars['witnesses'] = [witness.name for witness in part.witnesses]
     if part.errors_by_reach is not None:
-        scalars['errors_by_reach'] = {
-            'reach': part.errors_by_reach.reach,
-            'within': _stated_scalars(part.errors_by_reach.within),
-            'beyond': _stated_scalars(part.errors_by_reach.beyond)
-        }
+        scalars['errors_by_reach'] = reach_scalars(part.errors_by_reach)
     return scalars
+
+
+def reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
+    """The errors in JSON, with null where none is stated.
+
+    Args:
+        errors (ErrorsByReach): Of one benchmark.
+    """
+    return {
+        'reach': errors.reach,
+        'within': _stated_scalars(errors.within),
+        'beyond': _stated_scalars(errors.beyond)
+    }
 
 
 def _stated_scalars(error: StatedError) -> dict[str, Any]:

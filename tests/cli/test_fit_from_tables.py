@@ -260,8 +260,14 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
         assert stated['mse'] == (None
                                  if np.isnan(part.cv_mse) else part.cv_mse)
         assert ('reach' in stated) == (errors is not None)
-        if errors and not np.isnan(errors.beyond.mse):
-            assert stated['beyond'] == vars(errors.beyond)
+        if errors:
+            assert {*stated} == {'mse', 'reach', 'within', 'beyond'}
+            assert stated['reach'] == errors.reach
+            for kind in ('within', 'beyond'):
+                error = getattr(errors, kind)
+                assert stated[kind] == vars(error) | {
+                    'mse': None if np.isnan(error.mse) else error.mse
+                }
     report = (tmp_path / 'out/report.md').read_text('utf-8')
     assert report.split('\n')[2].startswith('    salience fit --losses ')
 
