@@ -6,8 +6,10 @@ range of all models would not say so: one family of many may span it alone.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: The share of families that are most of them. Of 1/2, 3/4 and 1, it divides
-#: held-out errors best where there are few large families or many small ones.
+#: The share of families that are most of them. In trials that no command
+#: prints, on the eight series of the zoo left out, 1 divided errors slightly
+#: better than 3/4, and 3/4 better than 1/2; but on the 89 public models next
+#: to nothing is reached by all families.
 MOST = 3 / 4
 
 
