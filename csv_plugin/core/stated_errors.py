@@ -19,10 +19,10 @@ from csv_plugin.core.salience.reach import is_beyond, reach
 #: Columns of tables of benchmarks, see `reach_cells`, and what they mean.
 REACH_HEADER = ('most families reach', 'error up to there', 'error above')
 REACH_LEGEND = (
-    'Three in four of the fitted families reach the predicted accuracy given; '
-    'predictions above it rest on few families. In brackets, how many '
-    'held-out models of how many families an error is of; with fewer than '
-    'three families, none is stated.')
+    'At least three in four of the fitted families reach the predicted '
+    'accuracy given; predictions above it rest on few families. In brackets, '
+    'how many held-out models of how many families an error is of; with fewer '
+    'than three families, none is stated.')
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class StatedError:
     """The error on held-out models of one kind.
 
     Args:
-        mse (float): Mean squared error; NaN where the models are of fewer
-            than three families, which is too few to state it.
+        mse (float): Mean squared error, finite; NaN where the models are of
+            fewer than three families, which is too few to state it.
         n_models (int): How many models.
         n_families (int): How many families they are of.
 
@@ -43,10 +43,12 @@ class StatedError:
     n_families: int
 
     def __post_init__(self) -> None:
-        if self.mse < 0 or not 0 <= self.n_families <= self.n_models:
+        # NaN is neither.
+        no_square = self.mse < 0 or np.isinf(self.mse)
+        if no_square or not 0 <= self.n_families <= self.n_models:
             raise InputError(
-                'stated error', 'a mean square of 0 or more, and no more '
-                'families than models', f'{self.mse}, {self.n_families} '
+                'stated error', 'a finite mean square of 0 or more, and no '
+                'more families than models', f'{self.mse}, {self.n_families} '
                 f'families, {self.n_models} models',
                 'Fit the predictor again.')
 

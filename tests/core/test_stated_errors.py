@@ -100,11 +100,12 @@ def test_a_predictor_states_them():
 
 @pytest.mark.parametrize('mse, n_models, n_families', [
     (-1e-9, 3, 3),
+    (float('inf'), 3, 3),
     (.1, 2, 3),
     (.1, 2, -1),
 ])
 def test_numbers_are_in_their_range(mse, n_models, n_families):
-    with pytest.raises(InputError, match='^stated error: expected a mean'):
+    with pytest.raises(InputError, match='^stated error: expected a finite'):
         StatedError(mse, n_models, n_families)
 
 
