@@ -10,6 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import worse_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import fold_masks
+from csv_plugin.core.salience.reach import reach
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.io.predictors import load_predictor, save_predictor
@@ -207,6 +208,26 @@ def test_errors_are_those_on_families_held_out(head, name):
     column = table.benchmarks.index(name)
     inside = ((table.low <= table.values) & (table.values <= table.high))
     assert inside.all() and (table.high > table.low)[:, column].all()
+
+
+@pytest.mark.parametrize('name', ['exam', 'sparse'])
+def test_the_errors_it_states_are_those_of_the_head(head, name):
+    """Not those of predicting the mean accuracy, which it starts from."""
+    benchmark = head.predictor.benchmark(name)
+    by_fold, masks = fold_predictions(head, name)
+    families = GROUPS[np.isin(FITTED, benchmark.fit_models)]
+    limits = np.array([
+        reach(row[mask], families[mask]) for row, mask in zip(by_fold, masks)
+    ])
+    accuracy = ACCURACIES.select(benchmark.fit_models).column(name)
+    squares = ((by_fold - accuracy)**2)[~masks]
+    beyond = (by_fold > limits[:, None] + 1e-9)[~masks]
+    stated = benchmark.errors_by_reach
+    for error, kind in ((stated.within, ~beyond), (stated.beyond, beyond)):
+        assert error.n_models == kind.sum() > 0
+        if not np.isnan(error.mse):
+            assert error.mse == pytest.approx(squares[kind].mean())
+    assert not np.isnan(stated.within.mse)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.stated_errors import reach_cells
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render, write_page
 from csv_plugin.report.page.sections import N_LEVELS, PredictorFile
@@ -227,6 +228,23 @@ def test_what_the_training_noted_only_on_demand():
         make_board(), predictors=[PredictorFile('p', 'f', predictor)])
     assert 'ridge chosen' not in render(page)
     assert render(replace(page, verbose=True)).count('ridge chosen') == 2
+
+
+def test_stated_errors_of_each_benchmark():
+    predictor = train(('b0', 'b1'))
+    page = make_page(
+        make_board(), predictors=[PredictorFile('p', 'f', predictor)])
+    table, = re.findall('<table aria-label="Benchmarks of p">.*?</table>',
+                        render(page), re.S)
+    rows = [
+        re.findall('<td[^>]*>(.*?)</td>', row)
+        for row in table.split('<tr>')[2:]
+    ]
+    expected = [
+        reach_cells(part.errors_by_reach) for part in predictor.benchmarks
+    ]
+    assert [tuple(row[-3:]) for row in rows] == expected
+    assert expected[0] != expected[1] and ('-', '-', '-') not in expected
 
 
 def test_sections_are_linked():
