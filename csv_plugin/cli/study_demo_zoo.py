@@ -158,8 +158,8 @@ def series_left_out(study: ZooStudy) -> str:
     """
     series = sorted({*study.collection.families.values()})
     exams = study.collection.accuracies.benchmarks
-    both = {name: study.left_out(name) for name in tqdm(series, desc='series')}
-    found = {name: errors for name, (errors, _) in both.items()}
+    left = {name: study.left_out(name) for name in tqdm(series, desc='series')}
+    found = {name: errors.mse for name, errors in left.items()}
     kinds = list(found[series[0]])
     errors = 1e3 * np.array([[row[kind] for kind in kinds]
                              for row in found.values()])
@@ -170,8 +170,8 @@ def series_left_out(study: ZooStudy) -> str:
              ['mean', '', *of_cells.mean(axis=1)]]
     table = tabulate(
         rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
-    parts = [part for name in series for part in both[name][1]]
-    return f'{table}\n\n{errors_by_kind(series, parts)}'
+    by_reach = [part for name in series for part in left[name].by_reach]
+    return f'{table}\n\n{errors_by_kind(series, by_reach)}'
 
 
 def stated_beside_found(study: ZooStudy) -> str:

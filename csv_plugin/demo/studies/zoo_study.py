@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 import torch
@@ -39,6 +39,22 @@ FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
 BASELINE, LABEL = 'all-token loss', 'label-token loss'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
+
+
+class SeriesErrors(NamedTuple):
+    """Errors of fits to all other series on the models of one series.
+
+    Args:
+        mse (dict[str, NDArray]): Mean squared errors of the B exams by what
+            they are, `(B,)`. Those of the all-token loss, the label-token loss
+            and `auto` are found on the series. 'stated' is the error that
+            `auto` gives for itself, and 'chosen by' is the cross-validated
+            error of what it chose.
+        by_reach (list[StatedAndFound]): What `auto` states of each exam within
+            the reach of most families and beyond, and what is found there.
+    """
+    mse: dict[str, NDArray]
+    by_reach: list[StatedAndFound]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,19 +222,11 @@ class ZooStudy:
                                (values - real[:, b])**2, self.test_models())
         return rows
 
-    def left_out(
-            self,
-            series: str) -> tuple[dict[str, NDArray], list[StatedAndFound]]:
-        """Squared errors on a series of which no model takes part in a fit.
+    def left_out(self, series: str) -> SeriesErrors:
+        """Errors on a series of which no model takes part in a fit.
 
         Args:
             series (str): A family of the zoo; all other models are fitted.
-
-        Returns:
-            tuple: By what they are, shape `(B,)`: test errors of the
-            all-token loss, the label-token loss and `auto`, then the errors
-            that `auto` states and the one that it chooses by. And what it
-            states of each exam within the reach of most families and beyond.
         """
         fitted = [
             model for model, row in self.collection.info.items()
@@ -254,13 +262,14 @@ class ZooStudy:
             LABEL: self._label_token_loss(fitted),
             'auto': predicted,
         }
-        return {
-            **{
-                name: np.mean((values - real)[rows]**2, axis=0)
-                for name, values in tested.items()
-            }, 'stated': stated,
+        mse = {
+            name: np.mean((values - real)[rows]**2, axis=0)
+            for name, values in tested.items()
+        }
+        return SeriesErrors(mse | {
+            'stated': stated,
             'chosen by': least
-        }, by_reach
+        }, by_reach)
 
     def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the answers of each exam's own texts."""
