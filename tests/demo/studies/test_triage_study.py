@@ -3,19 +3,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.core.targets import TargetTokens
-from csv_plugin.core.texts import TextSet
-from csv_plugin.demo import shipped
 from csv_plugin.demo.recipes import CHECKPOINTS
 from csv_plugin.demo.studies import triage_study
 from csv_plugin.demo.studies.triage_study import (FORECAST, HELD_OUT, TRAINING,
                                                   Forecasts, forecast_runs,
                                                   hold_out)
-from csv_plugin.demo.studies.zoo_study import ZooStudy
 from csv_plugin.lm.methods import Trained
+from tests.demo.studies.small_zoo import small_zoo
 
 #: In place of all, for speed.
 CUTS = (1, 3)
@@ -32,16 +28,7 @@ class Quick:
 
 @pytest.fixture(scope='module')
 def zoo():
-    """Every seventh text, for speed."""
-    study = ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
-                          shipped.SCORING_TOKENIZER)
-    texts = TextSet(study.collection.texts.texts[::7])
-    kept = np.isin(study.targets.text_ids, texts.ids)
-    spans = [part for part, keep in zip(study.targets.spans, kept) if keep]
-    tokens = np.repeat(kept, list(map(len, study.targets.spans)))
-    return ZooStudy(
-        study.collection.select_texts(texts), TargetTokens.of(texts, spans),
-        study.states[torch.from_numpy(tokens)])
+    return small_zoo()
 
 
 @pytest.fixture(scope='module', autouse=True)
