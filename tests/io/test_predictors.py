@@ -151,7 +151,8 @@ def test_files_of_earlier_versions_state_one_error_alone(path):
     (lambda e: e.pop('within'), 'within, errors_by_reach of benchmark 1 with'),
     (lambda e: e.update(beyond=[]), 'beyond, errors_by_reach of benchmark 1'),
     (lambda e: e['beyond'].pop('mse'), "'mse' in beyond, errors_by_reach"),
-    (lambda e: e['within'].update(mse=-1), 'a mean square of 0 or more'),
+    (lambda e: e['within'].update(mse=-1),
+     'a finite mean square of 0 or more'),
     (lambda e: e['within'].update(n_models=0), 'no more families than models'),
     (lambda e: e['within'].update(n_families=.5), "a count as 'n_families'"),
 ])
