@@ -121,10 +121,10 @@ def _with_error(part: BenchmarkPredictor, squares: NDArray, families: NDArray,
         part.errors_by_reach.reach, squares[known], known, families[known],
         beyond[known])
     factor = np.sqrt(error / part.cv_mse)
+    # The errors of intervals are in standard deviations, which forecasts of
+    # pretraining runs use, too.
     intervals = replace(
-        part.intervals,
-        errors=factor * part.intervals.errors,
-        backtest=factor * part.intervals.backtest)
+        part.intervals, variance=factor**2 * part.intervals.variance)
     note = (f'intervals {factor:.2f} times as wide, as errors are where held-'
             'out families had no part in the choice of the units')
     return replace(

@@ -67,10 +67,16 @@ def test_intervals_grow_as_the_error_does():
             if not old.cv_mse > 0:
                 continue
             assert new.cv_mse == pytest.approx(grown**2 * old.cv_mse)
-            for name in ('errors', 'backtest'):
-                np.testing.assert_allclose(
-                    getattr(new.intervals, name),
-                    grown * getattr(old.intervals, name))
+            np.testing.assert_allclose(new.intervals.variance,
+                                       grown**2 * old.intervals.variance)
+            larger_errors = replace(
+                old.intervals,
+                errors=grown * old.intervals.errors,
+                backtest=grown * old.intervals.backtest)
+            values = tables.features.values
+            np.testing.assert_allclose(
+                new.intervals.bounds(new.model, values, .8),
+                larger_errors.bounds(old.model, values, .8))
             assert (len(new.notes) > len(old.notes)) == (factor > 1)
             if factor < 1:
                 assert new.errors_by_reach == old.errors_by_reach
