@@ -115,7 +115,7 @@ class FreshSeries:
     def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
         """Errors of a predictor by kind, beside those it states, by series."""
         values = self.predictions(predictor).values[:, :, 0]
-        squares = self.squares(predictor)
+        squares = np.square(values - self.accuracies)
         groups = {
             name: np.array(self.series) == name
             for name in dict.fromkeys(self.series)
