@@ -20,8 +20,8 @@ from csv_plugin.core.other_methods.comparison import Comparison, Fold
 from csv_plugin.core.other_methods.cross_validation import Candidates
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing
-from csv_plugin.core.salience import (Auto, AveragedRidge, NonNegative, Ridge,
-                                      Task, fold_masks)
+from csv_plugin.core.salience import (Auto, Averaged, NonNegative, Ridge, Task,
+                                      fold_masks)
 from csv_plugin.core.salience.averaged import Logarithms
 from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.on_columns import OnColumns
@@ -129,8 +129,9 @@ def records():
         Training(table, TEXTS, observed, families, predictor.targets),
         path_curve({name: (task, fit) for name in BENCHMARKS}), loss_map,
         loss_map(np.ones((3, 6))), on_columns, Auto((on_columns, ) * 20),
-        Ridge(), NonNegative(), AveragedRidge(),
-        AveragedRidge().fit(task, masks).model.logs, wide,
+        Ridge(), NonNegative(), Averaged(),
+        Averaged().fit(task, masks).model.logs,
+        *Averaged()._members(task, masks)[1:], wide,
         wide.products, wide.path(problems, (1.0,))[1], problems,
         NarrowRidge.of(task.features),
         Regressions(np.ones((99, 2)), np.ones(99), np.ones((9, 99)),

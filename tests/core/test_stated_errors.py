@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import (AveragedRidge, Constant, Ridge, Task,
+from csv_plugin.core.salience import (Averaged, Constant, Ridge, Task,
                                       fold_masks)
 from csv_plugin.core.salience.reach import reach
 from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
@@ -87,7 +87,7 @@ def test_the_mean_accuracy_is_within_everybody_s_reach():
 def test_a_predictor_states_them():
     tables = small_tables()
     predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, AveragedRidge())
+                              tables.groups, Averaged())
     easy = predictor.benchmark('easy').errors_by_reach
     assert predictor.benchmark('none').errors_by_reach is None
     limit, within, beyond = reach_cells(easy)

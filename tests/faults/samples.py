@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.salience import AveragedRidge
+from csv_plugin.core.salience import Averaged
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.dumps import read_dump, write_dump
@@ -131,7 +131,7 @@ def _predict(folder: Path) -> Any:
 def _fit_tables(folder: Path) -> None:
     tables = small_tables().only('easy', 'chance')
     predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, AveragedRidge())
+                              tables.groups, Averaged())
     save_predictor(predictor, folder / PREDICTOR)
 
 

@@ -17,7 +17,7 @@ import csv_plugin.io.predictors as module
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import AveragedRidge, Plain, Ridge, Uniform
+from csv_plugin.core.salience import Averaged, Plain, Ridge, Uniform
 from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.predictors import FORMAT, load_predictor, save_predictor
 from tests.core.strict_alarm import strict
@@ -843,7 +843,7 @@ def with_logs(tables) -> Predictor:
         tables.features,
         tables.accuracies,
         tables.groups,
-        AveragedRidge(),
+        Averaged(),
         labels={'easy': 3})
 
 

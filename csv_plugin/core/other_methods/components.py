@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from csv_plugin.core.other_methods.cross_validation import (Candidates,
-                                                            cross_validate,
-                                                            fit_lines)
-from csv_plugin.core.salience.base import SalienceFit, SalienceModel, Task
+                                                            cross_validate)
+from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
+                                           floor_candidates)
+from csv_plugin.core.salience.lines import fit_lines
 from csv_plugin.core.scaling_law import LEAST_MODELS
 
 #: Numbers of components that are tried.
@@ -49,9 +50,12 @@ def fit_components(name: str, task: Task, masks: NDArray,
         """Fits with each number of components."""
         directions = components(part, numbers[-1])
         scores = part.values @ directions.T
-        lines = [fit_lines(part, scores[:, :1])]
+        floors = floor_candidates(part.chance)
+        lines = [fit_lines(scores[:, :1], part.accuracy, floors)]
         for number in numbers[1:]:
-            lines.append(fit_lines(part, scores[:, :number], lines[-1]))
+            lines.append(
+                fit_lines(scores[:, :number], part.accuracy, floors,
+                          lines[-1]))
         slopes = [
             np.pad(line, ((0, 0), (0, numbers[-1] - line.shape[1])))
             for line, _ in lines

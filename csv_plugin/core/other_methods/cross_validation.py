@@ -7,7 +7,6 @@ held-out families.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
                                            floor_candidates, held_out_mse)
-from csv_plugin.core.scaling_law import Regressions, accuracy_at
+from csv_plugin.core.salience.lines import fit_lines
+from csv_plugin.core.scaling_law import accuracy_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,51 +41,13 @@ class Candidates:
         """Every setting has a score of its own, `(S, K)`."""
         scores = task.values @ directions.T
         n = len(directions)
-        lines = [fit_lines(task, scores[:, [i]]) for i in range(n)]
+        floors = floor_candidates(task.chance)
+        lines = [
+            fit_lines(scores[:, [i]], task.accuracy, floors) for i in range(n)
+        ]
         slopes = np.stack(
             [line * np.eye(n)[i] for i, (line, _) in enumerate(lines)])
         return cls(directions, slopes, np.stack([line[1] for line in lines]))
-
-
-def fit_lines(
-    task: Task,
-    scores: NDArray,
-    guess: Optional[tuple[NDArray,
-                          NDArray]] = None) -> tuple[NDArray, NDArray]:
-    """Exponents as sums of p scores, for each of `floor_candidates`.
-
-    Args:
-        task (Task): What to fit to.
-        scores (NDArray): Of its models, `(n, p)`; those that do not differ
-            get the slope 0.
-        guess (Optional[tuple]): Where to start: slopes of the first scores,
-            and offsets.
-
-    Returns:
-        tuple[NDArray, NDArray]: Slopes `(F, p)` and offsets `(F,)`.
-    """
-    floors = floor_candidates(task.chance)
-    centre, spread = scores.mean(axis=0), scores.std(axis=0)
-    inverse = np.divide(
-        1, spread, where=spread > 1e-12 * np.abs(centre),
-        out=np.zeros_like(spread))  # yapf: disable
-    ones = np.ones((len(scores), 1))
-    design = np.hstack([ones, (scores - centre) * inverse])
-    lines = Regressions(
-        design,
-        task.accuracy,
-        np.ones((len(floors), len(scores))),
-        floors,
-        n_free=design.shape[1])
-    start = lines.start()
-    if guess is not None:
-        slopes, offsets = guess
-        k = slopes.shape[1]
-        start[:, 0] = offsets + slopes @ centre[:k]
-        start[:, 1:k + 1] = slopes * spread[:k]
-    solution = lines.solve(0.0, start, tolerance=1e-7)
-    slopes = solution[:, 1:] * inverse
-    return slopes, solution[:, 0] - slopes @ centre
 
 
 def cross_validate(name: str, task: Task, masks: NDArray,

@@ -21,9 +21,9 @@ from scipy.optimize import nnls
 
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.other_methods.cross_validation import (Candidates,
-                                                            cross_validate,
-                                                            fit_lines)
-from csv_plugin.core.salience.base import SalienceFit, Task
+                                                            cross_validate)
+from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
+from csv_plugin.core.salience.lines import fit_lines
 
 #: Exponents that step one chooses from.
 EXPONENTS = tuple(np.geomspace(0.03, 1.5, 18).tolist())
@@ -70,7 +70,8 @@ class Ladder:
 def _candidates(task: Task) -> Candidates:
     own_loss = task.values[:, 0]
     constant, coefficients = loss_law(task.values[:, 1:], own_loss)
-    slopes, offsets = fit_lines(task, own_loss[:, None])
+    slopes, offsets = fit_lines(own_loss[:, None], task.accuracy,
+                                floor_candidates(task.chance))
     return Candidates(
         np.concatenate([[0.0], coefficients])[None], slopes[None],
         (offsets + slopes[:, 0] * constant)[None])

@@ -1,6 +1,6 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.auto import Auto
-from csv_plugin.core.salience.averaged import AveragedRidge
+from csv_plugin.core.salience.averaged import Averaged
 from csv_plugin.core.salience.base import (ChoosingSolver, HeldOut,
                                            JointSolver, LogTerms,
                                            RegularisationPath, SalienceFit,
@@ -15,7 +15,7 @@ from csv_plugin.core.salience.nonnegative import NonNegative
 #: The solvers by the names that command lines and files use.
 SOLVERS: dict[str, Solver] = {
     'auto': Auto(),
-    'averaged': AveragedRidge(),
+    'averaged': Averaged(),
     'nonnegative': NonNegative(),
     'plain': Plain(),
     'ridge': Ridge(),
@@ -25,7 +25,7 @@ SOLVERS: dict[str, Solver] = {
 DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
-    'Auto', 'AveragedRidge', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
+    'Auto', 'Averaged', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
     'HeldOut', 'JointSolver', 'LogTerms', 'NonNegative', 'Plain',
     'RegularisationPath', 'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel',
     'Solver', 'Task', 'Uniform', 'fold_masks', 'held_out_predictions',

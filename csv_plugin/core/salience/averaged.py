@@ -1,4 +1,4 @@
-"""Ridges on losses and on their logarithms, averaged.
+"""Ridges and means of the units that tell most, averaged.
 
 Cross-validation tells a good penalty from a bad one, but hardly one good
 penalty from the next, so fits of all penalties are averaged, the better the
@@ -6,15 +6,17 @@ more. The penalty that is good for other benchmarks counts as well.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
 from csv_plugin.core.salience.base import (LEAST_TYPICAL, LogTerms,
                                            SalienceFit, SalienceModel, Task,
                                            fit_notes, floor_candidates,
                                            held_out_mse, relative_logs)
+from csv_plugin.core.salience.equal_weights import EqualWeights
 from csv_plugin.core.salience.linear import PENALTIES, Uniform, regressions_on
 from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
@@ -23,13 +25,13 @@ from csv_plugin.core.salience.ridge_regressions import (Problems,
 from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import accuracy_at
 
-#: An error larger by this share makes the weight of a penalty e times smaller.
+#: An error larger by this share makes the weight of a setting e times smaller.
 SHARPNESS = 0.05
 #: What a floor of 0 must gain on the chance level, as a share of the error:
 #: models far better than those fitted on are predicted worse with low floors.
 FLOOR_GAIN = 0.2
-#: Losses and logarithms are averaged by this power of their errors.
-POWER = -4
+#: Members are averaged by this power of their errors.
+POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
 #: Said where uniform weights count for half or more.
@@ -37,19 +39,59 @@ LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
                'uniform weights used')
 
 
+class Member(Protocol):
+    """Fits of one kind to all models and without held-out families.
+
+    They differ in S settings, of which the first makes weights uniform, and
+    in L floors.
+    """
+
+    @property
+    def errors(self) -> NDArray:
+        """Mean squared errors on held-out models, `(S, L)`."""
+
+    def average(self, floor: int,
+                weights: NDArray) -> tuple[NDArray, SalienceModel]:
+        """Exponents of all n models, averaged over settings.
+
+        Args:
+            floor (int): Which of the L.
+            weights (NDArray): Of the settings, `(S,)`.
+
+        Returns:
+            tuple[NDArray, SalienceModel]: Exponents of each fit, that to all
+            models last, `(F + 1, n)`, and models of them `(F + 1,)`.
+        """
+
+
+class _Shared(NamedTuple):
+    """What benchmarks say of all members, in logarithms of errors.
+
+    Args:
+        excess (list[NDArray]): How much worse a setting is than the best one
+            of its member, `(S,)`.
+        members (NDArray): The least errors, one of each member.
+    """
+    excess: list[NDArray]
+    members: NDArray
+
+
 @dataclass(frozen=True)
-class AveragedRidge:
+class Averaged:
     """Signed weights of losses and their logarithms, shrunk toward uniform.
 
-    Each scale has its own ridge regressions at all penalties. Their exponents
-    are averaged, which makes one capability score of them. The weight of a
-    penalty falls with its error on held-out families, of the benchmark and,
+    Three members predict together: ridge regressions on the losses, ridge
+    regressions on their logarithms, and equal weights of the logarithms that
+    go with accuracy most. Each has a setting, the penalty or the number of
+    units, and is fitted with all of them. Their exponents are averaged, which
+    makes one capability score of them. The weight of a setting, and that of a
+    member, falls with its error on held-out families, of the benchmark and,
     on average, of all benchmarks. The fit states the penalty of the largest
     weight.
 
-    These weights, the floor, and the shares of the two scales are the same in
-    all fold models, so the accuracies of families that one of them holds out
-    had a part in them, and in nothing else of it.
+    These weights and the floor are the same in all fold models, so the
+    accuracies of families that one of them holds out had a part in them, and
+    in nothing else of it.
 
     Args:
         penalties (tuple[float, ...]): Candidates, in falling order.
@@ -77,76 +119,102 @@ class AveragedRidge:
             InputError: A feature is negative, so that it has no logarithm.
         """
         pairs = list(zip(tasks, masks))
-        errors = [self._errors(*pair) for pair in progress(pairs)]
-        shared = _shared(
-            [of_task for of_task, mask in zip(errors, masks) if len(mask)])
+        members = [self._members(*pair) for pair in progress(pairs)]
+        shared = _shared([of_task for of_task in members if of_task])
         return [
-            self._averaged(*pair, of_task, shared)
-            if len(pair[1]) else _uniform(*pair, self.name)
-            for pair, of_task in zip(pairs, errors)
+            self._averaged(*pair, of_task, shared) if of_task else _uniform(
+                *pair, self.name) for pair, of_task in zip(pairs, members)
         ]
 
-    def _errors(self, task: Task, masks: NDArray) -> NDArray:
-        """On held-out families, by scale, penalty and floor, `(2, P, L)`.
-
-        NaN with a single family.
-        """
+    def _members(self, task: Task, masks: NDArray) -> list[Member]:
+        """None with a single family."""
         lowest = task.features.once(_lowest)
         if lowest < 0:
             raise InputError(self.name, 'losses of 0 or more', f'{lowest}',
                              "Use the solver 'ridge' for these features.")
-        floors = floor_candidates(task.chance)
         if not len(masks):
-            return np.full((2, len(self.penalties) + 1, len(floors)), np.nan)
-        errors = []
-        for ridge in task.features.once(_both_scales):
-            path = ridge.path(
-                Problems.of_folds(task, masks, floors), self.penalties)
-            errors.append(errors_by_floor(path, task, masks, floors))
-        return np.maximum(errors, LEAST_ERROR)
+            return []
+        logs = Logarithms(task.features)
+        return [
+            *(Ridges.of(ridge, task, masks, self.penalties)
+              for ridge in task.features.once(_both_scales)),
+            EqualWeights.of(logs.values, logs.uniform, task.accuracy, masks,
+                            floor_candidates(task.chance)),
+        ]
 
-    def _averaged(self, task: Task, masks: NDArray, errors: NDArray,
-                  shared: NDArray) -> SalienceFit:
-        """One model of all penalties and both scales."""
+    def _averaged(self, task: Task, masks: NDArray, members: list[Member],
+                  shared: _Shared) -> SalienceFit:
+        """One model of all members and settings."""
         floors = floor_candidates(task.chance)
-        dislike = FLOOR_GAIN * np.linspace(0, 1, len(floors))
-        excess = np.log(errors) + shared[:, :, None] + dislike
-        best = int(excess.min(axis=1).mean(axis=0).argmin())
-        excess = excess[:, :, best] - excess[:, :, best].min(axis=1)[:, None]
-        weights = np.exp(-excess / SHARPNESS)
-        weights /= weights.sum(axis=1)[:, None]
-        rows = Problems.of_folds(task, masks, floors[best:best + 1])
+        excess = [
+            _logs(member.errors) + of_all[:, None]
+            for member, of_all in zip(members, shared.excess)
+        ]
+        floor = _best_floor(excess[:2])
+        weights = [_normalised(-part[:, floor] / SHARPNESS) for part in excess]
 
         def error_of(exponents: NDArray) -> float:
             """On held-out families, of exponents of all fits, `(F + 1, n)`."""
-            predicted = accuracy_at(exponents[:-1], floors[best])
+            predicted = accuracy_at(exponents[:-1], floors[floor])
             return float(held_out_mse(predicted, task.accuracy, masks))
 
-        ridges = task.features.once(_both_scales)
         averages = [
-            _average(ridge.path(rows, self.penalties), of_penalties)
-            for ridge, of_penalties in zip(ridges, weights)
+            member.average(floor, part)
+            for member, part in zip(members, weights)
         ]
-        powers = np.array([
-            max(error_of(average.exponents), LEAST_ERROR)**POWER
-            for average in averages
-        ])
-        shares = powers / powers.sum()
-        models = _joined(task, [
-            ridge.models(average, floors[best])
-            for ridge, average in zip(ridges, averages)
-        ], shares)
-        by_penalty = shares @ weights
+        logs = [_logs(error_of(exponents)) for exponents, _ in averages]
+        shares = _normalised(POWER * (np.array(logs) + shared.members))
+        models = _joined(task, [models for _, models in averages], shares)
+        exponents = sum(share * part
+                        for share, (part, _) in zip(shares, averages))
+        # Of both ridges, which have the same settings.
+        by_penalty = shares[:2] @ np.array(weights[:2])
         tried = np.array([np.inf, *self.penalties])
         notes = fit_notes(models[-1], masks, gained=True)
-        if by_penalty[0] >= 0.5:
+        if shares @ [part[0] for part in weights] >= 0.5:
             notes = (LITTLE_GAIN, *notes)
-        return SalienceFit(
-            self.name, models[-1], models[:-1], masks,
-            float(tried[by_penalty.argmax()]),
-            error_of(
-                sum(share * average.exponents
-                    for share, average in zip(shares, averages))), notes)
+        return SalienceFit(self.name, models[-1], models[:-1], masks,
+                           float(tried[by_penalty.argmax()]),
+                           error_of(np.asarray(exponents)), notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Ridges:
+    """Ridge regressions with all penalties; see `Member`.
+
+    Args:
+        ridge (RidgeRegressions): Solves them.
+        task (Task): What they are fitted to.
+        masks (NDArray): As in `Solver.fit`, `(F, n)`.
+        penalties (tuple[float, ...]): Candidates, in falling order.
+        errors (NDArray): See `Member`; an infinite penalty is the first.
+    """
+    ridge: RidgeRegressions
+    task: Task
+    masks: NDArray
+    penalties: tuple[float, ...]
+    errors: NDArray
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, ridge: RidgeRegressions, task: Task, masks: NDArray,
+           penalties: tuple[float, ...]) -> 'Ridges':
+        """Fit to a task."""
+        floors = floor_candidates(task.chance)
+        path = ridge.path(Problems.of_folds(task, masks, floors), penalties)
+        return cls(ridge, task, masks, penalties,
+                   errors_by_floor(path, task, masks, floors))
+
+    def average(self, floor: int,
+                weights: NDArray) -> tuple[NDArray, SalienceModel]:
+        """See `Member.average`."""
+        floors = floor_candidates(self.task.chance)[[floor]]
+        # Paths with all floors would be too large to keep.
+        path = self.ridge.path(
+            Problems.of_folds(self.task, self.masks, floors), self.penalties)
+        average = _average(path, weights)
+        return average.exponents, self.ridge.models(average, floors[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +254,35 @@ def _lowest(losses: SharedFeatures) -> float:
     return float(losses.values.min())
 
 
-def _shared(errors: Sequence[NDArray]) -> NDArray:
-    """How much worse a penalty is than the best, on average, `(2, P)`.
+def _logs(errors: ArrayLike) -> NDArray:
+    """Logarithms of errors of any shape."""
+    return np.log(np.maximum(errors, LEAST_ERROR))
 
-    In logarithms of the error with the best floor.
-    """
-    logs = [np.log(of_task.min(axis=2)) for of_task in errors]
-    excess = [part - part.min(axis=1, keepdims=True) for part in logs]
-    return np.sum(excess, axis=0) / max(len(excess), 1)
+
+def _normalised(logs: NDArray) -> NDArray:
+    """Weights that sum to 1, of logarithms of weights, `(S,)`."""
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+def _shared(tasks: Sequence[list[Member]]) -> _Shared:
+    """Means over benchmarks, of errors with the best floors."""
+    # Of each member, those of each benchmark.
+    logs = [
+        np.array([_logs(member.errors.min(axis=1)) for member in members])
+        for members in zip(*tasks)
+    ]
+    least = [part.min(axis=1) for part in logs]
+    return _Shared([
+        np.mean(part - best[:, None], axis=0)
+        for part, best in zip(logs, least)
+    ], np.array([best.mean() for best in least]))
+
+
+def _best_floor(excess: Sequence[NDArray]) -> int:
+    """Which floor has the least errors, `(S, L)` in logarithms."""
+    best = np.mean([part.min(axis=0) for part in excess], axis=0)
+    return int(np.argmin(best + FLOOR_GAIN * np.linspace(0, 1, len(best))))
 
 
 def _average(path: list[Solutions], weights: NDArray) -> Solutions:
@@ -205,11 +294,15 @@ def _average(path: list[Solutions], weights: NDArray) -> Solutions:
 
 def _joined(task: Task, parts: Sequence[SalienceModel],
             shares: NDArray) -> SalienceModel:
-    """Models `(F + 1,)` whose exponents are averages of both scales'."""
+    """Models `(F + 1,)` whose exponents are averages of the members'.
+
+    The first is one of the losses, the others are of their logarithms.
+    """
     typical = task.features.once(_typical)
     slopes = [share * part.curve.alpha for share, part in zip(shares, parts)]
-    plain, logs = (slope[:, None] * part.coefficients
-                   for slope, part in zip(slopes, parts))
+    plain, *others = (slope[:, None] * part.coefficients
+                      for slope, part in zip(slopes, parts))
+    logs = sum(others)
     offset = -sum(slope * part.curve.beta
                   for slope, part in zip(slopes, parts))
     # A logarithm counts as typical losses times one more than itself.

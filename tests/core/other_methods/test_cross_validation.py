@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.other_methods.cross_validation import (Candidates,
-                                                            cross_validate,
-                                                            fit_lines)
+                                                            cross_validate)
 from csv_plugin.core.salience import Uniform, fold_masks
 from csv_plugin.core.salience.base import floor_candidates
+from csv_plugin.core.salience.lines import fit_lines
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
 from tests.core.worlds import make_world
 
@@ -46,9 +46,9 @@ def test_curves_on_one_score_are_those_of_the_scaling_law():
 def test_a_score_that_does_not_differ_takes_no_part():
     scores = TASK.values @ DIRECTIONS.T
     alike = np.hstack([scores, np.full((24, 1), 3.0)])
-    slopes, offsets = fit_lines(TASK, alike)
+    slopes, offsets = fit_lines(alike, TASK.accuracy, FLOORS)
     np.testing.assert_array_equal(slopes[:, 2], 0)
-    slopes_without, offsets_without = fit_lines(TASK, scores)
+    slopes_without, offsets_without = fit_lines(scores, TASK.accuracy, FLOORS)
     np.testing.assert_allclose(slopes[:, :2], slopes_without)
     np.testing.assert_allclose(offsets, offsets_without)
 

@@ -1,4 +1,4 @@
-"""Ridges on losses and on their logarithms, averaged."""
+"""Ridges and means of the units that tell most, averaged."""
 from dataclasses import replace
 
 import numpy as np
@@ -8,15 +8,16 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import (AveragedRidge, LogTerms, Ridge,
-                                      SalienceModel, Task, Uniform, fold_masks)
+from csv_plugin.core.salience import (Averaged, LogTerms, Ridge, SalienceModel,
+                                      Task, Uniform, fold_masks)
 from csv_plugin.core.salience.averaged import FLOOR_GAIN, LITTLE_GAIN
 from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.salience.equal_weights import EqualWeights
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 from tests.core.worlds import make_world, mse
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
-AVERAGED = AveragedRidge(PENALTIES)
+AVERAGED = Averaged(PENALTIES)
 
 
 def masks_of(task: Task):
@@ -85,17 +86,54 @@ def test_a_fold_model_has_not_seen_its_held_out_models():
     """But for what all folds share: a floor, and weights of averages."""
     task = world(chance=0)  # one floor
     masks = masks_of(task)[:2]
-    solver, exponents = AveragedRidge(PENALTIES[1:2]), []
-    for seed in range(8):
+    solver, exponents = Averaged(PENALTIES[1:2]), []
+    for seed in range(12):
         noise = np.random.default_rng(seed).uniform(size=40)
         changed = replace(
             task, accuracy=np.where(masks[0], task.accuracy, noise))
         fold = solver.fit(changed, masks).folds[0]
         exponents.append(fold.exponents(task.values))
-    # Two penalties on two scales: averages of the same four fits.
+    # Averages of the same eight fits: two penalties on two scales, and equal
+    # weights of four numbers of units.
     sizes = np.linalg.svd(np.diff(exponents, axis=0), compute_uv=False)
     assert sizes[0] > 1e-3
-    np.testing.assert_allclose(sizes[3:], 0, atol=1e-9 * sizes[0])
+    np.testing.assert_allclose(sizes[7:], 0, atol=1e-9 * sizes[0])
+
+
+def test_many_units_of_which_a_few_tell_are_averaged_over():
+    """Beyond the fitted models, where ridges tell less."""
+    errors = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        skill = np.sort(rng.uniform(-1, 1, 40))
+        told = np.where(np.arange(200) < 20, 1, rng.uniform(-.5, .5, 200))
+        values = np.exp(rng.normal(size=(40, 200)) / 2 - skill[:, None] * told)
+        truth = accuracy_at(3 * skill, 0.25)
+        families = np.repeat([f'family {i}' for i in range(10)], 4)
+        task = Task.of(values, np.full(200, 1 / 200),
+                       truth + rng.normal(size=40) / 50, 0.25, families)
+        worse = task.select(np.arange(40) < 24)
+        errors.append([
+            mse(
+                solver.fit(worse, masks_of(worse)).model.predict(values[24:]),
+                truth[24:]) for solver in (AVERAGED, Ridge(PENALTIES))
+        ])
+    averaged, ridge = np.mean(errors, axis=0)
+    assert averaged < 0.7 * ridge
+
+
+def test_members_that_err_have_next_to_no_part():
+    """Here, weights of both signs are right and equal ones wrong."""
+    task = world(n=80)
+    logs = np.log(task.values)
+    exponents = 8 * (logs[:, 0] - logs[:, 1])
+    task = replace(task, accuracy=accuracy_at(exponents, 0.25))
+    masks = masks_of(task)
+    equal = EqualWeights.of(logs, task.uniform, task.accuracy, masks,
+                            np.array([0.25]))
+    fit = AVERAGED.fit(task, masks)
+    ridge = Ridge(PENALTIES).fit(task.on(logs, task.uniform), masks)
+    assert fit.cv_mse < 2 * ridge.cv_mse < 0.1 * equal.errors.min()
 
 
 def test_little_gain_is_noted():
@@ -103,7 +141,7 @@ def test_little_gain_is_noted():
     task = world()
     noise = np.random.default_rng(0).normal(size=40) / 10
     exponents = -2 * np.log(task.values.mean(axis=1)) + noise
-    fit = AveragedRidge((1e-12, )).fit(
+    fit = Averaged((1e-12, )).fit(
         replace(task, accuracy=accuracy_at(exponents, 0.25)), masks_of(task))
     assert fit.notes == (LITTLE_GAIN, ) and fit.penalty == np.inf
 
