@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.forward_tests import forward_errors, unit_of
 
 #: With fewer earlier runs, a regression left one out has no error.
@@ -104,7 +103,7 @@ def as_early(past: PastRun, sources: Sequence[Levels]) -> bool:
 def forecast_end(sources: Sequence[Levels],
                  history: Sequence[PastRun],
                  level: float,
-                 n_items: Optional[NDArray] = None) -> Ends:
+                 n_items: Optional[NDArray] = None) -> Optional[Ends]:
     """Forecast the end of a run.
 
     Args:
@@ -116,15 +115,12 @@ def forecast_end(sources: Sequence[Levels],
             where unknown; None if the ends are not those of the sources but
             other numbers, which then are regressed in place of gains.
 
-    Raises:
-        InputError: Fewer than `LEAST_RUNS` earlier runs remain.
+    Returns:
+        Optional[Ends]: None if fewer than `LEAST_RUNS` earlier runs remain.
     """
     history = [past for past in history if as_early(past, sources)]
     if len(history) < LEAST_RUNS:
-        raise InputError(
-            'earlier runs', f'{LEAST_RUNS} finished runs or more that have '
-            'checkpoints as early', str(len(history)),
-            'Give the losses of more runs, or forecast the run later.')
+        return None
     columns = list(_columns(sources, history))
     final, n_past = np.array([past.final for past in history]), len(history)
     if n_items is None:

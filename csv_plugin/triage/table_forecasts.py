@@ -313,21 +313,20 @@ def _of_run(run: _Run, past: Sequence[_Run], share: float,
     names, real = accuracies.benchmarks, run.if_finished(run.scores[-1])
     for method in SOURCES:
         known = run.until(share, method)
-        others = _as_early(past, known, method)
-        if known and len(others) >= LEAST_RUNS:
-            ends = forecast_end(known,
-                                [other.past(method) for other in others],
-                                LEVEL, accuracies.n_items)
+        history = [other.past(method) for other in past]
+        ends = forecast_end(known, history, LEVEL,
+                            accuracies.n_items) if known else None
+        if ends:
             yield from _records(run.name, share, ACCURACY, names, method, ends,
                                 real)
     yield from _baselines(run, past, share, names, real)
-    known = run.until(share, LOSSES)
-    history = [
+    of_losses = [
         PastRun(other.name, other.levels(LOSSES), -other.log_losses[-1])
-        for other in _as_early(past, known, LOSSES)
+        for other in past
     ]
-    if len(history) >= LEAST_RUNS:
-        value, low, high = forecast_end(known, history, LEVEL)
+    ends = forecast_end(run.until(share, LOSSES), of_losses, LEVEL)
+    if ends:
+        value, low, high = ends
         yield from _records(run.name, share, LOSS, sources, LOSSES,
                             Ends(np.exp(-value), np.exp(-high), np.exp(-low)),
                             run.if_finished(np.exp(run.log_losses[-1])))

@@ -2,7 +2,6 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.triage import final_scores
 from csv_plugin.triage.final_scores import (Levels, PastRun, as_early,
                                             forecast_end)
@@ -147,9 +146,7 @@ def test_a_late_run_is_left_out():
     assert as_early(late, [curve(0.5).until(0.3)])
 
 
-def test_what_cannot_be_forecast():
-    with pytest.raises(InputError, match='4 finished runs or more'):
-        forecast_end([curve(1.0)], past([0.2, 0.4, 0.6]), 0.9)
+def test_too_few_earlier_runs_forecast_nothing():
+    assert forecast_end([curve(1.0)], past([0.2, 0.4, 0.6]), 0.9) is None
     early = Levels(np.array([0.01]), np.zeros((1, 2)))
-    with pytest.raises(InputError, match='as early, found 0'):
-        forecast_end([early], past([0.2, 0.4, 0.6, 0.8]), 0.9)
+    assert forecast_end([early], past([0.2, 0.4, 0.6, 0.8]), 0.9) is None
