@@ -26,8 +26,9 @@ from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.final_scores import LEAST_RUNS
+from csv_plugin.triage.run_notes import as_sentences
 from csv_plugin.triage.table_forecasts import (SOURCES, TableForecasts,
-                                               as_sentences, forecast_tables)
+                                               forecast_tables)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,10 +12,10 @@ from csv_plugin.core.escaping import markdown
 from csv_plugin.core.resampling import mean_with_interval
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
+from csv_plugin.triage.run_notes import as_sentences
 from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LOSS,
                                                LOSSES, NOW, OBSERVED, SCORES,
-                                               EndForecast, TableForecasts,
-                                               as_sentences)
+                                               EndForecast, TableForecasts)
 
 #: Methods in the order of the tables.
 METHODS = (OBSERVED, GAIN, NOW, SCORES, LOSSES, BOTH)

@@ -13,6 +13,7 @@ from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
                                             as_early, forecast_end)
 from csv_plugin.triage.held_out import fit_holding_out
+from csv_plugin.triage.run_notes import RunNote, without_early
 
 #: Level of the intervals.
 LEVEL = 0.9
@@ -54,42 +55,17 @@ class EndForecast(NamedTuple):
     real: float
 
 
-class Note(NamedTuple):
-    """Something about the forecasts of a run.
-
-    Args:
-        run (str): The run.
-        part (float): After which part of its training it was to be forecast.
-        text (str): A sentence.
-    """
-    run: str
-    part: float
-    text: str
-
-
-def as_sentences(notes: Sequence[Note]) -> list[str]:
-    """A line for each part and text, which names all of its runs."""
-    runs: dict[tuple[float, str], list[str]] = {}
-    for note in notes:
-        runs.setdefault((note.part, note.text), []).append(note.run)
-    return [
-        f'After {100 * part:.3g} % of the training, '
-        f'{", ".join(dict.fromkeys(names))}: {text}'
-        for (part, text), names in runs.items()
-    ]
-
-
 class TableForecasts(NamedTuple):
     """Forecasts of runs from tables.
 
     Args:
         forecasts (list[EndForecast]): Of the runs that have reached a part of
             the training.
-        notes (list[Note]): What is not forecast, and which finished runs were
-            not learned from.
+        notes (list[RunNote]): What is not forecast, and which finished runs
+            were not learned from.
     """
     forecasts: list[EndForecast]
-    notes: list[Note]
+    notes: list[RunNote]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +181,7 @@ def forecast_tables(features: FeatureTable,
         for record in _of_run(run, past, share, accuracies, sources)
     ]
     notes = [
-        Note(run.name, part, text) for run, part, share in asked
+        RunNote(run.name, part, text) for run, part, share in asked
         for text in _notes(run, past, part, share)
     ]
     return TableForecasts(forecasts, notes)
@@ -279,25 +255,25 @@ def _notes(run: _Run, past: Sequence[_Run], part: float,
     """What cannot be forecast or learned from, and why."""
     if share is None:
         there = 'yet' if run.shares[-1] < part else 'so early'
-        yield f'not forecast, for want of a checkpoint {there}.'
+        yield f'nothing is forecast, for want of a checkpoint {there}.'
         return
-    late: dict[str, list[str]] = {}
+    late: dict[tuple[str, ...], list[str]] = {}
     few: dict[int, list[str]] = {}
     for method in SOURCES:
         known = run.until(share, method)
-        early = [other.name for other in _as_early(past, known, method)]
-        gone = ', '.join(other.name for other in past
-                         if other.name not in early)
+        early = _as_early(past, known, method)
+        gone = tuple(other.name for other in past if other not in early)
         if known and gone and method != BOTH:
             late.setdefault(gone, []).append(method)
         if known and len(early) < LEAST_RUNS and (method != BOTH or not few):
             few.setdefault(len(early), []).append(method)
     for names, methods in late.items():
-        yield f'no {" and ".join(methods)} of {names} are known as early.'
+        yield without_early(names, ' and '.join(methods),
+                            'checkpoint with scores')
     for count, methods in few.items():
-        yield (f'not forecast from {" or ".join(methods)}, as {count} '
-               f'finished runs have them as early, and {LEAST_RUNS} are '
-               'needed.')
+        yield (f'nothing is forecast from {" or ".join(methods)}, as fewer '
+               f'than {LEAST_RUNS} finished runs ({count}) have scores as '
+               'early.')
 
 
 def _as_early(past: Sequence[_Run], known: Sequence[Levels],

@@ -10,7 +10,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
-from csv_plugin.triage.table_forecasts import as_sentences, forecast_tables
+from csv_plugin.triage.run_notes import as_sentences
+from csv_plugin.triage.table_forecasts import forecast_tables
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 50, 100)
@@ -105,8 +106,9 @@ def test_runs_that_start_late_are_left_out_with_a_note(options, tmp_path,
     assert salience.main([*options, '--after', '10', '20', '--json']) == 0
     printed = json.loads(capsys.readouterr().out)
     [note] = printed['notes']
-    assert note == ('After 10 % of the training, g: no losses and scores '
-                    'of a, c are known as early.')
+    assert note == (
+        'After 10 % of the training of g, the losses and scores of a, c do '
+        'not count, for want of a checkpoint with scores as early.')
     assert note in (tmp_path / 'out/forecasts.md').read_text()
     assert {row['share'] for row in printed['forecasts']} == {0.1, 0.2}
 
@@ -115,8 +117,9 @@ def test_too_few_runs_start_early(options, tmp_path, capsys):
     start_late(tmp_path, 'a', 'c', 'd')
     assert salience.main([*options, '--after', '10']) == 2
     message = capsys.readouterr().err
-    assert 'no losses and scores of a, c, d are known as early' in message
-    assert '3 finished runs have them as early, and 4 are needed' in message
+    assert 'the losses and scores of a, c, d do not count' in message
+    assert ('nothing is forecast from losses or scores, as fewer than 4 '
+            'finished runs (3) have scores as early') in message
     # Another part is forecast all the same.
     assert salience.main([*options, '--after', '10', '20', '--json']) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -130,9 +133,9 @@ def test_too_few_runs_start_early(options, tmp_path, capsys):
 def test_parts_that_a_run_has_no_checkpoints_of():
     ends = forecast_longer('g', after=(.01, .75), budget=400)
     assert as_sentences(ends.notes) == [
-        'After 1 % of the training, g: not forecast, for want of a '
+        'After 1 % of the training of g, nothing is forecast, for want of a '
         'checkpoint so early.',
-        'After 75 % of the training, g: not forecast, for want of a '
+        'After 75 % of the training of g, nothing is forecast, for want of a '
         'checkpoint yet.'
     ]
     assert not ends.forecasts
@@ -150,11 +153,11 @@ def test_a_late_run_is_left_out_of_runs_left_out(options, tmp_path, capsys):
             row['share']
             for row in printed['forecasts'] if row['run'] == run
         }
-    begin = 'After 10 % of the training, '
+    begin = 'After 10 % of the training of '
     assert set(printed['notes']) == {
-        begin + 'a: not forecast, for want of a checkpoint so early.',
-        begin + 'b, c, d, e, f: no losses and scores of a are known as '
-        'early.'
+        begin + 'a, nothing is forecast, for want of a checkpoint so early.',
+        begin + 'b, c, d, e, f, the losses and scores of a do not count, for '
+        'want of a checkpoint with scores as early.'
     }
 
 

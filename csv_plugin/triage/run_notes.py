@@ -1,0 +1,42 @@
+"""Notes about forecasts of pretraining runs at parts of their training."""
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class RunNote(NamedTuple):
+    """Something about the forecast of a run.
+
+    Args:
+        run (str): The run.
+        part (float): Part of its training that was to be known.
+        text (str): A main clause that ends the sentence of `as_sentences`.
+    """
+    run: str
+    part: float
+    text: str
+
+
+def without_early(names: Sequence[str],
+                  what: str,
+                  checkpoint: str = 'checkpoint') -> str:
+    """The clause that earlier runs are left out of a forecast.
+
+    Args:
+        names (Sequence[str]): Runs that begin too late.
+        what (str): What the forecast is made from.
+        checkpoint (str): What they would have to have as early.
+    """
+    return (f'the {what} of {", ".join(names)} do not count, for want of a '
+            f'{checkpoint} as early.')
+
+
+def as_sentences(notes: Sequence[RunNote]) -> list[str]:
+    """A sentence for each part and text, which names all of its runs."""
+    runs: dict[tuple[float, str], list[str]] = {}
+    for note in notes:
+        runs.setdefault((note.part, note.text), []).append(note.run)
+    return [
+        f'After {100 * part:.3g} % of the training of '
+        f'{", ".join(dict.fromkeys(names))}, {text}'
+        for (part, text), names in runs.items()
+    ]
