@@ -143,6 +143,11 @@ class Forecaster:
                                     self._comparable(share))
         return Forecast(run.run, share, exponents, self.backtest(share))
 
+    def late(self, share: float) -> list[str]:
+        """Earlier runs without a checkpoint as early as a share, by name."""
+        early = self._comparable(share)
+        return [past.run for past in self.history if past not in early]
+
     def backtest(self, share: float) -> Backtest:
         """Forecast each earlier run from the other ones.
 

@@ -22,6 +22,7 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
                                        expect, rank)
+from csv_plugin.triage.run_notes import RunNote, as_sentences, without_early
 from csv_plugin.triage.screening import OffTrajectory, screen
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
@@ -366,7 +367,7 @@ def judge(
             screen(
                 _trajectories(predictor, features, chosen, measure, budget),
                 _trajectories(predictor, features, past, measure, math.nan))),
-        notes=_notes(measure, runs, earlier, budget, refused, window))
+        notes=_notes(measure, runs, forecaster, budget, refused, window))
 
 
 def _trajectories(predictor: Predictor, features: FeatureTable,
@@ -398,10 +399,10 @@ def _trajectories(predictor: Predictor, features: FeatureTable,
     return trajectories
 
 
-def _notes(measure: str, runs: Sequence[RunTrajectory],
-           earlier: Sequence[RunTrajectory], budget: float,
-           refused: Mapping[str, str], window: float) -> tuple[str, ...]:
-    notes = [f'left out, {name}: {reason}' for name, reason in refused.items()]
+def _notes(measure: str, runs: Sequence[RunTrajectory], forecaster: Forecaster,
+           budget: float, refused: Mapping[str, str],
+           window: float) -> tuple[str, ...]:
+    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
     if window:
         notes.append('Losses are means over the last '
                      f'{100 * window:g} % of the training so far.')
@@ -411,9 +412,22 @@ def _notes(measure: str, runs: Sequence[RunTrajectory],
     if math.isnan(budget) and not unfinished:
         notes.append('No budget is known, so the runs are compared as they '
                      'are: give --budget or --history.')
-    if unfinished and not earlier:
-        notes.append('No earlier runs (--history): no forecast can be made.')
-    elif unfinished and len(earlier) == 1:
-        notes.append('Fewer than two earlier runs (--history): the error of '
-                     'the forecasts is not known.')
-    return tuple(notes)
+    lacking = [
+        RunNote(run.run, run.shares[-1], text) for run in unfinished
+        for text in _lacking(forecaster, run.shares[-1])
+    ]
+    return (*notes, *as_sentences(lacking))
+
+
+def _lacking(forecaster: Forecaster, share: float) -> Iterator[str]:
+    """What a forecast from a share of the budget is made without."""
+    late = forecaster.late(share)
+    if late:
+        yield without_early(late, 'losses')
+    n_early = len(forecaster.history) - len(late)
+    if n_early == 0:
+        yield ('nothing is forecast, for want of an earlier run (--history) '
+               'with a checkpoint as early.')
+    if n_early == 1:
+        yield ('the error of the forecast is not known, for want of a second '
+               'earlier run (--history) with a checkpoint as early.')

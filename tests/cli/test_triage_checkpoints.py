@@ -161,6 +161,6 @@ def test_watch(world, tmp_path, number):
     assert process.returncode == 0 and not errors
     assert shown.endswith('stopped\n')
     assert shown.count('Predicted at') == 2
-    assert 'left out, good@35' in shown
+    assert 'good@35 is left out: ' in shown
     assert list((tmp_path / 'logs' / 'good').glob('events*'))
     assert not [p for p in out.iterdir() if p.name.startswith('.')]

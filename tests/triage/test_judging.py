@@ -129,9 +129,42 @@ def test_without_history(predictor):
     assert as_they_are.expected['good'].values[0] == pytest.approx(
         as_they_are.predictions.at('good@35', 'easy').value)
     unfinished = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
-    assert any('No earlier runs' in note for note in unfinished.notes)
+    assert unfinished.notes[-1] == (
+        'After 35 % of the training of bad, good, nothing is forecast, for '
+        'want of an earlier run (--history) with a checkpoint as early.')
     assert unfinished.rankings[OVERALL].verdicts == (UNKNOWN, UNKNOWN)
     assert np.isnan(unfinished.expected['good'].values).all()
+
+
+@pytest.mark.parametrize(('late', 'then'), [
+    (('old-2', ), None),
+    (('old-1', 'old-2', 'old-4'), 'the error of the forecast is not known, '
+     'for want of a second earlier run'),
+    (tuple(EARLIER), 'nothing is forecast, for want of an earlier run'),
+])
+def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
+                                                then):
+    begun = {
+        name: past
+        for name, past in history.items()
+        if name not in [f'{run}@{step}' for run in late for step in (10, 20)]
+    }
+    both = run_dumps({'good': 1.8}, 2) | run_dumps({'bad': 1.0}, 3)
+    triage = forecast(predictor, both, begun)
+    about = [note for note in triage.notes if 'as early' in note]
+    begin = 'After 20 % of the training of good, '
+    names = ', '.join(late)
+    assert about[0] == (f'{begin}the losses of {names} do not count, for want '
+                        'of a checkpoint as early.')
+    assert len(about) == (2 if then else 1)
+    assert about[-1].startswith(begin + (then or ''))
+    without = {
+        name: past
+        for name, past in begun.items() if not name.startswith(late)
+    }
+    others = forecast(predictor, both, without, budget=100)
+    np.testing.assert_array_equal(triage.expected['good'].values,
+                                  others.expected['good'].values)
 
 
 def test_one_checkpoint_only(predictor, history):
@@ -205,7 +238,8 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
     assert OTHER_TEXTS.fingerprint in refused['other@10']
     assert [run.run for run in triage.runs] == ['good']
     for name in refused:
-        assert sum(f'left out, {name}: ' in note for note in triage.notes) == 1
+        assert sum(f'{name} is left out: ' in note
+                   for note in triage.notes) == 1
     for step in STEPS[:2]:
         (tmp_path / f'good@{step}.parquet').unlink()
     with pytest.raises(InputError, match='one or more that can be used'):
