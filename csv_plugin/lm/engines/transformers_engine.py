@@ -1,5 +1,6 @@
 """Causal language models of `transformers` as an engine."""
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from functools import partial
 from typing import Optional
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              input_device, logits_of,
                                              plain_head)
+from csv_plugin.lm.engines.halving import in_halves
 from csv_plugin.lm.engines.logit_statistics import token_statistics
 from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
                                             TargetStatistics)
@@ -63,30 +65,10 @@ class TransformersEngine:
             head = plain_head(model, pad(windows[:1]).to(device))
             size = self.max_tokens or default_max_tokens(
                 device, all_logits=head is None)
+            run = partial(
+                self._statistics, head=head, entropy=entropy, rank=rank)
             for batch in progress(list(group_batches(windows, size))):
-                yield from self._scored(batch, head, entropy, rank)
-
-    def _scored(self, batch: Sequence[Window], head: Optional[nn.Linear],
-                entropy: bool, rank: bool) -> Iterator[Scored]:
-        """A batch, in halves where a GPU has no room for the whole."""
-        try:
-            statistics = self._statistics(batch, head, entropy, rank)
-        except torch.cuda.OutOfMemoryError as error:
-            if len(batch) == 1:
-                raise InputError(
-                    f'model {self.facts.model!r}',
-                    f'room on the GPU for {len(batch[0].inputs)} tokens',
-                    ' '.join(str(error).split())[:200],
-                    'Free memory of the GPU, or take more or larger GPUs.'
-                ) from error
-        else:
-            yield batch, statistics
-            return
-        # Only now: the error kept what the batch had taken.
-        torch.cuda.empty_cache()
-        middle = len(batch) // 2
-        for half in batch[:middle], batch[middle:]:
-            yield from self._scored(half, head, entropy, rank)
+                yield from in_halves(model, batch, run)
 
     def _statistics(self, batch: Sequence[Window], head: Optional[nn.Linear],
                     entropy: bool, rank: bool) -> TargetStatistics:

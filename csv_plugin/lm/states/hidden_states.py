@@ -5,6 +5,7 @@ the salience weights.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Optional
 
 import numpy as np
@@ -16,8 +17,10 @@ from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
                                              evaluating, input_device,
                                              prefix_token)
-from csv_plugin.lm.engines.windows import (cut_windows, default_max_tokens,
-                                           group_batches, pad, target_rows)
+from csv_plugin.lm.engines.halving import in_halves
+from csv_plugin.lm.engines.windows import (Window, cut_windows,
+                                           default_max_tokens, group_batches,
+                                           pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
@@ -60,7 +63,8 @@ def hidden_states(model: PreTrainedModel,
 
     Raises:
         InputError: If a text cannot be reproduced from its tokens, a state
-            is not finite, or the model is wrapped by an adapter.
+            is not finite, the model is wrapped by an adapter, or a GPU has
+            no room for one window.
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model) if context is None else context
@@ -71,22 +75,34 @@ def hidden_states(model: PreTrainedModel,
         for window in cut_windows(index, np.append(
             tokens.ids, tokens.ids[-1:]), prefix, limit)
     ]
-    device = input_device(model)
-    size = default_max_tokens(device)
+    size = default_max_tokens(input_device(model))
     for batch in progress(list(group_batches(windows, size))):
-        with evaluating(model):
-            body = body_states(model, pad(batch).to(device)).flatten(0, 1)
-            _check_width(model, body.shape[1])
-            rows = target_rows(batch).to(body.device)
-            states = body[rows].float().cpu().numpy()
-        bounds = np.cumsum([len(window.targets) for window in batch])[:-1]
-        for window, part in zip(batch, np.split(states, bounds)):
-            # Target t stands behind token t - 1; the first, behind the prefix.
-            skip = int(window.first == 0)
-            chunk = StateChunk(window.text, window.first + skip - 1,
-                               part[skip:])
-            _check_finite(model, texts[window.text], chunk)
-            yield chunk
+        for part, states in in_halves(model, batch, partial(_states, model)):
+            yield from _chunks(model, texts, part, states)
+
+
+def _states(model: PreTrainedModel,
+            batch: Sequence[Window]) -> NDArray[np.float32]:
+    """States where the targets are predicted, window by window, `(n, H)`."""
+    with evaluating(model):
+        inputs = pad(batch).to(input_device(model))
+        body = body_states(model, inputs).flatten(0, 1)
+        _check_width(model, body.shape[1])
+        rows = target_rows(batch).to(body.device)
+        return body[rows].float().cpu().numpy()
+
+
+def _chunks(model: PreTrainedModel, texts: Sequence[Text],
+            batch: Sequence[Window],
+            states: NDArray[np.float32]) -> Iterator[StateChunk]:
+    """The states of each window, at the tokens of its text alone."""
+    bounds = np.cumsum([len(window.targets) for window in batch])[:-1]
+    for window, part in zip(batch, np.split(states, bounds)):
+        # Target t stands behind token t - 1; the first, behind the prefix.
+        skip = int(window.first == 0)
+        chunk = StateChunk(window.text, window.first + skip - 1, part[skip:])
+        _check_finite(model, texts[window.text], chunk)
+        yield chunk
 
 
 def _check_width(model: PreTrainedModel, width: int) -> None:

@@ -6,6 +6,8 @@ import torch
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text
+from csv_plugin.lm.engines import causal_lm
+from csv_plugin.lm.states import hidden_states as module
 from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.states.state_columns import StateColumns
 from tests.lm.models import CONTEXT, MODELS, make, tokenizer
@@ -97,6 +99,39 @@ def test_the_model_is_in_its_mode_between_chunks():
     from_training = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
     for states, same_states in zip(from_training, expected):
         np.testing.assert_array_equal(states, same_states)
+
+
+def short_of_memory(monkeypatch, most_tokens):
+    """Let batches of more tokens end as on a GPU that is full."""
+    shapes = []
+
+    def body_states(model, inputs):
+        shapes.append(tuple(inputs.shape))
+        if inputs.numel() > most_tokens:
+            raise torch.cuda.OutOfMemoryError('CUDA out of memory.')
+        return causal_lm.body_states(model, inputs)
+
+    monkeypatch.setattr(module, 'body_states', body_states)
+    return shapes
+
+
+def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
+    model = make('llama')
+    expected = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
+    shapes = short_of_memory(monkeypatch, CONTEXT + 10)
+    halved = joined(hidden_states(model, tokenizer(), TEXTS), TEXTS)
+    for states, same_states in zip(halved, expected):
+        np.testing.assert_allclose(states, same_states, rtol=0, atol=1e-4)
+    assert any(rows * width > CONTEXT + 10 for rows, width in shapes)
+
+
+def test_one_text_for_which_a_gpu_has_no_room_is_told(monkeypatch):
+    model = make('llama').train()
+    short_of_memory(monkeypatch, 20)
+    message = 'room on the GPU for .* tokens.*CUDA out of memory'
+    with pytest.raises(InputError, match=message):
+        list(hidden_states(model, tokenizer(), TEXTS))
+    assert model.training
 
 
 def test_states_of_half_precision_are_handed_out_as_float32():
