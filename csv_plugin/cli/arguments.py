@@ -172,17 +172,6 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
         'solvers and errors (default: no)')
 
 
-def add_window(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--window`."""
-    parser.add_argument(
-        '--window',
-        type=percent,
-        default=0,
-        metavar='PERCENT',
-        help='average losses over the checkpoints in this last part\n'
-        'of the training so far (default: no average)')
-
-
 def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:
     """The same values with None in place of NaN, which JSON does not have.
 

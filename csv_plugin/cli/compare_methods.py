@@ -19,8 +19,8 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json, run_tool, whole_number)
-from csv_plugin.cli.table_arguments import (add_fit_and_predict,
+                                      print_json, run_tool)
+from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_same_tables, two_names)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.other_methods.all_methods import (METHODS, Evidence,
@@ -37,11 +37,7 @@ from csv_plugin.report.comparison_tables import (benchmarks_table,
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_same_tables(parser)
     add_fit_and_predict(parser)
-    parser.add_argument(
-        '--leave-family-out',
-        action='store_true',
-        help='predict each model of all these splits from the other\n'
-        'families (default: no)')
+    add_folds(parser)
     parser.add_argument(
         '--methods',
         nargs='+',
@@ -69,12 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='BENCHMARK=BENCHMARK',
         help='benchmarks that are nearly the same, so that neither\n'
         'may tell of the other (default: none)')
-    parser.add_argument(
-        '--seed',
-        type=whole_number,
-        default=0,
-        metavar='N',
-        help='seed of the cross-validation folds (default 0)')
     add_out(parser, 'the tables')
     add_json(parser)
 

@@ -20,7 +20,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
                                       check_folder, named_text, nan_to_none,
                                       print_json, run_tool, whole_number)
-from csv_plugin.cli.table_arguments import add_fit_and_predict, add_tables
+from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
+                                            add_tables)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.nested_choice import (nested_predictions,
@@ -39,6 +40,7 @@ from csv_plugin.report.study_tables import (summary, write_leaderboard,
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tables(parser)
     add_fit_and_predict(parser)
+    add_folds(parser)
     parser.add_argument(
         '--solver',
         choices=sorted(SOLVERS),
@@ -54,17 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='N',
         help='fit to the N units that tell most, chosen by the models\n'
         'fitted to and the main benchmarks (default: to all)')
-    parser.add_argument(
-        '--leave-family-out',
-        action='store_true',
-        help='predict each model of all these splits from the other\n'
-        'families (default: no)')
-    parser.add_argument(
-        '--seed',
-        type=whole_number,
-        default=0,
-        metavar='N',
-        help='seed of the cross-validation folds (default 0)')
     parser.add_argument(
         '--licence',
         nargs='+',

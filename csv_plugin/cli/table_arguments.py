@@ -2,6 +2,7 @@
 import argparse
 from collections.abc import Sequence
 
+from csv_plugin.cli.arguments import whole_number
 from csv_plugin.io.tables import split_name
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
@@ -74,6 +75,21 @@ def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:
             metavar='SPLIT',
             help=f'splits to {verb}, as the table of models names them\n'
             f'(default {" ".join(default)})')
+
+
+def add_folds(parser: argparse.ArgumentParser) -> None:
+    """`--leave-family-out` and `--seed`, of splits as they are named."""
+    parser.add_argument(
+        '--leave-family-out',
+        action='store_true',
+        help='predict each model of all these splits from the other\n'
+        'families (default: no)')
+    parser.add_argument(
+        '--seed',
+        type=whole_number,
+        default=0,
+        metavar='N',
+        help='seed of the cross-validation folds (default 0)')
 
 
 def two_names(text: str) -> tuple[str, str]:

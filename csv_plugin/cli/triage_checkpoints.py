@@ -15,14 +15,13 @@ described in a table (--checkpoints); see docs/triage.md.
 import argparse
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_out, add_window,
-                                      check_folder, positive, print_json,
-                                      run_tool)
+from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
+                                      print_json, run_tool)
+from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.cli.table_arguments import add_checkpoints
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.predictors import load_predictor
@@ -36,45 +35,26 @@ from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        '--predictor',
-        required=True,
-        metavar='FILE',
-        help='a predictor made from token losses (required)')
-    for option, text in (
-        ('dumps', 'losses of the runs to judge; this, --runs or\n'
-         '--watch is required'),
-        ('runs', 'the same, from OpenCompass; in place of --dumps or\n'
-         'beside it'), ('history',
-                        'losses of earlier, finished runs (default:\n'
-                        'none)')):
-        parser.add_argument(
-            f'--{option}', nargs='+', default=[], metavar='PLACE', help=text)
-    add_checkpoints(parser)
+        '--dumps',
+        nargs='+',
+        default=[],
+        metavar='PLACE',
+        help='losses of the runs to judge; this, --runs or\n'
+        '--watch is required')
     parser.add_argument(
-        '--budget',
-        type=positive,
-        default=float('nan'),
-        metavar='TOKENS',
-        help='tokens at the end of the runs (default: those of the\n'
-        'earlier runs)')
-    add_window(parser)
+        '--runs',
+        nargs='+',
+        default=[],
+        metavar='PLACE',
+        help='the same, from OpenCompass; in place of --dumps or\n'
+        'beside it')
     parser.add_argument(
         '--watch',
         metavar='DIR',
         help='look in this place for new dumps until Ctrl-C\n'
         '(default: judge once)')
-    parser.add_argument(
-        '--interval',
-        type=positive,
-        default=60,
-        metavar='SECONDS',
-        help='seconds between two looks (default 60)')
-    parser.add_argument(
-        '--tensorboard',
-        metavar='LOGDIR',
-        type=Path,
-        help='log predictions and forecasts in this folder\n'
-        '(default: no log)')
+    add_checkpoints(parser)
+    add_forecasts(parser, 'tokens')
     add_out(parser, 'the tables and the picture')
     add_json(parser)
 

@@ -14,8 +14,8 @@ import os
 from functools import partial
 from pathlib import Path
 
-from csv_plugin.cli.arguments import (add_out, add_texts, add_window,
-                                      check_folder, positive)
+from csv_plugin.cli.arguments import add_out, add_texts, check_folder
+from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.live.trackers import TRACKERS
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.report.triage_tables import as_text
@@ -31,11 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help='folder of the checkpoints, after which the run is\n'
         'called (required)')
-    parser.add_argument(
-        '--predictor',
-        required=True,
-        metavar='FILE',
-        help='a predictor made from token losses (required)')
     add_texts(parser)
     add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
     parser.add_argument(
@@ -43,26 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='score what there is, all of which is complete, and end\n'
         '(default: look until Ctrl-C)')
-    parser.add_argument(
-        '--interval',
-        type=positive,
-        default=60,
-        metavar='SECONDS',
-        help='seconds between two looks (default 60)')
-    parser.add_argument(
-        '--budget',
-        type=positive,
-        default=float('nan'),
-        metavar='STEPS',
-        help='steps at the end of the run (default: those of the\n'
-        'earlier runs)')
-    add_window(parser)
-    parser.add_argument(
-        '--history',
-        nargs='+',
-        default=[],
-        metavar='PLACE',
-        help='losses of earlier, finished runs (default: none)')
+    add_forecasts(parser, 'steps')
     parser.add_argument(
         '--tokenizer',
         metavar='PATH',
@@ -72,11 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--trust-remote-code',
         action='store_true',
         help='run code that comes with the model (default: no)')
-    parser.add_argument(
-        '--tensorboard',
-        metavar='LOGDIR',
-        type=Path,
-        help='log the curves in this folder (default: no log)')
     parser.add_argument(
         '--tracker',
         action='append',

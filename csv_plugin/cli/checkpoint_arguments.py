@@ -1,0 +1,51 @@
+"""Options of the commands that forecast runs from their checkpoints."""
+import argparse
+from pathlib import Path
+
+from csv_plugin.cli.arguments import percent, positive
+
+
+def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
+    """What forecasts are made with, how often, and where they are logged.
+
+    Args:
+        parser (argparse.ArgumentParser): Of the command.
+        unit (str): What trainings are measured in.
+    """
+    parser.add_argument(
+        '--predictor',
+        required=True,
+        metavar='FILE',
+        help='a predictor made from token losses (required)')
+    parser.add_argument(
+        '--history',
+        nargs='+',
+        default=[],
+        metavar='PLACE',
+        help='losses of earlier, finished runs (default: none)')
+    parser.add_argument(
+        '--budget',
+        type=positive,
+        default=float('nan'),
+        metavar=unit.upper(),
+        help=f'{unit} at the end of a run (default: those of the\n'
+        'earlier runs)')
+    parser.add_argument(
+        '--window',
+        type=percent,
+        default=0,
+        metavar='PERCENT',
+        help='average losses over the checkpoints in this last part\n'
+        'of the training so far (default: no average)')
+    parser.add_argument(
+        '--interval',
+        type=positive,
+        default=60,
+        metavar='SECONDS',
+        help='seconds between two looks (default 60)')
+    parser.add_argument(
+        '--tensorboard',
+        metavar='LOGDIR',
+        type=Path,
+        help='log predictions and forecasts in this folder\n'
+        '(default: no log)')
