@@ -64,7 +64,8 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
         rows[run, step] = row
         tokens = _number_of_tokens(row, 'tokens')
         budget = _number_of_tokens(row, 'budget')
-        if budgets.setdefault(run, budget) != budget and budget == budget:
+        if not math.isnan(budget) and budget != budgets.setdefault(
+                run, budget):
             raise row.error('budget', f'one budget for all of run {run!r}',
                             'Write the same number in every row.')
         checkpoints[row.cells['model']] = Checkpoint(run, step, tokens, budget)
@@ -166,6 +167,27 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints, or of none.')
     return 'steps' if without else 'tokens'
+
+
+def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
+    """The budgets of those runs that have one, by run.
+
+    Args:
+        checkpoints (Iterable[Checkpoint]): Any one of a run may tell it.
+
+    Raises:
+        InputError: A run has two budgets.
+    """
+    budgets: dict[str, float] = {}
+    for point in checkpoints:
+        if math.isnan(point.budget):
+            continue
+        budget = budgets.setdefault(point.run, point.budget)
+        if budget != point.budget:
+            raise InputError(f'run {point.run!r}', 'one budget',
+                             f'{budget:g} and {point.budget:g}',
+                             'Give all of its checkpoints the same.')
+    return budgets
 
 
 def rows_by_run(

@@ -18,7 +18,8 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.averaging import average_losses
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
-                                           describe_checkpoints, refuse_shared)
+                                           describe_checkpoints, known_budgets,
+                                           refuse_shared)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
                                        expect, rank)
@@ -271,9 +272,9 @@ def forecast(predictor: Predictor,
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name tells no
             step or is among both the losses and the history; the tokens of
-            only some checkpoints are known; a run is part of the history or
-            beyond its budget; an earlier run ends before its budget; or as
-            in `average_losses` and `Predictor.features`.
+            only some checkpoints are known; a run is part of the history,
+            beyond its budget or has two; an earlier run ends before its
+            budget; or as in `average_losses` and `Predictor.features`.
     """
     earlier = {} if history is None else history
     refuse_shared(losses, earlier)
@@ -315,8 +316,8 @@ def judge(
 
     Raises:
         InputError: No checkpoint can be used, the tokens of only some are
-            known, a run is part of the history or beyond its budget, or the
-            window is none.
+            known, a run is part of the history, beyond its budget or has
+            two, or the window is none.
     """
     usable = set(features.models)
     chosen, past = ({
@@ -375,14 +376,12 @@ def _trajectories(predictor: Predictor, features: FeatureTable,
                   budget: float) -> list[RunTrajectory]:
     """Runs sorted by name; without a budget, they end where they are."""
     members: dict[str, list[tuple[float, str]]] = {}
-    budgets: dict[str, float] = {}
+    budgets = known_budgets(checkpoints.values())
     for name, checkpoint in checkpoints.items():
         tokens = (
             checkpoint.tokens if measure == 'tokens' else checkpoint.step)
         if tokens > 0:
             members.setdefault(checkpoint.run, []).append((tokens, name))
-            if not math.isnan(checkpoint.budget):
-                budgets[checkpoint.run] = checkpoint.budget
     trajectories = []
     for run, pairs in sorted(members.items()):
         places, names = zip(*sorted(pairs))

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
+from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
+                                           rows_by_run)
 from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
                                             as_early, forecast_end)
 from csv_plugin.triage.held_out import fit_holding_out
@@ -151,7 +152,7 @@ def forecast_tables(features: FeatureTable,
         InputError: A run is both fitted to and forecast, fewer than
             `LEAST_RUNS` are fitted to, one of them has a budget that it has
             not reached, or no score on a benchmark at its end, or as in
-            `fit_predictor` and `choose_measure`.
+            `fit_predictor`, `choose_measure` and `known_budgets`.
     """
     models = [*fit, *predict]
     parts = _parts([checkpoints[model] for model in models], len(fit),
@@ -206,13 +207,11 @@ def _parts(described: Sequence[Checkpoint], n_fit: int,
     if len(ends) < LEAST_RUNS:
         raise InputError('runs to fit to', f'{LEAST_RUNS} or more, finished',
                          str(len(ends)), 'Give the tables of more runs.')
-    usual = float(np.median(ends))
+    usual, budgets = float(np.median(ends)), known_budgets(described)
     parts = []
     for name, (of_run, done) in rows.items():
         finished = all_finished or of_run[0] < n_fit
-        budget = described[of_run[-1]].budget
-        if np.isnan(budget):
-            budget = done[-1] if finished else usual
+        budget = budgets.get(name, done[-1] if finished else usual)
         if budget < done[-1] or (finished and budget > done[-1]):
             least = '' if finished else ' or more'
             raise InputError(

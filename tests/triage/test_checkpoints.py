@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
-                                           describe_checkpoints,
+                                           describe_checkpoints, known_budgets,
                                            read_checkpoints, refuse_shared)
 from tests.io.mutations import mutations
 
@@ -68,6 +68,17 @@ def test_bad_tables(tmp_path, text, expected):
     with pytest.raises(InputError, match=expected) as error:
         table(tmp_path, text)
     assert not re.search(r'\n', str(error.value))
+
+
+@pytest.mark.parametrize('cells', [('5', ''), ('', '5')])
+def test_one_row_may_tell_the_budget_of_a_run(tmp_path, cells):
+    first, second = cells
+    described = table(
+        tmp_path, 'model,run,step,budget\n'
+        f'm,a,1,{first}\nn,a,2,{second}\no,b,1,\n')
+    assert known_budgets(described.values()) == {'a': 5.0}
+    with pytest.raises(InputError, match="run 'a'.*5 and 6"):
+        known_budgets([*described.values(), Checkpoint('a', 3, budget=6.0)])
 
 
 def test_the_untrained_model_has_no_tokens(tmp_path):
