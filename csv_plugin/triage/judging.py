@@ -348,6 +348,11 @@ def judge(
     }
     parts[OVERALL] = slice(None)
     names = [name for run in runs for name in run.checkpoints]
+    budgets = known_budgets(chosen.values())
+    ending = [
+        run.run for run in runs
+        if math.isnan(budget) and run.run not in budgets
+    ]
     return Triage(
         benchmarks=predictor.names,
         measure=measure,
@@ -368,7 +373,7 @@ def judge(
             screen(
                 _trajectories(predictor, features, chosen, measure, budget),
                 _trajectories(predictor, features, past, measure, math.nan))),
-        notes=_notes(measure, runs, forecaster, budget, refused, window))
+        notes=_notes(measure, runs, forecaster, ending, refused, window))
 
 
 def _trajectories(predictor: Predictor, features: FeatureTable,
@@ -399,18 +404,30 @@ def _trajectories(predictor: Predictor, features: FeatureTable,
 
 
 def _notes(measure: str, runs: Sequence[RunTrajectory], forecaster: Forecaster,
-           budget: float, refused: Mapping[str, str],
+           ending: Sequence[str], refused: Mapping[str, str],
            window: float) -> tuple[str, ...]:
+    """What else a user should know.
+
+    Args:
+        measure (str): Of `Triage`.
+        runs (Sequence[RunTrajectory]): To judge.
+        forecaster (Forecaster): Knows the earlier runs.
+        ending (Sequence[str]): Runs that end where they are, for want of a
+            budget.
+        refused (Mapping[str, str]): As in `judge`.
+        window (float): Likewise.
+    """
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
     if window:
         notes.append('Losses are means over the last '
                      f'{100 * window:g} % of the training so far.')
     if measure == 'steps':
         notes.append('No tokens are known, so training goes by steps.')
+    if ending:
+        notes.append(f'No budget of {", ".join(ending)} is known, so the last '
+                     'checkpoint counts as the end: give --budget or '
+                     '--history.')
     unfinished = [run for run in runs if not run.finished]
-    if math.isnan(budget) and not unfinished:
-        notes.append('No budget is known, so the runs are compared as they '
-                     'are: give --budget or --history.')
     lacking = [
         RunNote(run.run, run.shares[-1], text) for run in unfinished
         for text in _lacking(forecaster, run.shares[-1])

@@ -117,6 +117,18 @@ def test_tokens_and_budgets(predictor):
         forecast(predictor, chosen, checkpoints=checkpoints)
 
 
+def test_runs_that_end_where_they_are_for_want_of_a_budget(predictor):
+    table = {
+        f'good@{step}': Checkpoint('good', step, budget=35)
+        for step in STEPS[:3]
+    }
+    both = forecast(predictor, run_dumps(NEW, 3), checkpoints=table)
+    assert any(
+        note.startswith('No budget of bad is known') for note in both.notes)
+    alone = forecast(predictor, run_dumps({'good': 1.8}, 3), checkpoints=table)
+    assert not any('No budget' in note for note in alone.notes)
+
+
 def test_budget_of_the_history(early):
     assert early.measure == 'steps'
     assert {run.budget for run in early.runs} == {100.0}
@@ -125,7 +137,9 @@ def test_budget_of_the_history(early):
 
 def test_without_history(predictor):
     as_they_are = forecast(predictor, run_dumps(NEW, 3))
-    assert any('compared as they are' in note for note in as_they_are.notes)
+    assert as_they_are.notes[-1] == (
+        'No budget of bad, good is known, so the last checkpoint counts as '
+        'the end: give --budget or --history.')
     assert as_they_are.expected['good'].values[0] == pytest.approx(
         as_they_are.predictions.at('good@35', 'easy').value)
     unfinished = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
