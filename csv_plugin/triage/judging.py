@@ -310,7 +310,7 @@ def judge(
         history (Mapping[str, Checkpoint]): Of earlier, finished runs.
         budget (float): As in `forecast`.
         refused (Mapping[str, str]): The reason why a checkpoint has no
-            features, by name; becomes a note.
+            features, by name; becomes a note if it is one of these.
         window (float): As in `forecast`. Checkpoints are screened by their
             own losses all the same.
 
@@ -319,6 +319,11 @@ def judge(
             known, a run is part of the history, beyond its budget or has
             two, or the window is none.
     """
+    refused = {
+        name: reason
+        for name, reason in refused.items()
+        if name in checkpoints or name in history
+    }
     usable = set(features.models)
     chosen, past = ({
         name: checkpoint

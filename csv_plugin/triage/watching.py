@@ -103,9 +103,9 @@ def watch(job: Job, show: Callable[[Triage], None], complain: Callable[[str],
           stop: threading.Event, interval: float) -> None:
     """Look for new checkpoints until told to stop.
 
-    Files that cannot be used yet, such as half-written ones, and folders that
-    do not exist yet or cannot be read are reported once and tried again when
-    they change.
+    Files that cannot be used yet, such as half-written ones, are tried again
+    when they change, and named in the notes of the next triage. Why there is
+    none, such as a folder that does not exist yet, is reported once.
 
     Args:
         job (Job): Looks.
