@@ -177,8 +177,10 @@ def forecast_tables(features: FeatureTable,
     _check_ends(past, accuracies.benchmarks)
     asked = [(run, part, run.reached(part)) for run in runs if run not in past
              for part in after or [run.shares[-1]]]
+    # Parts between two checkpoints are forecast from the same one.
+    places = dict.fromkeys((run, share) for run, _, share in asked)
     forecasts = [
-        record for run, _, share in asked if share is not None
+        record for run, share in places if share is not None
         for record in _of_run(run, past, share, accuracies, sources)
     ]
     notes = [

@@ -141,6 +141,14 @@ def test_parts_that_a_run_has_no_checkpoints_of():
     assert not ends.forecasts
 
 
+def test_parts_with_the_same_last_checkpoint_are_forecast_once():
+    once, twice = ([
+        one[:6] for one in forecast_longer(
+            'g', all_finished=True, after=after).forecasts
+    ] for after in ((.2, ), (.2, .22, .4)))
+    assert twice == once
+
+
 @pytest.mark.slow
 def test_a_late_run_is_left_out_of_runs_left_out(options, tmp_path, capsys):
     start_late(tmp_path, 'a')
