@@ -126,18 +126,18 @@ def _forecast_rows(triage: Triage) -> list[list[str]]:
 
 
 def _error_rows(triage: Triage) -> list[list[str]]:
-    """Two rows for all runs with checkpoints at the same shares."""
+    """Two rows for all runs that are forecast from the same share."""
     rows = [['from', 'runs', 'taken for the end', OVERALL, *triage.benchmarks]]
     seen = set()
     for run in triage.runs:
-        shares = tuple(run.shares)
-        if run.run not in triage.backtests or shares in seen:
+        share = run.shares[-1]
+        if run.run not in triage.backtests or share in seen:
             continue
-        seen.add(shares)
+        seen.add(share)
         for label, errors in zip(('forecast', 'prediction now'),
                                  triage.error_to_expect(run.run)):
             rows.append([
-                f'{shares[-1]:.0%}',
+                f'{share:.0%}',
                 str(len(triage.backtests[run.run].runs)), label,
                 *(f'{100 * error:.1f}' for error in (errors.mean(), *errors))
             ])

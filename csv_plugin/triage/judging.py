@@ -66,10 +66,13 @@ class Triage:
 
     def __repr__(self) -> str:
         ranking = self.rankings[OVERALL]
+        best = 'nothing is forecast'
+        if not math.isnan(ranking.values[0]):
+            best = (f'best forecast: {ranking.runs[0]}, mean accuracy '
+                    f'{ranking.values[0]:.1%}, {ranking.verdicts[0]}')
         return (f'Triage({len(self.predictions.models)} checkpoints of '
                 f'{len(self.runs)} runs on {len(self.benchmarks)} benchmarks; '
-                f'best forecast: {ranking.runs[0]}, mean accuracy '
-                f'{ranking.values[0]:.1%}, {ranking.verdicts[0]})')
+                f'{best})')
 
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

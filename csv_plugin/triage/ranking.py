@@ -52,9 +52,9 @@ class Ranking:
         values (NDArray): Forecast accuracies, fractions, `(R,)`.
         low (NDArray): Lower ends of the intervals, `(R,)`.
         high (NDArray): Upper ends, `(R,)`.
-        above (NDArray): Probability that run i ends above run j, NaN where
-            the error of a forecast is not known. Shape `(R, R)`; 0.5 on the
-            diagonal.
+        above (NDArray): Probability that run i ends above run j, 0.5 on the
+            diagonal; NaN where the error of a forecast is not known. Shape
+            `(R, R)`.
     """
     runs: tuple[str, ...]
     values: NDArray[np.float64]
@@ -67,15 +67,15 @@ class Ranking:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Of each run: `AHEAD` of all others, `BEHIND` another, or neither."""
+        """`AHEAD` of all others, `BEHIND` another, `OPEN` or `UNKNOWN`."""
         return tuple(map(self._verdict, range(len(self.runs))))
 
     def _verdict(self, run: int) -> str:
+        if np.isnan(self.above[run]).any():
+            return UNKNOWN
         above = np.delete(self.above[run], run)
         if not above.size:
             return OPEN
-        if np.isnan(above).any():
-            return UNKNOWN
         if above.min() >= SURE:
             return AHEAD
         return BEHIND if above.min() <= 1 - SURE else OPEN

@@ -32,6 +32,13 @@ def test_tables(early):
     assert '## Error to expect' in as_markdown(early)
 
 
+def test_runs_forecast_from_the_same_share_have_one_error():
+    judged = run_dumps(NEW, 3)
+    del judged['bad@10']
+    text = as_text(forecast(train(), judged, run_dumps(EARLIER)))
+    assert sum(ln.startswith('35% ') for ln in text.splitlines()) == 2
+
+
 def test_unknown_errors_and_forecasts():
     predictor = train()
     unknown_error = forecast(predictor, run_dumps(NEW, 3), budget=100.0)

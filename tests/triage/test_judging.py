@@ -148,6 +148,9 @@ def test_without_history(predictor):
         'want of an earlier run (--history) with a checkpoint as early.')
     assert unfinished.rankings[OVERALL].verdicts == (UNKNOWN, UNKNOWN)
     assert np.isnan(unfinished.expected['good'].values).all()
+    assert repr(unfinished).endswith('2 benchmarks; nothing is forecast)')
+    alone = forecast(predictor, run_dumps({'good': 1.8}, 3), budget=100.0)
+    assert alone.rankings[OVERALL].verdicts == (UNKNOWN, )
 
 
 @pytest.mark.parametrize(('late', 'then'), [
