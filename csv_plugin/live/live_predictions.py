@@ -40,8 +40,8 @@ class LivePredictions:
         texts (TextSet | FilePath): The texts that it was fitted on.
         folder (FilePath): Created if it does not exist.
         run (str): Name of the training.
-        budget (float): Steps at the end of the training; NaN if not known,
-            then nothing is forecast.
+        budget (float): Steps at the end of the training; NaN for the median
+            of the earlier runs. Without these either, nothing is forecast.
         history (Sequence[FilePath]): Losses of earlier, finished runs, as
             `salience triage --history` takes them: what their last steps
             gained is part of a forecast, and its error comes from them.
