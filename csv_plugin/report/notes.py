@@ -128,17 +128,28 @@ def findings(predictions: Predictions,
     method, *_ = predictions.methods
     far = outliers(predictions)
     if far:
-        n_cells = int(predictions.held_out(method).sum())
+        n_cells = _n_bounded(predictions, method)
+        others = int(predictions.held_out(method).sum()) - n_cells
+        more = f' (of {others} more, it holds any score)' if others else ''
         by_chance = (1 - predictions.level) * n_cells
         named = [
             f'{outlier.model} on {outlier.benchmark} '
             f'({100 * outlier.observed:.1f}, interval '
             f'{interval(outlier.low, outlier.high)})' for outlier in far
         ]
-        yield (
-            f'{method}: {len(far)} of {n_cells} real scores lie outside of '
-            f'their interval, where about {by_chance:.0f} would by chance: ' +
-            _first(named, _OUTSIDE))
+        yield (f'{method}: {len(far)} of {n_cells} real scores lie outside of '
+               f'their interval{more}, where about {by_chance:.0f} would by '
+               'chance: ' + _first(named, _OUTSIDE))
+
+
+def _n_bounded(predictions: Predictions, method: str) -> int:
+    """Held-out scores that may lie outside of their intervals.
+
+    None lies outside of 0 to 1, which would make many misses look few.
+    """
+    table = predictions.select(methods=[method])
+    narrow = (table.low[:, :, 0] > 0) | (table.high[:, :, 0] < 1)
+    return int((table.held_out(method) & narrow).sum())
 
 
 def _of_means(predictions: Predictions) -> Iterator[str]:

@@ -114,6 +114,17 @@ def test_findings():
         'would by chance: m5 on b1 (95.0, interval 60-80)')
 
 
+def test_scores_that_no_interval_leaves_out_are_not_counted():
+    cells = make_cells(MODELS, ('b0', ), ('p', ), [0.4] * 5 + [0.9])
+    for model in MODELS[:4]:
+        cells.predicted['p', model, 'b0'] = replace(
+            predict(), low=0.0, high=1.0)
+    far, = findings(cells.board().predictions)
+    assert far.startswith(
+        'p: 1 of 2 real scores lie outside of their interval (of 4 more, it '
+        'holds any score), where about 0 would by chance: m5 on b0')
+
+
 def test_means_over_some_benchmarks():
     cells = make_cells(MODELS[:2], ('b0', 'b1', 'b2'), ('p', ), (0.4, 0.4))
     for model in MODELS[:2]:
