@@ -111,9 +111,9 @@ def _sure_from(shares: Sequence[float], order: Sequence[float]) -> float:
     It may dip below by chance: later orders count by their mean. The last
     order alone may be right by chance, unless there is no other.
     """
-    for i, share in enumerate(shares[:max(1,
-                                          len(order) - 1)] if order else []):
-        if min(order[i], float(np.mean(order[i:]))) >= SURE_ORDER:
+    starts = list(zip(shares, order))[:max(1, len(order) - 1)]
+    for i, (share, here) in enumerate(starts):
+        if min(here, float(np.mean(order[i:]))) >= SURE_ORDER:
             return share
     return float('nan')
 
