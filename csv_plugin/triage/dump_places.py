@@ -89,7 +89,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
         for path in _matches(os.fspath(place)):
             for dump in _dumps_in(path):
                 first = dumps.setdefault(dump.model, dump)
-                if first.path != dump.path:
+                if first.path.resolve() != dump.path.resolve():
                     raise InputError(
                         f'dumps of {dump.model!r}', 'one',
                         f'{first.path} and {dump.path}',

@@ -11,7 +11,7 @@ from tests.triage.pretraining import write_checkpoint, write_runs
 FINGERPRINT = TEXTS.fingerprint
 
 
-def test_folders_files_and_patterns(tmp_path):
+def test_folders_files_and_patterns(tmp_path, monkeypatch):
     folder = write_runs(tmp_path / 'in', {'a': 1.0, 'b': 1.0}, 2)
     (folder / '.hidden.parquet').touch()
     (folder / 'notes.txt').touch()
@@ -22,6 +22,8 @@ def test_folders_files_and_patterns(tmp_path):
                             folder / 'a*'])) == ['a@10', 'a@20', 'b@20']
     # A file that two patterns match counts once.
     assert list(find_dumps([folder, folder / '*.parquet'])) == names
+    monkeypatch.chdir(tmp_path)
+    assert list(find_dumps([folder, 'in'])) == names
     assert list(find_dumps([str(tmp_path / 'i*')])) == names
     losses = find_dumps([folder])['b@10'].read(FINGERPRINT)
     assert losses.info.model == 'b@10'
