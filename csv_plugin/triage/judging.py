@@ -23,7 +23,8 @@ from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
                                        expect, rank)
-from csv_plugin.triage.run_notes import RunNote, as_sentences, without_early
+from csv_plugin.triage.run_notes import (RunNote, as_sentences, not_begun,
+                                         without_early)
 from csv_plugin.triage.screening import OffTrajectory, screen
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
@@ -356,11 +357,6 @@ def judge(
     }
     parts[OVERALL] = slice(None)
     names = [name for run in runs for name in run.checkpoints]
-    budgets = known_budgets(chosen.values())
-    ending = [
-        run.run for run in runs
-        if math.isnan(budget) and run.run not in budgets
-    ]
     return Triage(
         benchmarks=predictor.names,
         measure=measure,
@@ -381,7 +377,8 @@ def judge(
             screen(
                 _trajectories(predictor, features, chosen, measure, budget),
                 _trajectories(predictor, features, past, measure, math.nan))),
-        notes=_notes(measure, runs, forecaster, ending, refused, window))
+        notes=(*_notes(measure, refused, window),
+               *_notes_on_runs(runs, chosen, budget, forecaster)))
 
 
 def _trajectories(predictor: Predictor, features: FeatureTable,
@@ -411,36 +408,44 @@ def _trajectories(predictor: Predictor, features: FeatureTable,
     return trajectories
 
 
-def _notes(measure: str, runs: Sequence[RunTrajectory], forecaster: Forecaster,
-           ending: Sequence[str], refused: Mapping[str, str],
-           window: float) -> tuple[str, ...]:
-    """What else a user should know.
-
-    Args:
-        measure (str): Of `Triage`.
-        runs (Sequence[RunTrajectory]): To judge.
-        forecaster (Forecaster): Knows the earlier runs.
-        ending (Sequence[str]): Runs that end where they are, for want of a
-            budget.
-        refused (Mapping[str, str]): As in `judge`.
-        window (float): Likewise.
-    """
+def _notes(measure: str, refused: Mapping[str, str],
+           window: float) -> list[str]:
+    """Notes on the losses, of which the arguments are as in `judge`."""
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
     if window:
         notes.append('Losses are means over the last '
                      f'{100 * window:g} % of the training so far.')
     if measure == 'steps':
         notes.append('No tokens are known, so training goes by steps.')
-    if ending:
+    return notes
+
+
+def _notes_on_runs(runs: Sequence[RunTrajectory],
+                   described: Mapping[str, Checkpoint], budget: float,
+                   forecaster: Forecaster) -> list[str]:
+    """Notes on what the forecast of a run lacks.
+
+    Args:
+        runs (Sequence[RunTrajectory]): To judge.
+        described (Mapping[str, Checkpoint]): Their checkpoints, and those of
+            runs at 0 tokens.
+        budget (float): Of runs that have none of their own, or NaN.
+        forecaster (Forecaster): Knows the earlier runs.
+    """
+    notes = []
+    budgets = known_budgets(described.values())
+    ending = [run.run for run in runs if run.run not in budgets]
+    if math.isnan(budget) and ending:
         notes.append(f'No budget of {", ".join(ending)} is known, so the last '
                      'checkpoint counts as the end: give --budget or '
                      '--history.')
-    unfinished = [run for run in runs if not run.finished]
     lacking = [
-        RunNote(run.run, run.shares[-1], text) for run in unfinished
-        for text in _lacking(forecaster, run.shares[-1])
+        RunNote(run.run, run.shares[-1], text) for run in runs
+        if not run.finished for text in _lacking(forecaster, run.shares[-1])
     ]
-    return (*notes, *as_sentences(lacking))
+    begun = [run.run for run in runs]
+    return notes + as_sentences(
+        [*lacking, *not_begun(described.values(), begun)])
 
 
 def _lacking(forecaster: Forecaster, share: float) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """Notes about forecasts of pretraining runs at parts of their training."""
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from csv_plugin.triage.checkpoints import Checkpoint
 
 
 class RunNote(NamedTuple):
@@ -28,6 +30,21 @@ def without_early(names: Sequence[str],
     """
     return (f'the {what} of {", ".join(names)} do not count, for want of a '
             f'{checkpoint} as early.')
+
+
+def not_begun(described: Iterable[Checkpoint],
+              begun: Iterable[str]) -> list[RunNote]:
+    """Notes on runs whose only checkpoint is that before the first step.
+
+    Args:
+        described (Iterable[Checkpoint]): Those of all runs to forecast.
+        begun (Iterable[str]): The runs that have others.
+    """
+    runs = {checkpoint.run for checkpoint in described} - {*begun}
+    return [
+        RunNote(run, 0.0, 'nothing is forecast, for want of a checkpoint yet.')
+        for run in sorted(runs)
+    ]
 
 
 def as_sentences(notes: Sequence[RunNote]) -> list[str]:

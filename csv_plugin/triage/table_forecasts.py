@@ -14,7 +14,7 @@ from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
 from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
                                             as_early, forecast_end)
 from csv_plugin.triage.held_out import fit_holding_out
-from csv_plugin.triage.run_notes import RunNote, without_early
+from csv_plugin.triage.run_notes import RunNote, not_begun, without_early
 
 #: Level of the intervals.
 LEVEL = 0.9
@@ -183,7 +183,9 @@ def forecast_tables(features: FeatureTable,
         record for run, share in places if share is not None
         for record in _of_run(run, past, share, accuracies, sources)
     ]
-    notes = [
+    notes = not_begun([checkpoints[model] for model in predict],
+                      [run.name for run in runs])
+    notes += [
         RunNote(run.name, part, text) for run, part, share in asked
         for text in _notes(run, past, part, share)
     ]

@@ -141,6 +141,20 @@ def test_parts_that_a_run_has_no_checkpoints_of():
     assert not ends.forecasts
 
 
+def test_a_run_that_has_not_begun(options, tmp_path, capsys):
+    for name in ('losses', 'scores', 'models'):
+        path = tmp_path / f'{name}.csv'
+        lines = path.read_text().splitlines()
+        first = next(line for line in lines if line.startswith('g@10,'))
+        path.write_text(
+            '\n'.join([*lines, first.replace('g@10', 'h@0')]) + '\n')
+    assert salience.main([*options, '--after', '20', '--json']) == 0
+    assert json.loads(capsys.readouterr().out)['notes'] == [
+        'After 0 % of the training of h, nothing is forecast, for want of a '
+        'checkpoint yet.'
+    ]
+
+
 def test_parts_with_the_same_last_checkpoint_are_forecast_once():
     once, twice = ([
         one[:6] for one in forecast_longer(

@@ -203,6 +203,11 @@ def test_the_untrained_model_is_left_out(predictor):
     untrained = {'good@0': dump('good@0', model_losses(0.0))}
     triage = forecast(predictor, untrained | run_dumps({'good': 1.8}, 1))
     assert triage.runs[0].checkpoints == ('good@10', )
+    assert not any('After 0 %' in note for note in triage.notes)
+    other = forecast(predictor, untrained | run_dumps({'bad': 1.0}, 1))
+    assert other.notes[-1] == (
+        'After 0 % of the training of good, nothing is forecast, for want of '
+        'a checkpoint yet.')
     with pytest.raises(InputError, match='none beyond 0 tokens'):
         forecast(predictor, untrained)
 
