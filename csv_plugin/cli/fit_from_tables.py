@@ -209,7 +209,12 @@ def stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
     found = {}
     for part in predictor.benchmarks:
         errors = part.errors_by_reach
-        found[part.benchmark] = nan_to_none({'mse': part.cv_mse})
+        found[part.benchmark] = nan_to_none({
+            'mse':
+            part.cv_mse,
+            'typical_mse':
+            part.typical_error**2
+        })
         if errors is not None:
             found[part.benchmark] |= reach_scalars(errors)
     return found

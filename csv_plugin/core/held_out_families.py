@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.salience.families_tell import LEAST_FAMILIES
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,25 @@ def held_out_families(families: Sequence[str], accuracies: NDArray,
                 float(observed.max()), float(errors.mean()),
                 float(np.sqrt(np.mean(errors**2)))))
     return tuple(found)
+
+
+def typical_error(families: Sequence[HeldOutFamily]) -> float:
+    """The error that half of the families stay below.
+
+    One family that is like no other may make most of the mean over all
+    models; it does not move this median.
+
+    Args:
+        families (Sequence[HeldOutFamily]): Each with its error.
+
+    Returns:
+        float: Root mean square; NaN with fewer than three families.
+
+    >>> known = [HeldOutFamily(name, 1, 0.5, 0.5, 0.0, error)
+    ...          for name, error in [('a', 0.1), ('b', 0.3), ('c', 0.02)]]
+    >>> typical_error(known)
+    0.1
+    """
+    if len(families) < LEAST_FAMILIES:
+        return float('nan')
+    return float(np.median([family.error for family in families]))

@@ -14,6 +14,7 @@ from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import HeldOut, Solver
 from csv_plugin.core.salience.reach import is_beyond, reach
@@ -100,18 +101,19 @@ def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
         families (Sequence[str]): Family of each model of `accuracies`.
         nested (HeldOut): From `nested_predictions`, `(M, B)`.
     """
-    squares = np.square(nested.predicted - accuracies.values)
+    groups = np.asarray(families)
     return replace(
         predictor,
         benchmarks=tuple(
-            _with_error(part, squares[:, b], np.asarray(families),
-                        nested.beyond[:, b])
+            _with_error(part, accuracies.values[:, b], groups,
+                        HeldOut(nested.predicted[:, b], nested.beyond[:, b]))
             for b, part in enumerate(predictor.benchmarks)))
 
 
-def _with_error(part: BenchmarkPredictor, squares: NDArray, families: NDArray,
-                beyond: NDArray) -> BenchmarkPredictor:
-    """The part of one benchmark, with squared errors of M models or NaN."""
+def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
+                nested: HeldOut) -> BenchmarkPredictor:
+    """The part of one benchmark, of which accuracies `(M,)` may be NaN."""
+    squares = np.square(nested.predicted - accuracy)
     known = np.flatnonzero(~np.isnan(squares))
     error = float(squares[known].mean()) if len(known) else np.nan
     # Also where one of them is not known.
@@ -119,7 +121,7 @@ def _with_error(part: BenchmarkPredictor, squares: NDArray, families: NDArray,
         return part
     errors = part.errors_by_reach and divided_by_reach(
         part.errors_by_reach.reach, squares[known], known, families[known],
-        beyond[known])
+        nested.beyond[known])
     factor = np.sqrt(error / part.cv_mse)
     # The errors of intervals are in standard deviations, which forecasts of
     # pretraining runs use, too.
@@ -130,6 +132,8 @@ def _with_error(part: BenchmarkPredictor, squares: NDArray, families: NDArray,
     return replace(
         part,
         cv_mse=error,
+        families=held_out_families(families[known].tolist(), accuracy[known],
+                                   nested.predicted[known]),
         intervals=intervals,
         notes=(*part.notes, note),
         errors_by_reach=errors)

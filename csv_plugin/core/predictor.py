@@ -11,7 +11,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
-from csv_plugin.core.held_out_families import HeldOutFamily
+from csv_plugin.core.held_out_families import HeldOutFamily, typical_error
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
@@ -19,8 +19,8 @@ from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.partial_scores import PartialScores, sampling_noise
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience import SalienceModel
-from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
-                                           ErrorsByReach, reach_cells)
+from csv_plugin.core.stated_errors import (STATED_HEADER, STATED_LEGEND,
+                                           ErrorsByReach, stated_cells)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
@@ -89,6 +89,20 @@ class BenchmarkPredictor:
     def __repr__(self) -> str:
         return (f'BenchmarkPredictor({self.benchmark}: {self.solver}, '
                 f'{len(self.fit_models)} models fitted)')
+
+    @property
+    def typical_error(self) -> float:
+        """The error that half of the held-out families stay below.
+
+        A root mean square, as a fraction; NaN with fewer than three families.
+        """
+        return typical_error(self.families)
+
+    @property
+    def stated_cells(self) -> tuple[str, ...]:
+        """The errors it states, in the columns of `STATED_HEADER`."""
+        return stated_cells(self.cv_mse, self.typical_error,
+                            self.errors_by_reach)
 
     def predict(self, values: NDArray, level: float) -> dict[str, NDArray]:
         """Predictions of M models with features `(M, K)`.
@@ -208,18 +222,12 @@ class Predictor:
         rows = ([
             part.benchmark,
             number(percent(part.chance)),
-            str(len(part.fit_models)), part.solver,
-            number(percent(part.cv_mse**0.5)),
-            *reach_cells(part.errors_by_reach)
+            str(len(part.fit_models)), part.solver, *part.stated_cells
         ] for part in self.benchmarks)
         return html_table(
-            repr(self), [
-                'benchmark', 'chance', 'fitted models', 'solver',
-                'error on held-out families', *REACH_HEADER
-            ], rows, len(self.benchmarks), [
-                'Chance in percent; errors are root mean squares, in points '
-                'of accuracy.', REACH_LEGEND
-            ])
+            repr(self),
+            ['benchmark', 'chance', 'fitted models', 'solver', *STATED_HEADER],
+            rows, len(self.benchmarks), ['Chance in percent.', STATED_LEGEND])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,10 +16,14 @@ from csv_plugin.core.salience import SalienceFit, Task
 from csv_plugin.core.salience.families_tell import LEAST_FAMILIES
 from csv_plugin.core.salience.reach import is_beyond, reach
 
-#: Columns of tables of benchmarks, see `reach_cells`, and what they mean.
-REACH_HEADER = ('most families reach', 'error up to there', 'error above')
-REACH_LEGEND = (
-    'At least three in four of the fitted families reach the predicted '
+#: Columns of tables of benchmarks, see `stated_cells`, and what they mean.
+STATED_HEADER = ('error', 'typical family', 'most families reach',
+                 'error up to there', 'error above')
+STATED_LEGEND = (
+    'Errors are root mean squares over the models, in points, each predicted '
+    'by fits to other families. Half of these families have errors below that '
+    'of the typical one; where the mean over all is much larger, a few '
+    'families make most of it. At least three in four of the fitted families reach the predicted '
     'accuracy given; predictions above it rest on few families. In brackets, '
     'how many held-out models of how many families an error is of; with fewer '
     'than three families, none is stated.')
@@ -149,11 +153,19 @@ def divided_by_reach(limit: float, squares: NDArray, models: NDArray,
     return ErrorsByReach(limit, *kinds)
 
 
-def reach_cells(errors: Optional[ErrorsByReach]) -> tuple[str, str, str]:
-    """The columns of `REACH_HEADER`; '-' where nothing is stated."""
+def stated_cells(mse: float, typical: float,
+                 errors: Optional[ErrorsByReach]) -> tuple[str, ...]:
+    """The columns of `STATED_HEADER`; '-' where nothing is stated.
+
+    Args:
+        mse (float): Mean squared error on held-out families, or NaN.
+        typical (float): Error of the typical family, or NaN.
+        errors (Optional[ErrorsByReach]): Near where families are and beyond.
+    """
+    both = number(percent(mse**0.5)), number(percent(typical))
     if errors is None:
-        return '-', '-', '-'
-    return (number(percent(errors.reach)), _cell(errors.within),
+        return *both, '-', '-', '-'
+    return (*both, number(percent(errors.reach)), _cell(errors.within),
             _cell(errors.beyond))
 
 

@@ -7,8 +7,7 @@ from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
-                                           reach_cells)
+from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.io.licences import forbidden_uses
 from csv_plugin.report.notes import learning_notes
 
@@ -35,10 +34,9 @@ def predictor_card(name: str, predictor: Predictor) -> str:
         f'{units_of(predictor)}.', '', *_origin(predictor), '',
         '## Benchmarks', '',
         *_table(('benchmark', 'chance', 'items', 'models', 'their accuracies',
-                 'method', 'error on held-out families', *REACH_HEADER),
+                 'method', *STATED_HEADER),
                 map(_benchmark_row, parts)), '',
-        'Percent; errors are root mean squares over the models, each '
-        f'predicted by fits to other families. {REACH_LEGEND} The accuracies '
+        f'Percent. {STATED_LEGEND} Their accuracies '
         'are the range that was fitted to: predictions of models beyond it '
         'are marked, and may be far off.', ''
     ]  # yapf: disable
@@ -110,8 +108,7 @@ def _benchmark_row(part: BenchmarkPredictor) -> tuple[str, ...]:
             max(family.highest for family in part.families))
     return (markdown(part.benchmark), number(percent(part.chance)),
             str(part.n_items or '-'), str(len(part.fit_models)), accuracies,
-            markdown(part.solver), number(percent(part.cv_mse**0.5)),
-            *reach_cells(part.errors_by_reach))
+            markdown(part.solver), *part.stated_cells)
 
 
 def _families(parts: Sequence[BenchmarkPredictor]) -> list[str]:

@@ -8,8 +8,7 @@ from tabulate import tabulate
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.escaping import markdown, one_line, visible
 from csv_plugin.core.predictions import REAL
-from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
-                                           reach_cells)
+from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
@@ -29,12 +28,9 @@ same items, so a smaller MSE is possible. MAE and the width of the {level:.0%}
 intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
+
+
 #: What the table of stated errors means.
-_STATED_LEGEND = (
-    'Root mean squares in points, on models of families that were held out of '
-    f'the fit. {REACH_LEGEND}')
-
-
 def write_predictions(path: FilePath, study: Study,
                       splits: Mapping[str, str]) -> None:
     """Write every prediction of the solver as CSV, one row each.
@@ -134,11 +130,9 @@ def error_table(study: Study, main: Sequence[str]) -> str:
 
 def stated_table(study: Study) -> str:
     """The errors that the predictor states of each benchmark, in Markdown."""
-    rows = [[
-        markdown(part.benchmark),
-        number(percent(part.cv_mse**0.5)), *reach_cells(part.errors_by_reach)
-    ] for part in study.predictor.benchmarks]
-    header = ['benchmark', 'error', *REACH_HEADER]
+    rows = [[markdown(part.benchmark), *part.stated_cells]
+            for part in study.predictor.benchmarks]
+    header = ['benchmark', *STATED_HEADER]
     align = ['left', *['right'] * (len(header) - 1)]
     return tabulate(rows, header, tablefmt='pipe', colalign=align,
                     disable_numparse=True)  # yapf: disable
@@ -153,6 +147,7 @@ def stated_line(study: Study, main: Sequence[str]) -> str:
     by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
     kinds = {
         'in all': [part.cv_mse for part in parts],
+        'of the typical family': [part.typical_error**2 for part in parts],
         'of predictions up to what most families reach':
         [errors.within.mse for errors in by_reach],
         'above': [errors.beyond.mse for errors in by_reach]
@@ -257,7 +252,7 @@ def write_report(path: FilePath,
         indent(visible(command), '    '),
         error_table(study, main),
         legend.strip(), '## Errors that the predictor states',
-        stated_table(study), _STATED_LEGEND,
+        stated_table(study), STATED_LEGEND,
         '\n'.join(['## Notes', '', *(notes or ['None.'])])
     ]
     write_text(path, '\n\n'.join(parts) + '\n')

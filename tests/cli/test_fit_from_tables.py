@@ -261,7 +261,10 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
                                  if np.isnan(part.cv_mse) else part.cv_mse)
         assert ('reach' in stated) == (errors is not None)
         if errors:
-            assert {*stated} == {'mse', 'reach', 'within', 'beyond'}
+            assert {*stated
+                    } == {'mse', 'typical_mse', 'reach', 'within', 'beyond'}
+            typical = stated['typical_mse'] or np.nan
+            np.testing.assert_equal(typical, part.typical_error**2)
             assert stated['reach'] == errors.reach
             for kind in ('within', 'beyond'):
                 error = getattr(errors, kind)

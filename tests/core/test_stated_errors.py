@@ -10,7 +10,7 @@ from csv_plugin.core.salience import (Averaged, Constant, Ridge, Task,
                                       fold_masks)
 from csv_plugin.core.salience.reach import reach
 from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
-                                           errors_by_reach, reach_cells)
+                                           errors_by_reach, stated_cells)
 from tests.tables import small_tables
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_stated_of_too_few_families():
     alone = replace(task, families=np.full(len(task.families), 'only'))
     none = Ridge().fit(alone, fold_masks(alone.families, 0))
     assert errors_by_reach(alone, none) is None
-    assert reach_cells(None) == ('-', '-', '-')
+    assert stated_cells(np.nan, np.nan, None) == ('-', ) * 5
 
 
 def test_the_mean_accuracy_is_within_everybody_s_reach():
@@ -88,9 +88,14 @@ def test_a_predictor_states_them():
     tables = small_tables()
     predictor = fit_predictor(tables.features, tables.accuracies,
                               tables.groups, Averaged())
-    easy = predictor.benchmark('easy').errors_by_reach
+    part = predictor.benchmark('easy')
+    easy = part.errors_by_reach
     assert predictor.benchmark('none').errors_by_reach is None
-    limit, within, beyond = reach_cells(easy)
+    error, typical, limit, within, beyond = part.stated_cells
+    assert error == f'{100 * part.cv_mse**.5:.1f}'
+    errors = [family.error for family in part.families]
+    assert len(errors) == 5
+    assert typical == f'{100 * np.median(errors):.1f}'
     assert limit == f'{100 * easy.reach:.1f}'
     assert within == (f'{100 * easy.within.mse**.5:.1f} '
                       f'({easy.within.n_models} of 5)')

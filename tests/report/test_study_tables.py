@@ -10,7 +10,7 @@ import pytest
 from csv_plugin.core.cells import interval
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.stated_errors import StatedError, reach_cells
+from csv_plugin.core.stated_errors import StatedError
 from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
@@ -155,19 +155,21 @@ def test_stated_errors(study):
     parts = [study.predictor.benchmark(name) for name in MAIN]
     by_reach = [part.errors_by_reach for part in parts]
     squares = [[part.cv_mse for part in parts],
+               [part.typical_error**2 for part in parts],
                [errors.within.mse for errors in by_reach],
                [errors.beyond.mse for errors in by_reach]]
-    whole, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
-                             for square in squares)
+    whole, typical, within, beyond = (f'{100 * np.mean(square)**.5:.1f}'
+                                      for square in squares)
     line = stated_line(study, MAIN)
     assert line.endswith(
-        f' over the main benchmarks): {whole} in all, {within} of predictions '
-        f'up to what most families reach, {beyond} above')
+        f' over the main benchmarks): {whole} in all, {typical} of the '
+        f'typical family, {within} of predictions up to what most families '
+        f'reach, {beyond} above')
     assert stated_line(study, ()) == ''
     table = stated_table(study).splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
-        assert cells(row)[2:] == [*reach_cells(part.errors_by_reach)]
+        assert cells(row)[1:] == [*part.stated_cells]
 
 
 def test_errors_of_some_main_benchmarks_say_of_how_many(study):
@@ -182,8 +184,9 @@ def test_errors_of_some_main_benchmarks_say_of_how_many(study):
         study.predictor, benchmarks=tuple(parts), partial_scores=None)
     line = stated_line(replace(study, predictor=predictor), MAIN)
     whole = np.mean([first.cv_mse, second.cv_mse])
+    assert f'): {100 * whole**.5:.1f} in all, ' in line
     assert line.endswith(
-        f'): {100 * whole**.5:.1f} in all, {100 * errors.within.mse**.5:.1f} '
+        f' of the typical family, {100 * errors.within.mse**.5:.1f} '
         'of predictions up to what most families reach (1 of 2 benchmarks)')
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
+from csv_plugin.core.held_out_families import held_out_families, typical_error
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Constant, Solver, Task, Uniform,
@@ -48,7 +49,8 @@ class SeriesErrors(NamedTuple):
         mse (dict[str, NDArray]): Mean squared errors of the B exams by what
             they are, `(B,)`. Those of the all-token loss, the label-token loss
             and `auto` are found on the series. 'stated' is the error that
-            `auto` gives for itself, and 'chosen by' is the cross-validated
+            `auto` gives for itself, 'of the typical series' the one that half
+            of the fitted series stay below, and 'chosen by' is the cross-validated
             error of what it chose.
         by_reach (list[StatedAndFound]): What `auto` states of each exam within
             the reach of most families and beyond, and what is found there.
@@ -241,7 +243,7 @@ class ZooStudy:
         rows = np.array(
             [row.family == series for row in self.collection.info.values()])
         predicted = np.empty(real.shape)
-        stated, least = np.empty((2, predicted.shape[1]))
+        stated, typical, least = np.empty((3, predicted.shape[1]))
         by_reach = []
         for b, exam in enumerate(exams):
             auto = source.auto(exam)
@@ -250,8 +252,11 @@ class ZooStudy:
             predicted[:, b] = fit.model.predict(features.values)
             least[b] = fit.cv_mse
             fit = replace(fit, held_out=auto.held_out(task, masks))
-            stated[b] = metrics.mse(task.accuracy,
-                                    held_out_predictions(task, fit))
+            held_out = held_out_predictions(task, fit)
+            stated[b] = metrics.mse(task.accuracy, held_out)
+            typical[b] = typical_error(
+                held_out_families(task.families.tolist(), task.accuracy,
+                                  held_out))**2
             by_reach += both_kinds(exam, errors_by_reach(task,
                                                          fit), predicted[:, b],
                                    (predicted[:, b] - real[:, b])**2,
@@ -266,10 +271,12 @@ class ZooStudy:
             name: np.mean((values - real)[rows]**2, axis=0)
             for name, values in tested.items()
         }
-        return SeriesErrors(mse | {
-            'stated': stated,
-            'chosen by': least
-        }, by_reach)
+        return SeriesErrors(
+            mse | {
+                'stated': stated,
+                'of the typical series': typical,
+                'chosen by': least
+            }, by_reach)
 
     def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
         """Accuracies predicted from the answers of each exam's own texts."""

@@ -16,8 +16,7 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import Missing, Predictions
-from csv_plugin.core.stated_errors import (REACH_HEADER, REACH_LEGEND,
-                                           reach_cells)
+from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.page.drawings import Picture
@@ -104,9 +103,8 @@ def render(page: Page) -> str:
         script_hash=_hash(script),
         levels=range(N_LEVELS, 0, -1),
         fitted_on=fitted_on,
-        reach_header=REACH_HEADER,
-        reach_legend=REACH_LEGEND,
-        reach_cells=reach_cells)
+        stated_header=STATED_HEADER,
+        stated_legend=STATED_LEGEND)
 
 
 def write_page(path: FilePath, page: Page) -> None:

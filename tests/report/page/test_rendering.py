@@ -10,7 +10,6 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
-from csv_plugin.core.stated_errors import reach_cells
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.rendering import render, write_page
 from csv_plugin.report.page.sections import N_LEVELS, PredictorFile
@@ -240,11 +239,10 @@ def test_stated_errors_of_each_benchmark():
         re.findall('<td[^>]*>(.*?)</td>', row)
         for row in table.split('<tr>')[2:]
     ]
-    expected = [
-        reach_cells(part.errors_by_reach) for part in predictor.benchmarks
-    ]
-    assert [tuple(row[-3:]) for row in rows] == expected
-    assert expected[0] != expected[1] and ('-', '-', '-') not in expected
+    expected = [part.stated_cells for part in predictor.benchmarks]
+    assert [tuple(row[-5:]) for row in rows] == expected
+    assert expected[0] != expected[1] and all('-' not in cells
+                                              for cells in expected)
 
 
 def test_sections_are_linked():
