@@ -35,6 +35,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.resampling import error_ratio
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
@@ -98,7 +99,9 @@ def run(args: argparse.Namespace) -> None:
     print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
     print(by_exam(whole, squares))
     if not args.items:
-        print(f'\n{stated_beside_found(whole)}')
+        predictor = load_predictor(shipped.PREDICTOR)
+        print(f'\n{stated_in_all(whole, predictor)}')
+        print(f'\n{stated_beside_found(whole, predictor)}')
 
 
 def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
@@ -174,14 +177,40 @@ def series_left_out(study: ZooStudy) -> str:
     return f'{table}\n\n{errors_by_kind(series, by_reach)}'
 
 
-def stated_beside_found(study: ZooStudy) -> str:
-    """Errors x 1e-3 of the predictor that ships, by exam and kind.
+def stated_in_all(study: ZooStudy, predictor: Predictor) -> str:
+    """Errors x 1e-3 that a predictor states and makes, by exam.
+
+    The last row has means over the exams.
+
+    Args:
+        study (ZooStudy): Of the models.
+        predictor (Predictor): Of the exams.
+    """
+    accuracies = study.collection.accuracies
+    parts = [predictor.benchmark(exam) for exam in accuracies.benchmarks]
+    squares = (study.predicted(predictor) - accuracies.values)**2
+    columns = {
+        'stated': [part.cv_mse for part in parts],
+        'of the typical series': [part.typical_error**2 for part in parts],
+    } | {
+        kind: squares[mask].mean(axis=0)
+        for kind, mask in study.test_models().items()
+    }
+    errors = 1e3 * np.array(list(columns.values()))
+    rows = [
+        *zip(accuracies.benchmarks, *errors), ('mean', *errors.mean(axis=1))
+    ]
+    return tabulate(rows, ['exam', *columns], tablefmt='pipe', floatfmt='.2f')
+
+
+def stated_beside_found(study: ZooStudy, predictor: Predictor) -> str:
+    """Errors x 1e-3 of a predictor of the exams, by exam and kind.
 
     In brackets, how many models (of how many families) they are of. The last
     rows have means over the exams that state an error of the kind and have
     predictions of it: of the errors found, and in brackets of those stated.
     """
-    parts = study.stated_and_found(load_predictor(shipped.PREDICTOR))
+    parts = study.stated_and_found(predictor)
     rows = [[
         part.exam, part.kind, f'{_thousandths([part.stated.mse])} '
         f'({part.stated.n_models} of {part.stated.n_families})',

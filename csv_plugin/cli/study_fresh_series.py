@@ -140,7 +140,7 @@ def _row(fresh: FreshSeries, auto: Predictor,
          baseline: Predictor) -> list[float]:
     ours, theirs = (
         fresh.errors(predictor).rows()[-1] for predictor in (auto, baseline))
-    return [ours[1], theirs[1], ours[3], theirs[3], *ours[4:]]
+    return [ours[2], theirs[2], ours[4], theirs[4], *ours[5:]]
 
 
 def table(errors: FreshErrors) -> str:
@@ -148,14 +148,14 @@ def table(errors: FreshErrors) -> str:
     rows = [[name, *row]
             for name, row in zip((*errors.exams, 'mean'), errors.rows())]
     header = [
-        'exam', 'MSE stated', 'MSE', 'ratio', 'MAE, points', 'hold', 'width',
-        'alarm'
+        'exam', 'MSE stated', 'of the typical series', 'MSE', 'ratio',
+        'MAE, points', 'hold', 'width', 'alarm'
     ]
     return tabulate(
         rows,
         header,
         tablefmt='pipe',
-        floatfmt=('', '.2f', '.2f', '.2f', '.1f', '.2f', '.1f', '.2f'))
+        floatfmt=('', *['.2f'] * 4, '.1f', '.2f', '.1f', '.2f'))
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

@@ -263,8 +263,9 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
         if errors:
             assert {*stated
                     } == {'mse', 'typical_mse', 'reach', 'within', 'beyond'}
-            typical = stated['typical_mse'] or np.nan
-            np.testing.assert_equal(typical, part.typical_error**2)
+            typical = part.typical_error**2
+            assert stated['typical_mse'] == (None
+                                             if np.isnan(typical) else typical)
             assert stated['reach'] == errors.reach
             for kind in ('within', 'beyond'):
                 error = getattr(errors, kind)

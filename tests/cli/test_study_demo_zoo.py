@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.cli import study_demo_zoo as script
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.stated_errors import StatedError
 from csv_plugin.demo.studies.stated_and_found import (BEYOND, WITHIN,
                                                       StatedAndFound,
@@ -80,10 +81,28 @@ def test_stated_errors_beside_those_found_by_series():
     ]
 
 
-def test_stated_errors_beside_those_found_by_exam(monkeypatch):
-    monkeypatch.setattr(script, 'load_predictor', lambda path: path)
+def test_errors_stated_in_all():
+    accuracies = AccuracyTable(('m1', 'm2', 'm3'), ('x', 'y'),
+                               np.full((3, 2), 0.5), np.zeros(2),
+                               np.zeros(2, dtype=int))
+    study = SimpleNamespace(
+        collection=SimpleNamespace(accuracies=accuracies),
+        predicted=lambda of: np.array([[0.6, 0.5], [0.5, 0.7], [0.9, 0.9]]),
+        test_models=lambda: {'new': np.array([True, True, False])})
+    parts = {
+        exam: SimpleNamespace(cv_mse=stated, typical_error=typical)
+        for exam, stated, typical in (('x', .004, .05), ('y', .008, .1))
+    }
+    rows = cells(
+        script.stated_in_all(study, SimpleNamespace(benchmark=parts.get)))
+    assert rows['x'] == ['4.00', '2.50', '5.00']
+    assert rows['y'] == ['8.00', '10.00', '20.00']
+    assert rows['mean'] == ['6.00', '6.25', '12.50']
+
+
+def test_stated_errors_beside_those_found_by_exam():
     study = SimpleNamespace(stated_and_found=lambda path: stated_and_found())
-    lines = script.stated_beside_found(study).splitlines()[2:]
+    lines = script.stated_beside_found(study, None).splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip('|').split('|')]
             for line in lines]
     assert rows[0] == ['x', WITHIN, '4.00 (6 of 3)', '2.00 (2)']
@@ -92,9 +111,8 @@ def test_stated_errors_beside_those_found_by_exam(monkeypatch):
                         ['mean', BEYOND, '', '9.00 (stated 20.00)']]
 
 
-def test_means_compare_the_same_exams(monkeypatch):
+def test_means_compare_the_same_exams():
     """Those on which a group's errors are both stated and found."""
-    monkeypatch.setattr(script, 'load_predictor', lambda path: path)
     parts = stated_and_found()
     found = [[.001, .003], []], [[.009], [.001]], [[], []], [[.5], [.7]]
     for part, groups in zip(parts, found):
@@ -103,6 +121,6 @@ def test_means_compare_the_same_exams(monkeypatch):
     study = SimpleNamespace(stated_and_found=lambda path: parts)
     within, beyond = ([
         cell.strip() for cell in line.strip('|').split('|')
-    ] for line in script.stated_beside_found(study).splitlines()[-2:])
+    ] for line in script.stated_beside_found(study, None).splitlines()[-2:])
     assert within[3:] == ['2.00 (stated 4.00)', '- (stated -)']
     assert beyond[3:] == ['9.00 (stated 20.00)', '1.00 (stated 20.00)']

@@ -24,6 +24,8 @@ class FreshErrors:
         exams (tuple[str, ...]): B names.
         stated (NDArray): Mean squared error that the predictor states for
             families it was not fitted to, `(B,)`.
+        typical (NDArray): The one that half of these families stay below,
+            `(B,)`.
         mse (NDArray): Mean squared error on the models, `(B,)`.
         mae (NDArray): Mean absolute error, a fraction, `(B,)`.
         coverage (NDArray): Share of 90 % intervals that hold the real
@@ -34,6 +36,7 @@ class FreshErrors:
     """
     exams: tuple[str, ...]
     stated: NDArray[np.float64]
+    typical: NDArray[np.float64]
     mse: NDArray[np.float64]
     mae: NDArray[np.float64]
     coverage: NDArray[np.float64]
@@ -41,17 +44,17 @@ class FreshErrors:
     alarm: NDArray[np.float64]
 
     def rows(self) -> NDArray[np.float64]:
-        """A row per exam and one of means, `(B + 1, 7)`.
+        """A row per exam and one of means, `(B + 1, 8)`.
 
-        The columns are both MSE in 1e-3 and how many times the stated one
-        the other is, MAE in points, coverage, width in points, and alarms.
-        The means of the first three are geometric.
+        The columns are the three MSE in 1e-3 and how many times the stated
+        one the last is, MAE in points, coverage, width in points, and alarms.
+        The means of the first four are geometric.
         """
-        squares = 1e3 * np.stack([self.stated, self.mse])
+        squares = 1e3 * np.stack([self.stated, self.typical, self.mse])
         rest = [100 * self.mae, self.coverage, 100 * self.width, self.alarm]
-        rows = np.stack([*squares, squares[1] / squares[0], *rest], axis=1)
+        rows = np.stack([*squares, squares[2] / squares[0], *rest], axis=1)
         means = [
-            *map(geometric_mean, rows[:, :3].T), *rows[:, 3:].mean(axis=0)
+            *map(geometric_mean, rows[:, :4].T), *rows[:, 4:].mean(axis=0)
         ]
         return np.vstack([rows, means])
 
@@ -102,10 +105,11 @@ class FreshSeries:
             for part in ('values', 'low', 'high'))
         real = self.accuracies
         errors = values - real
+        parts = [predictor.benchmark(kind) for kind in world.KINDS]
         return FreshErrors(
             exams=tuple(world.KINDS),
-            stated=np.array(
-                [predictor.benchmark(kind).cv_mse for kind in world.KINDS]),
+            stated=np.array([part.cv_mse for part in parts]),
+            typical=np.array([part.typical_error**2 for part in parts]),
             mse=(errors**2).mean(axis=0),
             mae=np.abs(errors).mean(axis=0),
             coverage=((low <= real) & (real <= high)).mean(axis=0),

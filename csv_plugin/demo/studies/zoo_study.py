@@ -208,21 +208,27 @@ class ZooStudy:
             for method, predicted in self.predictions().items()
         }
 
+    def predicted(self, predictor: Predictor) -> NDArray[np.float64]:
+        """What a predictor of the B exams says of all models, `(M, B)`."""
+        return predictor.predict(self.table).select(
+            benchmarks=self.collection.accuracies.benchmarks).values[:, :, 0]
+
     def stated_and_found(self, predictor: Predictor) -> list[StatedAndFound]:
         """What a predictor of the exams states, and its errors.
 
         Args:
             predictor (Predictor): Fitted to the train and validation models.
         """
-        predicted = predictor.predict(self.table)
-        real = self.collection.accuracies.values
-        rows = []
-        for b, exam in enumerate(self.collection.accuracies.benchmarks):
-            part = predictor.benchmark(exam)
-            values = predicted.select(benchmarks=[exam]).values[:, 0, 0]
-            rows += both_kinds(exam, part.errors_by_reach, values,
-                               (values - real[:, b])**2, self.test_models())
-        return rows
+        predicted = self.predicted(predictor)
+        squares = (predicted - self.collection.accuracies.values)**2
+        return [
+            part
+            for b, exam in enumerate(self.collection.accuracies.benchmarks)
+            for part in both_kinds(exam,
+                                   predictor.benchmark(exam).errors_by_reach,
+                                   predicted[:, b], squares[:, b],
+                                   self.test_models())
+        ]
 
     def left_out(self, series: str) -> SeriesErrors:
         """Errors on a series of which no model takes part in a fit.

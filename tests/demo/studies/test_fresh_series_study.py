@@ -45,7 +45,9 @@ def test_errors_of_the_shipped_baseline(run, collection):
         assert errors.width[e] == pytest.approx(
             np.mean([cell.high - cell.low for cell in cells]))
         assert errors.alarm[e] == np.mean([cell.alarm for cell in cells])
-        assert errors.stated[e] == baseline.benchmark(exam).cv_mse
+        part = baseline.benchmark(exam)
+        assert errors.stated[e] == part.cv_mse
+        assert errors.typical[e] == part.typical_error**2
 
 
 @pytest.fixture(scope='module')
@@ -93,12 +95,13 @@ def test_several_series(two_series):
 
 def test_rows():
     errors = FreshErrors(('x', 'y'), np.array([.001, .004]),
-                         np.array([.002, .002]), np.array([.03, .05]),
-                         np.array([1., .5]), np.array([.2, .1]),
-                         np.array([0., .1]))
+                         np.array([.003, .003]), np.array([.002, .002]),
+                         np.array([.03, .05]), np.array([1., .5]),
+                         np.array([.2, .1]), np.array([0., .1]))
     np.testing.assert_allclose(
-        errors.rows(), [[1, 2, 2, 3, 1, 20, 0], [4, 2, .5, 5, .5, 10, .1],
-                        [2, 2, 1, 4, .75, 15, .05]])
+        errors.rows(),
+        [[1, 3, 2, 2, 3, 1, 20, 0], [4, 3, 2, .5, 5, .5, 10, .1],
+         [2, 3, 2, 1, 4, .75, 15, .05]])
 
 
 @pytest.mark.slow
