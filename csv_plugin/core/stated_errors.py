@@ -21,12 +21,12 @@ STATED_HEADER = ('error', 'typical family', 'most families reach',
                  'error up to there', 'error above')
 STATED_LEGEND = (
     'Errors are root mean squares over the models, in points, each predicted '
-    'by fits to other families. Half of these families have errors below that '
-    'of the typical one; where the mean over all is much larger, a few '
-    'families make most of it. At least three in four of the fitted families reach the predicted '
-    'accuracy given; predictions above it rest on few families. In brackets, '
-    'how many held-out models of how many families an error is of; with fewer '
-    'than three families, none is stated.')
+    'by fits to other families. Half of the families have errors below that '
+    'of the typical one; where the error over all is much larger, a few '
+    'families make most of it. At least three in four of the fitted families '
+    'reach the predicted accuracy given; predictions above it rest on few '
+    'families. In brackets, how many held-out models of how many families an '
+    'error is of; with fewer than three families, none is stated.')
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ class SeriesErrors(NamedTuple):
             they are, `(B,)`. Those of the all-token loss, the label-token loss
             and `auto` are found on the series. 'stated' is the error that
             `auto` gives for itself, 'of the typical series' the one that half
-            of the fitted series stay below, and 'chosen by' is the cross-validated
-            error of what it chose.
+            of the fitted series stay below, and 'chosen by' is the
+            cross-validated error of what it chose.
         by_reach (list[StatedAndFound]): What `auto` states of each exam within
             the reach of most families and beyond, and what is found there.
     """
