@@ -7,8 +7,11 @@ fits to the worse models predict the better ones, and their errors count, the
 more the further a model lies from the range.
 
 Models of a family err alike, so what n families tell of a quantile is what n
-errors tell: it is stretched as Student's t distribution with n - 1 degrees of
-freedom is against the normal one.
+errors tell: it is that of Student's t distribution. Errors on families left
+out are squared about zero, so no mean takes a degree of freedom away: there
+are n. The back-tests predict models of the families that they fit to. Their
+errors are those of n families about a curve that the same families have
+placed by two parameters, which leaves n - 2.
 
 Errors are pooled in standard deviations. Their variance is a constant plus a
 part that grows with the squared slope of the curve: where the curve is steep,
@@ -31,6 +34,8 @@ from csv_plugin.core.salience.linear import Plain
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
+#: Parameters by which families place a curve: alpha and beta.
+CURVE_PARAMETERS = 2
 #: Losses this much higher than those fitted on, as a share, count as within
 #: their range: tables are rounded.
 ROOM = 0.01
@@ -181,13 +186,14 @@ class Intervals:
             self.variance, self.folds.curve.slopes(scores))[self.fold]
         # At both ends the ratio of the quantiles would be no number.
         upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
-        quantile = t.ppf(upper, self.n_families - 1)
-        error *= quantile / norm.ppf(upper)
+        error *= t.ppf(upper, self.n_families) / norm.ppf(upper)
         low = -_upper_quantile(error - by_fold, level, self.n_models)
         high = _upper_quantile(error + by_fold, level, self.n_models)
         scores = model.scores(values)
         predicted = model.curve.accuracies(scores)
-        half = quantile * self.backtest_error * self.growth(
+        # With fewer than one degree of freedom there is no distribution.
+        freedom = max(self.n_families - CURVE_PARAMETERS, 1)
+        half = t.ppf(upper, freedom) * self.backtest_error * self.growth(
             scores) * _deviation(self.variance, model.curve.slopes(scores))
         half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)

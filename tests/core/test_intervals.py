@@ -13,6 +13,7 @@ from csv_plugin.core.intervals import Intervals, learn_intervals
 from csv_plugin.core.salience import (Constant, Plain, Ridge, SalienceModel,
                                       Task, Uniform, fold_masks)
 from csv_plugin.core.scaling_law import Curve
+from tests.bench import bench_intervals
 from tests.core.worlds import make_world
 
 VALUES = np.array([[0.2], [1.0], [1.7], [2.5], [9.0]])
@@ -74,8 +75,7 @@ def literal_bounds(intervals, level):
     k = math.ceil(level * (n + 1) * len(intervals.errors) / max(n, 1))
     k = k if n else 1
     upper = (1 + level) / 2
-    student = stats.t(intervals.n_families - 1).ppf(upper)
-    stretch = student / stats.norm.ppf(upper)
+    stretch = stats.t(intervals.n_families).ppf(upper) / stats.norm.ppf(upper)
     ends = []
     for row, middle in zip(VALUES, MODEL.predict(VALUES)):
         s = row[0]
@@ -90,7 +90,8 @@ def literal_bounds(intervals, level):
         low = min(-kth_smallest(down, k), middle)
         high = max(kth_smallest(up, k), middle)
         if s < intervals.score_low or s > intervals.score_high:
-            half = student * literal_rms(intervals.backtest)
+            half = stats.t(intervals.n_families - 2).ppf(upper)
+            half *= literal_rms(intervals.backtest)
             half *= literal_deviation(intervals, MODEL, s)
             away = max(intervals.score_low - s, s - intervals.score_high)
             half *= 1 + away / intervals.score_spread
@@ -237,7 +238,7 @@ def test_outside_the_backtests_widen_the_interval():
         intervals, score_low=intervals.score_low + intervals.score_spread / 2)
     far = bounds(moved, 0.9, fit.model, values)
     half = 1.5 * literal_rms(
-        intervals.backtest) * stats.t(intervals.n_families - 1).ppf(0.95)
+        intervals.backtest) * stats.t(intervals.n_families - 2).ppf(0.95)
     half *= literal_deviation_of(intervals, fit.model, values)
     assert far[0] == pytest.approx(min(near[0], predicted - half))
     assert far[1] == pytest.approx(min(1, max(near[1], predicted + half)))
@@ -250,6 +251,24 @@ def test_fewer_families_promise_less(families):
         bounds(random_intervals(0, n_families=n), 0.9) for n in families)
     assert (few[0] <= many[0]).all() and (few[1] >= many[1]).all()
     assert (few[1] - few[0] > many[1] - many[0]).any()
+
+
+@pytest.mark.parametrize('n_families, freedom', [(2, 1), (3, 1), (4, 2),
+                                                 (12, 10)])
+def test_the_curve_takes_two_degrees_of_freedom_outside(n_families, freedom):
+    # All folds agree, so that nothing but the back-tests has a width.
+    intervals = replace(
+        random_intervals(0, n_families=n_families),
+        folds=SalienceModel.stack([MODEL] * 4),
+        errors=np.zeros(80),
+        backtest=np.full(5, 0.1))
+    outside = np.array([[intervals.score_low - 0.07]])
+    half = stats.t(freedom).ppf(0.95) * 0.1 * 1.1
+    half *= literal_deviation(intervals, MODEL, outside[0, 0])
+    predicted = MODEL.predict(outside)
+    low, high = bounds(intervals, 0.9, values=outside)
+    assert low == pytest.approx(predicted - half)
+    assert high == pytest.approx(predicted + half)
 
 
 @pytest.mark.parametrize('level', [5e-324, 1e-17, math.nextafter(1, 0)])
@@ -361,6 +380,19 @@ def test_coverage_of_new_families_is_near_the_level():
         hits.append(((low <= unseen.accuracy)
                      & (unseen.accuracy <= high))[inside])
     assert 0.85 <= np.concatenate(hits).mean() <= 0.97
+
+
+@pytest.mark.slow
+def test_three_families_are_enough_where_accuracies_emerge(monkeypatch):
+    # Other worlds than those of the documented table.
+    monkeypatch.setattr(bench_intervals, 'FIRST', 10000)
+    worlds = bench_intervals.measure(
+        bench_intervals.of_solver('ridge'),
+        bench_intervals.SITUATIONS['emerging'],
+        n_families=3,
+        worlds=60)
+    coverage, _ = np.mean([*worlds], axis=0)
+    assert coverage[bench_intervals.LEVELS.index(0.9)] >= 0.85
 
 
 def test_a_loss_above_all_that_were_fitted_on_promises_nothing():
