@@ -30,7 +30,8 @@ SHARPNESS = 0.05
 #: What a floor of 0 must gain on the chance level, as a share of the error:
 #: models far better than those fitted on are predicted worse with low floors.
 FLOOR_GAIN = 0.2
-#: Members are averaged by this power of their errors.
+#: Members are averaged by this power of the product of two errors: on the
+#: benchmark and, on average, on all.
 POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
@@ -42,8 +43,8 @@ LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
 class Member(Protocol):
     """Fits of one kind to all models and without held-out families.
 
-    They differ in S settings, of which the first makes weights uniform, and
-    in L floors.
+    They differ in S settings, of which the first lets all columns count
+    alike, and in L floors.
     """
 
     @property
@@ -86,8 +87,8 @@ class Averaged:
     units, and is fitted with all of them. Their exponents are averaged, which
     makes one capability score of them. The weight of a setting, and that of a
     member, falls with its error on held-out families, of the benchmark and,
-    on average, of all benchmarks. The fit states the penalty of the largest
-    weight.
+    on average, of all benchmarks. The fit states the penalty that counts most
+    in both ridges.
 
     These weights and the floor are the same in all fold models, so the
     accuracies of families that one of them holds out had a part in them, and
@@ -127,7 +128,7 @@ class Averaged:
         ]
 
     def _members(self, task: Task, masks: NDArray) -> list[Member]:
-        """None with a single family."""
+        """Empty with a single family."""
         lowest = task.features.once(_lowest)
         if lowest < 0:
             raise InputError(self.name, 'losses of 0 or more', f'{lowest}',

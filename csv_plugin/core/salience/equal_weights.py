@@ -2,8 +2,8 @@
 
 Units are ordered by how much their losses fall as accuracy rises, and the mean
 over the first of them is the score: of all units, the first half, the first
-quarter, and so on. No unit has a weight of the wrong sign, and next to nothing
-is fitted, so beyond the fitted models these scores go on as they began.
+quarter, and so on. All weights have one sign, and next to nothing is fitted: a
+slope and an offset.
 
 That units are ordered by rank correlations, and the first of them get equal
 weights, is after the estimator of Thrush, Potts and Hashimoto, "Improving
@@ -22,8 +22,11 @@ from csv_plugin.core.salience.base import SalienceModel, held_out_mse
 from csv_plugin.core.salience.lines import fit_lines
 from csv_plugin.core.scaling_law import accuracy_at
 
-#: A variance below this share of the mean square is that of rounding errors.
-LEAST_VARIANCE = 1e-12
+#: The mean over fewer units would hang on what single ones say.
+LEAST_UNITS = 8
+#: Logarithms that differ less than this, in standard deviations, may differ by
+#: rounding alone.
+LEAST_SPREAD = 1e-4
 
 
 class _Lines(NamedTuple):
@@ -72,7 +75,7 @@ class EqualWeights:
         """Fit.
 
         Args:
-            values (NDArray): Feature columns, `(n, K)`.
+            values (NDArray): Logarithms of feature columns, `(n, K)`.
             uniform (NDArray): Coefficients of the mean loss, `(K,)`.
             accuracy (NDArray): Fractions, `(n,)`.
             masks (NDArray): As in `Solver.fit`, `(R - 1, n)`.
@@ -116,12 +119,13 @@ class EqualWeights:
 
 
 def _halves(n: int) -> NDArray:
-    """`n`, a half of it, and so on, down to 1.
+    """`n`, a half of it, and so on, down to `LEAST_UNITS`.
 
-    >>> _halves(10)
-    array([10,  5,  2,  1])
+    >>> _halves(40), _halves(3)
+    (array([40, 20, 10]), array([3]))
     """
-    return n // 2**np.arange(n.bit_length())
+    sizes = n // 2**np.arange(n.bit_length())
+    return sizes[sizes >= min(n, LEAST_UNITS)]
 
 
 def _orders(values: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
@@ -141,10 +145,9 @@ def _orders(values: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
         rank[row] = rankdata(accuracy[row])
         rank[row] -= rank[row].mean()
     shares = rows / rows.sum(axis=1, keepdims=True)
-    squares = shares @ centred**2
-    variances = squares - (shares @ centred)**2
+    variances = shares @ centred**2 - (shares @ centred)**2
     deviations = np.sqrt(
-        np.where(variances > LEAST_VARIANCE * squares, variances, np.inf))
+        np.where(variances > LEAST_SPREAD**2, variances, np.inf))
     return np.argsort(ranks @ centred / deviations, axis=1, kind='stable')
 
 
