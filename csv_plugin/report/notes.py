@@ -130,7 +130,7 @@ def findings(predictions: Predictions,
     if far:
         n_cells = _n_bounded(predictions, method)
         others = int(predictions.held_out(method).sum()) - n_cells
-        more = f' (of {others} more, it holds any score)' if others else ''
+        more = f' ({others} more have the interval 0 to 100)' if others else ''
         by_chance = (1 - predictions.level) * n_cells
         named = [
             f'{outlier.model} on {outlier.benchmark} '

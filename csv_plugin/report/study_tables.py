@@ -30,7 +30,6 @@ means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
 
-#: What the table of stated errors means.
 def write_predictions(path: FilePath, study: Study,
                       splits: Mapping[str, str]) -> None:
     """Write every prediction of the solver as CSV, one row each.

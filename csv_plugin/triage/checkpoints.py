@@ -2,7 +2,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
@@ -41,6 +41,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
         path (FilePath): A CSV file with the columns `model`, `run` and
             `step`, and perhaps `tokens` and `budget`. These two are in any
             unit, the same for all rows, and empty where they are not known.
+            A budget in one row of a run counts for all.
 
     Returns:
         dict[str, Checkpoint]: By model.
@@ -68,8 +69,11 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
                 run, budget):
             raise row.error('budget', f'one budget for all of run {run!r}',
                             'Write the same number in every row.')
-        checkpoints[row.cells['model']] = Checkpoint(run, step, tokens, budget)
-    return checkpoints
+        checkpoints[row.cells['model']] = Checkpoint(run, step, tokens)
+    return {
+        name: replace(point, budget=budgets.get(point.run, math.nan))
+        for name, point in checkpoints.items()
+    }
 
 
 def _number_of_tokens(row: CsvRow, column: str) -> float:

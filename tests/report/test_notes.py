@@ -121,8 +121,8 @@ def test_scores_that_no_interval_leaves_out_are_not_counted():
             predict(), low=0.0, high=1.0)
     far, = findings(cells.board().predictions)
     assert far.startswith(
-        'p: 1 of 2 real scores lie outside of their interval (of 4 more, it '
-        'holds any score), where about 0 would by chance: m5 on b0')
+        'p: 1 of 2 real scores lie outside of their interval (4 more have '
+        'the interval 0 to 100), where about 0 would by chance: m5 on b0')
 
 
 def test_means_over_some_benchmarks():

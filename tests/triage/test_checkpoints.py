@@ -76,6 +76,8 @@ def test_one_row_may_tell_the_budget_of_a_run(tmp_path, cells):
     described = table(
         tmp_path, 'model,run,step,budget\n'
         f'm,a,1,{first}\nn,a,2,{second}\no,b,1,\n')
+    assert [described[name].budget for name in 'mn'] == [5.0, 5.0]
+    assert math.isnan(described['o'].budget)
     assert known_budgets(described.values()) == {'a': 5.0}
     with pytest.raises(InputError, match="run 'a'.*5 and 6"):
         known_budgets([*described.values(), Checkpoint('a', 3, budget=6.0)])
