@@ -80,7 +80,11 @@ def test_intervals_grow_as_the_error_does():
             assert (len(new.notes) > len(old.notes)) == (factor > 1)
             if factor < 1:
                 assert new.errors_by_reach == old.errors_by_reach
+                assert new.families == old.families
                 continue
+            # All nested predictions are off alike.
+            assert [family.error for family in new.families
+                    ] == pytest.approx([new.cv_mse**.5] * len(old.families))
             rows = known[:, before.names.index(old.benchmark)]
             assert new.errors_by_reach.reach == old.errors_by_reach.reach
             for stated, kind in ((new.errors_by_reach.within, ~beyond),

@@ -160,6 +160,27 @@ def test_benchmarks_share_what_penalties_are_good():
                                    alone.model.typical_coefficients)
 
 
+def test_benchmarks_share_what_members_are_good():
+    """Losses count more beside a benchmark that follows losses."""
+    task = world(n=80)
+    noise = np.random.default_rng(0).normal(size=80) / 20
+    by_logs, by_losses = (
+        replace(
+            task, accuracy=np.clip(accuracy_at(exponents, 0.25) + noise, 0, 1))
+        for exponents in (-3 * np.log(task.values).mean(axis=1),
+                          2 - 2 * task.values.mean(axis=1)))
+    masks = masks_of(task)
+
+    def share_of_losses(*others: Task) -> float:
+        tasks = [by_logs, *others]
+        model = Averaged(()).fit_together(tasks, [masks] * len(tasks))[0].model
+        plain = np.abs(model.coefficients).sum()
+        return plain / (plain + np.abs(model.logs.coefficients).sum())
+
+    assert share_of_losses(by_logs) == pytest.approx(share_of_losses())
+    assert share_of_losses(by_losses) > 1.5 * share_of_losses()
+
+
 def test_a_lower_floor_must_gain_something():
     """Accuracies from the chance level up have it as their floor."""
     task = world(chance=0.25)
