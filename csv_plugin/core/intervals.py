@@ -11,7 +11,7 @@ errors tell: it is that of Student's t distribution. Errors on families left
 out are squared about zero, so no mean takes a degree of freedom away: there
 are n. The back-tests predict models of the families that they fit to. Their
 errors are those of n families about a curve that the same families have
-placed by two parameters, which leaves n - 2.
+placed by two parameters, which leaves n - 2, but 1 of two families.
 
 Errors are pooled in standard deviations. Their variance is a constant plus a
 part that grows with the squared slope of the curve: where the curve is steep,
@@ -71,7 +71,7 @@ class Intervals:
             Infinite if not recorded, as in files of earlier versions.
         highest (Optional[NDArray]): Highest value of each column, `(K,)`:
             a model with a higher one has the interval 0 to 1. None where
-            there are so many columns that every model has one.
+            there are so many columns that sound models have one, too.
 
     Raises:
         InputError: An error or a variance is negative or not finite, the
@@ -258,7 +258,7 @@ def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
             cross-validation.
         seed (int): Of the folds of the back-tests.
     """
-    # With the many columns of other solvers, any model is beyond in some.
+    # With the many columns of other solvers, sound models are beyond in some.
     few = isinstance(solver, Plain)
     fold, held_out = np.nonzero(~fit.masks)
     by_fold = fit.folds.scores(task.values)

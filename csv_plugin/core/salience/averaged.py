@@ -1,8 +1,9 @@
 """Ridges and means of the units that tell most, averaged.
 
-Cross-validation tells a good penalty from a bad one, but hardly one good
-penalty from the next, so fits of all penalties are averaged, the better the
-more. The penalty that is good for other benchmarks counts as well.
+Cross-validation tells a good setting from a bad one, but hardly one good
+setting from the next, so fits with all settings are averaged, the better the
+more: all penalties of ridge regressions, and means over all numbers of units.
+What is good for other benchmarks counts as well.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,9 +1,10 @@
 """Equal weights of the units whose losses go with accuracy most.
 
 Units are ordered by how much their losses fall as accuracy rises, and the mean
-over the first of them is the score: of all units, the first half, the first
-quarter, and so on. All weights have one sign, and next to nothing is fitted: a
-slope and an offset.
+over the logarithms of the first of them is the capability score (Eq. 1): of
+all units, the first half, the first quarter, and so on. All weights have one
+sign, and next to nothing is fitted: slope and offset in the exponents of
+Eq. 2.
 
 That units are ordered by rank correlations, and the first of them get equal
 weights, is after the estimator of Thrush, Potts and Hashimoto, "Improving
@@ -51,6 +52,9 @@ class _Lines(NamedTuple):
 class EqualWeights:
     """Fits to all n models and without held-out families, R in all.
 
+    A `Member` of `averaged`. Scores and errors have no unit: scores are means
+    of logarithms of losses over typical ones, errors squared fractions.
+
     Args:
         sizes (NDArray): Numbers of units that count, falling from K, `(S,)`.
         orders (NDArray): Indices of the units for each fit, those first that
@@ -75,7 +79,8 @@ class EqualWeights:
         """Fit.
 
         Args:
-            values (NDArray): Logarithms of feature columns, `(n, K)`.
+            values (NDArray): Logarithms of feature columns over typical
+                ones, `(n, K)`.
             uniform (NDArray): Coefficients of the mean loss, `(K,)`.
             accuracy (NDArray): Fractions, `(n,)`.
             masks (NDArray): As in `Solver.fit`, `(R - 1, n)`.
@@ -132,8 +137,8 @@ def _orders(values: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
     """Units by the correlation of values with ranks of accuracies.
 
     Args:
-        values (NDArray): Shape `(n, K)`.
-        accuracy (NDArray): Shape `(n,)`.
+        values (NDArray): As in `EqualWeights.of`, `(n, K)`.
+        accuracy (NDArray): Fractions, `(n,)`.
         rows (NDArray): Models that count, `(R, n)`.
 
     Returns:

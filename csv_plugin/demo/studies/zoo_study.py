@@ -15,8 +15,9 @@ from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.held_out_families import held_out_families, typical_error
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import (Constant, Solver, Task, Uniform,
-                                      fold_masks, held_out_predictions)
+from csv_plugin.core.salience import (Auto, Constant, SalienceFit, Solver,
+                                      Task, Uniform, fold_masks,
+                                      held_out_predictions)
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.targets import TargetTokens
@@ -249,20 +250,14 @@ class ZooStudy:
         rows = np.array(
             [row.family == series for row in self.collection.info.values()])
         predicted = np.empty(real.shape)
-        stated, typical, least = np.empty((3, predicted.shape[1]))
+        stated: dict[str, list[float]] = {}
         by_reach = []
         for b, exam in enumerate(exams):
-            auto = source.auto(exam)
             task, masks = self._task(features, fitted, b)
-            fit = auto.fit(task, masks)
+            fit = _fit_with_nested(source.auto(exam), task, masks)
             predicted[:, b] = fit.model.predict(features.values)
-            least[b] = fit.cv_mse
-            fit = replace(fit, held_out=auto.held_out(task, masks))
-            held_out = held_out_predictions(task, fit)
-            stated[b] = metrics.mse(task.accuracy, held_out)
-            typical[b] = typical_error(
-                held_out_families(task.families.tolist(), task.accuracy,
-                                  held_out))**2
+            for name, error in _stated(task, fit).items():
+                stated.setdefault(name, []).append(error)
             by_reach += both_kinds(exam, errors_by_reach(task,
                                                          fit), predicted[:, b],
                                    (predicted[:, b] - real[:, b])**2,
@@ -279,9 +274,8 @@ class ZooStudy:
         }
         return SeriesErrors(
             mse | {
-                'stated': stated,
-                'of the typical series': typical,
-                'chosen by': least
+                name: np.array(errors)
+                for name, errors in stated.items()
             }, by_reach)
 
     def _label_token_loss(self, fitted: Sequence[str]) -> NDArray:
@@ -317,6 +311,23 @@ class ZooStudy:
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)
         return heads.predict(states, self.table)
+
+
+def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> SalienceFit:
+    """The choice of `auto`, with predictions of families it has not seen."""
+    return replace(auto.fit(task, masks), held_out=auto.held_out(task, masks))
+
+
+def _stated(task: Task, fit: SalienceFit) -> dict[str, float]:
+    """Mean squared errors of `SeriesErrors` that are not found on a series."""
+    held_out = held_out_predictions(task, fit)
+    families = held_out_families(task.families.tolist(), task.accuracy,
+                                 held_out)
+    return {
+        'stated': metrics.mse(task.accuracy, held_out),
+        'of the typical series': typical_error(families)**2,
+        'chosen by': fit.cv_mse
+    }
 
 
 def _name(solvers: Sequence[OnColumns]) -> str:
