@@ -2,7 +2,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 import numpy as np
 import scipy
@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.error_variances import HeldOutErrors, shared_variances
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.held_out_families import held_out_families
-from csv_plugin.core.intervals import learn_intervals
+from csv_plugin.core.intervals import Intervals, learn_intervals, run_backtests
 from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
@@ -31,6 +32,21 @@ Watch = Callable[[str, Task, SalienceFit], None]
 
 #: Squares of smaller numbers are too small for float64.
 LEAST_LOSS = 1e-150
+
+
+class _Fitted(NamedTuple):
+    """What was fitted to a benchmark, and by which solver.
+
+    Args:
+        task (Task): The models that were run on the benchmark.
+        solver (Solver): What made the fit.
+        fit (SalienceFit): The fit.
+        problems (tuple[str, ...]): Why it is the mean accuracy, if it is.
+    """
+    task: Task
+    solver: Solver
+    fit: SalienceFit
+    problems: tuple[str, ...]
 
 
 def fit_predictor(
@@ -56,7 +72,8 @@ def fit_predictor(
         solver (Union[Solver, Mapping[str, Solver]]): One of
             `salience.SOLVERS` or your own, for all benchmarks or for each.
         seed (int): Of the cross-validation folds; same seed, same result.
-        progress (Progress): Wraps the benchmarks to show progress.
+        progress (Progress): Wraps the benchmarks to show progress, while they
+            are fitted and while back-tests are made for their intervals.
         watch (Optional[Watch]): Is told of every fit.
         labels (Mapping[str, int]): The column that is the label-token loss of
             a benchmark, for those that have one; it may contradict
@@ -68,22 +85,21 @@ def fit_predictor(
     """
     features = _checked(features, accuracies, families)
     groups = np.asarray(families)
-    tasks = _tasks(features, accuracies, groups)
-    solvers = solver if isinstance(solver, Mapping) else dict.fromkeys(
-        accuracies.benchmarks, solver)
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
-        joint = _fits_together(tasks, solver, seed, progress)
-        parts = [
-            _fit_benchmark(features, accuracies, benchmark, tasks[benchmark],
-                           joint.get(benchmark), solvers[benchmark], seed,
-                           watch, labels.get(benchmark))
-            for benchmark in progress(accuracies.benchmarks)
-        ]
-        benchmarks = tuple(part for part, _ in parts)
-        partial = learn_partial_scores(
-            accuracies.benchmarks, accuracies.values,
-            np.array([held_out for _, held_out in parts]).T, groups)
+        fitted = _fit_all(
+            _tasks(features, accuracies, groups), solver, seed, progress)
+        if watch:
+            for name, (task, _, fit, _) in fitted.items():
+                watch(name, task, fit)
+        intervals = _intervals(fitted, seed, progress)
+        benchmarks = tuple(
+            _benchmark(features, accuracies, name, fitted[name],
+                       intervals[name], labels.get(name))
+            for name in accuracies.benchmarks)
+        partial = learn_partial_scores(accuracies.benchmarks,
+                                       accuracies.values,
+                                       _held_out(accuracies, fitted), groups)
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
@@ -105,11 +121,8 @@ def fit_models(features: FeatureTable,
     features = _checked(features, accuracies, families)
     tasks = _tasks(features, accuracies, np.asarray(families))
     with threadpool_limits(limits=1, user_api='blas'):
-        joint = _fits_together(tasks, solver, seed, iter)
-        return [
-            _fit_or_mean(task, joint.get(name), solver, seed)[1].model
-            for name, task in tasks.items()
-        ]
+        fitted = _fit_all(tasks, solver, seed, iter)
+        return [part.fit.model for part in fitted.values()]
 
 
 def _checked(features: FeatureTable, accuracies: AccuracyTable,
@@ -145,51 +158,32 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
     return tasks
 
 
-def _fits_together(tasks: Mapping[str, Task],
-                   solver: Union[Solver, Mapping[str, Solver]], seed: int,
-                   progress: Progress) -> dict[str, SalienceFit]:
-    """Fits of a solver that learns from all benchmarks for each."""
-    if not isinstance(solver, JointSolver):
-        return {}
-    sound = [name for name, task in tasks.items() if not task.problems]
-    fits = solver.fit_together(
-        [tasks[name] for name in sound],
-        [fold_masks(tasks[name].families, seed) for name in sound], progress)
-    return dict(zip(sound, fits))
-
-
-def _fit_benchmark(features: FeatureTable, accuracies: AccuracyTable,
-                   benchmark: str, task: Task, joint: Optional[SalienceFit],
-                   solver: Solver, seed: int, watch: Optional[Watch],
-                   label: Optional[int]) -> tuple[BenchmarkPredictor, NDArray]:
-    """The part, and predictions of held-out models, `(M,)`."""
-    index = accuracies.benchmarks.index(benchmark)
-    rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
-    used, fit, problems = _fit_or_mean(task, joint, solver, seed)
-    notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
-                  for problem in problems)
-    if watch:
-        watch(benchmark, task, fit)
-    predicted = held_out_predictions(task, fit)
-    measures = {}
-    if label is not None:
-        measures[LABEL_TOKEN_LOSS] = np.eye(1, len(task.uniform), label)[0]
-    part = BenchmarkPredictor(
-        benchmark, task.chance, int(accuracies.n_items[index]),
-        tuple(features.models[row] for row in rows), fit.solver,
-        fit.penalty, fit.cv_mse, fit.model,
-        learn_intervals(task, fit, used, seed), notes + fit.notes,
-        held_out_families(task.families.tolist(), task.accuracy, predicted),
-        learn_witnesses(task, fit, measures) if measures else (),
-        errors_by_reach(task, fit))
-    held_out = np.full(len(accuracies.models), np.nan)
-    held_out[rows] = predicted
-    return part, held_out
+def _fit_all(tasks: Mapping[str, Task], solver: Union[Solver, Mapping[str,
+                                                                      Solver]],
+             seed: int, progress: Progress) -> dict[str, _Fitted]:
+    """Fits to all benchmarks, by name."""
+    if isinstance(solver, JointSolver):
+        sound = [name for name, task in tasks.items() if not task.problems]
+        together = solver.fit_together(
+            [tasks[name] for name in sound],
+            [fold_masks(tasks[name].families, seed)
+             for name in sound], progress)
+        joint = dict(zip(sound, together))
+        return {
+            name: _fit_or_mean(task, joint.get(name), solver, seed)
+            for name, task in tasks.items()
+        }
+    solvers = solver if isinstance(solver, Mapping) else dict.fromkeys(
+        tasks, solver)
+    return {
+        name: _fit_or_mean(tasks[name], None, solvers[name], seed)
+        for name in progress(list(tasks))
+    }
 
 
 def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
-                 seed: int) -> tuple[Solver, SalienceFit, tuple[str, ...]]:
-    """A fit, the solver that made it, and why it is the mean accuracy."""
+                 seed: int) -> _Fitted:
+    """A fit, or the mean accuracy where nothing can be learned."""
     masks, problems = fold_masks(task.families, seed), task.problems
     if not problems:
         fit = joint or solver.fit(task, masks)
@@ -199,11 +193,11 @@ def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
         # noise leads anywhere.
         if not task.at_chance or predicts_better(task, fit,
                                                  Constant().fit(task, masks)):
-            return solver, fit, ()
+            return _Fitted(task, solver, fit, ())
     if task.at_chance:
         problems = (*problems, AT_CHANCE)
     constant = Constant()
-    return constant, constant.fit(task, masks), problems
+    return _Fitted(task, constant, constant.fit(task, masks), problems)
 
 
 def _stated(fit: SalienceFit, held_out: HeldOut,
@@ -213,3 +207,53 @@ def _stated(fit: SalienceFit, held_out: HeldOut,
     note = f'MSE {error:.2e} on families that had no part in the choice'
     return replace(
         fit, cv_mse=error, held_out=held_out, notes=(*fit.notes, note))
+
+
+def _intervals(fitted: Mapping[str, _Fitted], seed: int,
+               progress: Progress) -> dict[str, Intervals]:
+    """Of all benchmarks, which share the shape of their errors' variance."""
+    errors = {
+        name: HeldOutErrors.of(part.task, part.fit)
+        for name, part in fitted.items()
+    }
+    variances = dict(zip(errors, shared_variances(list(errors.values()))))
+    intervals = {}
+    for name in progress(list(fitted)):
+        task, solver, fit, _ = fitted[name]
+        backtest = run_backtests(task, solver, seed, variances[name])
+        intervals[name] = learn_intervals(task, fit, errors[name],
+                                          variances[name], backtest)
+    return intervals
+
+
+def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
+               benchmark: str, fitted: _Fitted, intervals: Intervals,
+               label: Optional[int]) -> BenchmarkPredictor:
+    """All that is known of a benchmark."""
+    task, _, fit, problems = fitted
+    index = accuracies.benchmarks.index(benchmark)
+    rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
+    notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
+                  for problem in problems)
+    measures = {}
+    if label is not None:
+        measures[LABEL_TOKEN_LOSS] = np.eye(1, len(task.uniform), label)[0]
+    return BenchmarkPredictor(
+        benchmark, task.chance, int(accuracies.n_items[index]),
+        tuple(features.models[row] for row in rows), fit.solver, fit.penalty,
+        fit.cv_mse, fit.model, intervals, notes + fit.notes,
+        held_out_families(task.families.tolist(), task.accuracy,
+                          held_out_predictions(task, fit)),
+        learn_witnesses(task, fit, measures) if measures else (),
+        errors_by_reach(task, fit))
+
+
+def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
+                                                         _Fitted]) -> NDArray:
+    """What folds say of models they have not seen; else NaN, `(M, B)`."""
+    held_out = np.full(accuracies.values.shape, np.nan)
+    for b, name in enumerate(accuracies.benchmarks):
+        rows = ~np.isnan(accuracies.values[:, b])
+        held_out[rows, b] = held_out_predictions(fitted[name].task,
+                                                 fitted[name].fit)
+    return held_out

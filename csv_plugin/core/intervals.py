@@ -13,27 +13,24 @@ are n. The back-tests predict models of the families that they fit to. Their
 errors are those of n families about a curve that the same families have
 placed by two parameters, which leaves n - 2, but 1 of two families.
 
-Errors are pooled in standard deviations. Their variance is a constant plus a
-part that grows with the squared slope of the curve: where the curve is steep,
-an error of the score moves the accuracy most.
+Errors are pooled in standard deviations, which are larger where the curve is
+steep (`error_variances`).
 """
 from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from scipy.stats import norm, t
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.error_variances import HeldOutErrors, deviation
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
 from csv_plugin.core.salience.linear import Plain
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)
-#: Standard deviations of errors are not taken to be smaller than this.
-LEAST_DEVIATION = 1e-6
 #: Parameters by which families place a curve: alpha and beta.
 CURVE_PARAMETERS = 2
 #: Losses this much higher than those fitted on, as a share, count as within
@@ -182,7 +179,7 @@ class Intervals:
         # Each sum over all columns once: there may be many thousands.
         scores = self.folds.scores(values)
         by_fold = self.folds.curve.accuracies(scores)[self.fold]
-        error = self.errors[:, None] * _deviation(
+        error = self.errors[:, None] * deviation(
             self.variance, self.folds.curve.slopes(scores))[self.fold]
         # At both ends the ratio of the quantiles would be no number.
         upper = np.clip((1 + level) / 2, .5 + LEAST_TAIL, 1 - LEAST_TAIL)
@@ -194,7 +191,7 @@ class Intervals:
         # With fewer than one degree of freedom there is no distribution.
         freedom = max(self.n_families - CURVE_PARAMETERS, 1)
         half = t.ppf(upper, freedom) * self.backtest_error * self.growth(
-            scores) * _deviation(self.variance, model.curve.slopes(scores))
+            scores) * deviation(self.variance, model.curve.slopes(scores))
         half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
@@ -218,23 +215,6 @@ def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
     return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
 
 
-def _deviation(variance: NDArray, slope: NDArray) -> NDArray:
-    """Standard deviation of errors at slopes of any shape."""
-    modelled = variance[0] + variance[1] * slope**2
-    return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
-
-
-def _fit_variance(errors: NDArray, slope: NDArray) -> NDArray:
-    """The variance of `Intervals` by weighted least squares, `(2,)`."""
-    columns = np.stack([np.ones_like(slope), slope**2], axis=1)
-    parts = np.array([1.0, 0.0])
-    for _ in range(10 if len(errors) else 0):
-        # The variance of a squared error is that of the error, squared.
-        weight = 1 / _deviation(parts, slope)**2
-        parts, _ = nnls(columns * weight[:, None], errors**2 * weight)
-    return parts
-
-
 def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
     """The quantile of CV+ along axis 0: a share `level (n + 1) / n` of all.
 
@@ -247,30 +227,24 @@ def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
     return np.partition(values, rank - 1, axis=0)[rank - 1]
 
 
-def learn_intervals(task: Task, fit: SalienceFit, solver: Solver,
-                    seed: int) -> Intervals:
-    """Collect the held-out errors of a fit.
+def learn_intervals(task: Task, fit: SalienceFit, errors: HeldOutErrors,
+                    variance: NDArray, backtest: NDArray) -> Intervals:
+    """The intervals of a fit.
 
     Args:
         task (Task): What `fit` was fitted on.
-        fit (SalienceFit): Its folds provide the CV+ errors.
-        solver (Solver): Fits the back-tests, with their own
-            cross-validation.
-        seed (int): Of the folds of the back-tests.
+        fit (SalienceFit): The fit and its folds.
+        errors (HeldOutErrors): Of these folds, for CV+.
+        variance (NDArray): Of an error, `(2,)`, as in `Intervals`.
+        backtest (NDArray): Absolute errors of back-tests, in standard
+            deviations, `(n_b,)`.
     """
     # With the many columns of other solvers, sound models are beyond in some.
-    few = isinstance(solver, Plain)
-    fold, held_out = np.nonzero(~fit.masks)
-    by_fold = fit.folds.scores(task.values)
-    predicted = fit.folds.curve.accuracies(by_fold)[fold, held_out]
-    errors = np.abs(predicted - task.accuracy[held_out])
-    slope = fit.folds.curve.slopes(by_fold)[fold, held_out]
-    variance = _fit_variance(errors, slope)
+    few = fit.solver == Plain.name
     score = fit.model.scores(task.values)
     return Intervals(fit.folds, len(task.accuracy),
-                     errors / _deviation(variance, slope), fold, variance,
-                     _backtests(task, solver, seed, variance),
-                     len(np.unique(task.families)),
+                     errors.in_deviations(variance), errors.fold, variance,
+                     backtest, errors.n_families,
                      float(score.min(initial=np.inf)),
                      float(score.max(initial=-np.inf)), _spread(score),
                      task.values.max(axis=0) if few else None)
@@ -280,11 +254,20 @@ def _spread(score: NDArray) -> float:
     return float(score.std()) if len(score) else np.inf
 
 
-def _backtests(task: Task, solver: Solver, seed: int,
-               variance: NDArray) -> NDArray:
+def run_backtests(task: Task, solver: Solver, seed: int,
+                  variance: NDArray) -> NDArray[np.float64]:
     """Fit to the worse models; return the errors on the better ones.
 
-    In standard deviations; empty if nothing can be fitted.
+    Args:
+        task (Task): All models.
+        solver (Solver): Fits to the worse ones, with their own
+            cross-validation.
+        seed (int): Of its folds.
+        variance (NDArray): Of an error, `(2,)`, as in `Intervals`.
+
+    Returns:
+        NDArray: As `backtest_errors`, of all fits; empty if nothing can be
+        fitted.
     """
     errors = []
     for worse in worse_models(task.features.mean_loss):
@@ -333,4 +316,4 @@ def backtest_errors(model: SalienceModel, task: Task, worse: NDArray,
     fitted, score = score[worse], score[~worse]
     errors = np.abs(model.curve.accuracies(score) - task.accuracy[~worse])
     growth = _growth(score, fitted.min(), fitted.max(), _spread(fitted))
-    return errors / _deviation(variance, model.curve.slopes(score)) / growth
+    return errors / deviation(variance, model.curve.slopes(score)) / growth

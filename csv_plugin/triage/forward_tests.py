@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.intervals import LEAST_DEVIATION, worse_models
+from csv_plugin.core.error_variances import LEAST_DEVIATION
+from csv_plugin.core.intervals import worse_models
 
 
 def unit_of(deviation: NDArray) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from csv_plugin.core.blocks import Block, JoinedColumns
 from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.coverage import coverage_by_level
+from csv_plugin.core.error_variances import HeldOutErrors
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.model_losses import ModelLosses
@@ -115,7 +116,7 @@ def records():
     study = Study.of({'ridge': predictor}, losses, observed)
     return [
         predictor, predictor.partial_scores, predictor.benchmarks[0],
-        predictor.benchmarks[0].intervals,
+        predictor.benchmarks[0].intervals, HeldOutErrors.of(task, fit),
         *learn_witnesses(task, fit, {'text': np.eye(1, 40)[0]})[-1:],
         predictor.targets, losses, dumps['new'], dumps['new'].texts[0], halves,
         TEXTS, table, features, features.columns, columns, block,

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.intervals import Intervals, learn_intervals
+from csv_plugin.core.error_variances import HeldOutErrors, shared_variances
+from csv_plugin.core.intervals import (Intervals, learn_intervals,
+                                       run_backtests)
 from csv_plugin.core.salience import (Constant, Plain, Ridge, SalienceModel,
                                       Task, Uniform, fold_masks)
 from csv_plugin.core.scaling_law import Curve
@@ -177,10 +179,18 @@ def literal_deviation_of(intervals, model, values):
     return math.sqrt(intervals.variance @ [1, model.slopes(values)[0]**2])
 
 
+def intervals_of(task, fit, solver, seed=0):
+    """Those of a single benchmark, which shares nothing."""
+    errors = HeldOutErrors.of(task, fit)
+    variance, = shared_variances([errors])
+    return learn_intervals(task, fit, errors, variance,
+                           run_backtests(task, solver, seed, variance))
+
+
 def learned(world, solver=Uniform(), seed=0, n_repeats=3):
     masks = fold_masks(world.task.families, seed, n_repeats=n_repeats)
     fit = solver.fit(world.task, masks)
-    return fit, learn_intervals(world.task, fit, solver, seed)
+    return fit, intervals_of(world.task, fit, solver, seed)
 
 
 def test_errors_are_those_on_models_that_were_held_out():
@@ -298,7 +308,7 @@ def test_errors_grow_with_the_slope_when_they_do():
     accuracy = truth.predict(task.values) + 0.1 * slope * rng.normal(size=200)
     task = replace(task, accuracy=accuracy)
     fit = Uniform().fit(task, fold_masks(task.families, 0))
-    intervals = learn_intervals(task, fit, Uniform(), 0)
+    intervals = intervals_of(task, fit, Uniform(), 0)
     constant, by_slope = intervals.variance
     assert math.sqrt(by_slope) == pytest.approx(0.1, rel=0.25)
     assert math.sqrt(constant) < 0.003
@@ -316,7 +326,7 @@ def test_errors_that_are_all_zero_give_narrow_intervals():
         accuracy=Uniform().fit(task, fold_masks(task.families,
                                                 0)).model.predict(task.values))
     fit = Uniform().fit(task, fold_masks(task.families, 0))
-    intervals = learn_intervals(task, fit, Uniform(), 0)
+    intervals = intervals_of(task, fit, Uniform(), 0)
     low, high = bounds(intervals, 0.9, fit.model, task.values)
     assert (high - low).max() < 1e-4
 
@@ -328,7 +338,7 @@ def test_few_models_promise_nothing(n):
     task = world.task.select(np.arange(n))
     solver = Constant() if task.problems else Uniform()
     fit = solver.fit(task, fold_masks(task.families, 0))
-    intervals = learn_intervals(task, fit, solver, 0)
+    intervals = intervals_of(task, fit, solver, 0)
     values = np.array([[-1e3] * 4, [1e3] * 4])
     low, high = bounds(intervals, 0.9, fit.model, values)
     assert intervals.extrapolated(fit.model.scores(values)).all()
@@ -351,7 +361,7 @@ def test_a_backtest_that_cannot_be_fitted_is_empty():
                    world.task.families)
     accuracy[np.argsort(-loss)[:16]] = 0.25
     fit = Constant().fit(task, fold_masks(task.families, 0))
-    assert len(learn_intervals(task, fit, Uniform(), 0).backtest) == 0
+    assert len(intervals_of(task, fit, Uniform(), 0).backtest) == 0
 
 
 def exchangeable_families(rng, n_families=10, n_models=4):
@@ -373,7 +383,7 @@ def test_coverage_of_new_families_is_near_the_level():
         new = task.families == 9
         seen, unseen = task.select(~new), task.select(new)
         fit = Uniform().fit(seen, fold_masks(seen.families, repeat))
-        intervals = learn_intervals(seen, fit, Uniform(), repeat)
+        intervals = intervals_of(seen, fit, Uniform(), repeat)
         score = fit.model.scores(unseen.values)
         low, high = bounds(intervals, 0.9, fit.model, unseen.values)
         inside = ~intervals.extrapolated(score)
@@ -414,7 +424,7 @@ def test_only_a_fit_to_few_columns_knows_the_highest_losses():
     task = make_world(n=28, n_families=5, salience=(1, 1, 0, 0)).task
     masks = fold_masks(task.families, 0)
     plain, ridge = (
-        learn_intervals(task, solver.fit(task, masks), solver, 0)
+        intervals_of(task, solver.fit(task, masks), solver, 0)
         for solver in (Plain(), Ridge()))
     assert not plain.beyond(task.values).any()
     assert plain.beyond(task.values + 9).all()

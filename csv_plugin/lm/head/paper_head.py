@@ -1,7 +1,7 @@
 """The paper's own training (Algorithm 2) as a predictor that travels."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 import torch
@@ -11,11 +11,13 @@ from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.error_variances import HeldOutErrors, shared_variances
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.held_out_families import held_out_families
-from csv_plugin.core.intervals import (BACKTEST_SHARES, backtest_errors,
-                                       learn_intervals, worse_models)
+from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
+                                       backtest_errors, learn_intervals,
+                                       worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
@@ -89,23 +91,31 @@ def train_paper_head(training: Training,
         _train(states, table, accuracies, mask & ~chosen, mask & chosen,
                settings, progress) for mask in masks
     ]
-    if not heads[0]:
+    whole = heads[0]
+    if not whole:
         raise InputError("the paper's head", 'a benchmark to learn from',
                          'none', 'Use the exact method, which says why.')
     source = _columns(table, states, heads)
     features = source.features(table)
     baseline = fit_predictor(features, accuracies, list(families), Constant(),
                              training.seed)
-    benchmarks = tuple(
-        _with_head(part, heads, features, accuracies.column(part.benchmark),
-                   families, masks, settings) for part in baseline.benchmarks)
+    fits = {
+        name: _fit_of_heads(
+            baseline.benchmark(name), heads, features, accuracies.column(name),
+            families, masks, _notes(whole, name, settings))
+        for name in whole.benchmarks
+    }  # yapf: disable
+    intervals = _intervals(fits)
     # The errors of the baseline are not those of the head.
     predictor = replace(
         baseline,
-        benchmarks=benchmarks,
+        benchmarks=tuple(
+            _with_head(part, fits[part.benchmark], intervals[part.benchmark]
+                       ) if part.benchmark in fits else part
+            for part in baseline.benchmarks),
         partial_scores=None,
         licences=training.texts.licences)
-    return PaperHead(predictor.with_tokens(training.targets, source), heads[0])
+    return PaperHead(predictor.with_tokens(training.targets, source), whole)
 
 
 def _total_loss(table: LossTable) -> NDArray:
@@ -156,18 +166,26 @@ def _unit(benchmark: str, repetition: int) -> str:
     return f'{benchmark}: head {repetition}'
 
 
-def _with_head(mean: BenchmarkPredictor,
-               heads: Sequence[Optional[TrainedHeads]], features: FeatureTable,
-               accuracy: NDArray, families: NDArray, masks: NDArray,
-               settings: HeadSettings) -> BenchmarkPredictor:
-    """A benchmark's predictor with its head in place of the mean accuracy.
+class _FitOfHeads(NamedTuple):
+    """The heads of a benchmark.
 
-    Without a head of the benchmark, the mean stays.
+    Args:
+        task (Task): Models with an accuracy, and the scores of all heads.
+        fit (SalienceFit): The head of all models, and those of the folds.
+        backtests (list[tuple[SalienceModel, NDArray]]): Heads without the
+            better models, and the masks of the models that they have seen.
     """
-    name, whole = mean.benchmark, heads[0]
-    if whole is None or name not in whole.benchmarks:
-        return mean
-    rows = ~np.isnan(accuracy)
+    task: Task
+    fit: SalienceFit
+    backtests: list[tuple[SalienceModel, NDArray]]
+
+
+def _fit_of_heads(mean: BenchmarkPredictor,
+                  heads: Sequence[Optional[TrainedHeads]],
+                  features: FeatureTable, accuracy: NDArray, families: NDArray,
+                  masks: NDArray, notes: tuple[str, ...]) -> _FitOfHeads:
+    """The heads of a benchmark that the first of all heads knows."""
+    name, rows = mean.benchmark, ~np.isnan(accuracy)
     task = Task.of(features.values[rows], features.columns.uniform,
                    accuracy[rows], mean.chance, families[rows])
     masks = masks[:, rows]
@@ -183,24 +201,38 @@ def _with_head(mean: BenchmarkPredictor,
     error = held_out_mse(
         folds.predict(task.values), task.accuracy, masks[used])
     fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
-                      _notes(whole, name, settings))
-    intervals = learn_intervals(task, fit, Constant(), seed=0)
-    # The models of the back-tests were trained without the better models.
-    backtests = slice(1, 1 + len(BACKTEST_SHARES))
-    errors = [
-        backtest_errors(model, task, worse, intervals.variance)
-        for model, worse, trained in zip(models[backtests], masks[backtests],
-                                         heads[backtests])
-        if trained is not None and name in trained.benchmarks
-    ]
+                      notes)
+    backtests = [(models[i], masks[i])
+                 for i, trained in enumerate(heads[:1 + len(BACKTEST_SHARES)])
+                 if i and trained is not None and name in trained.benchmarks]
+    return _FitOfHeads(task, fit, backtests)
+
+
+def _intervals(fits: Mapping[str, _FitOfHeads]) -> dict[str, Intervals]:
+    """Of all benchmarks, which share the shape of their errors' variance."""
+    errors = [HeldOutErrors.of(task, fit) for task, fit, _ in fits.values()]
+    intervals = {}
+    for name, error, variance in zip(fits, errors, shared_variances(errors)):
+        task, fit, backtests = fits[name]
+        found = [
+            backtest_errors(model, task, worse, variance)
+            for model, worse in backtests
+        ]
+        intervals[name] = learn_intervals(
+            task, fit, error, variance, np.concatenate([np.zeros(0), *found]))
+    return intervals
+
+
+def _with_head(mean: BenchmarkPredictor, heads: _FitOfHeads,
+               intervals: Intervals) -> BenchmarkPredictor:
+    task, fit, _ = heads
     return replace(
         mean,
         solver=fit.solver,
         penalty=fit.penalty,
         cv_mse=fit.cv_mse,
         model=fit.model,
-        intervals=replace(
-            intervals, backtest=np.concatenate([np.zeros(0), *errors])),
+        intervals=intervals,
         families=held_out_families(task.families.tolist(), task.accuracy,
                                    held_out_predictions(task, fit)),
         errors_by_reach=errors_by_reach(task, fit),
