@@ -23,7 +23,7 @@ from csv_plugin.core.salience.base import SalienceFit, Task
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
 #: The shape that benchmarks share counts like that many families of one's own.
-SHARED_FAMILIES = 12
+SHARED_FAMILIES = 6
 _ROUNDS = 10
 
 
