@@ -72,7 +72,7 @@ def test_few_errors_take_the_shape_of_all():
     odd = replace(odd, sizes=np.full(40, 0.2))
     alone = fit_variance(odd.sizes, odd.slopes)
     *rest, together = shared_variances([*others, odd])
-    assert ratio(alone) == 0 and 30 < ratio(together) < 100
+    assert ratio(alone) == 0 and ratio(together) > 15
     for variance, x in zip(rest, (1, 1 / 4, 9)):
         np.testing.assert_allclose(variance, [x * 4e-4, x * 4e-2], rtol=0.25)
     assert np.sqrt(np.mean(odd.in_deviations(together)**2)) == pytest.approx(
