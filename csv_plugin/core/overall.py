@@ -121,6 +121,67 @@ class Overall:
         return np.where(self.in_sample[:, p], np.nan, self.real)
 
 
+@dataclass(frozen=True, eq=False)
+class FilledMeans:
+    """Means of M models over the same benchmarks, real or predicted.
+
+    Where a model was not run on a benchmark, its prediction by the first
+    method counts.
+
+    Args:
+        benchmarks (tuple[str, ...]): Those that the means are over.
+        method (str): The first method.
+        values (NDArray): Fractions, NaN where a number is missing, `(M,)`.
+        low (NDArray): What the means are if all predictions in them are at
+            the lower ends of their intervals, `(M,)`.
+        high (NDArray): The same with the upper ends, `(M,)`.
+        n_predicted (NDArray): How many of the benchmarks are predicted,
+            `(M,)`.
+    """
+    benchmarks: tuple[str, ...]
+    method: str
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    n_predicted: NDArray[np.int64]
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> 'FilledMeans':
+        """The means of all models of a table.
+
+        Args:
+            predictions (Predictions): Of one benchmark or more.
+        """
+        holes = np.isnan(predictions.real)
+        filled = {
+            part:
+            np.where(holes,
+                     getattr(predictions, part)[:, :, 0], predictions.real)
+            for part in ('values', 'low', 'high')
+        }
+        known = ~np.isnan(filled['values'])
+        chosen = _most_counted(known) if known.any() else known.any(axis=0)
+        means = {
+            part: _means(numbers[:, chosen])
+            for part, numbers in filled.items()
+        } if chosen.any() else dict.fromkeys(filled, np.full(
+            len(holes), np.nan))
+        return cls(
+            tuple(np.array(predictions.benchmarks, object)[chosen]),
+            predictions.methods[0],
+            n_predicted=(holes & known)[:, chosen].sum(axis=1),
+            **means)
+
+    @property
+    def has_both(self) -> bool:
+        """Whether some mean is of real and of predicted accuracies."""
+        n_real = len(self.benchmarks) - self.n_predicted
+        mixed = (self.n_predicted > 0) & (n_real > 0)
+        return bool((mixed & ~np.isnan(self.values)).any())
+
+
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     """Which benchmarks to take means over. `(B,)`."""
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
@@ -131,6 +192,15 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
         return predicted
     if known[:, predicted].any():
         known &= predicted
+    return _most_counted(known)
+
+
+def _most_counted(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The benchmarks over which means count most accuracies, `(B,)`.
+
+    Args:
+        known (NDArray): Which accuracies there are, one or more, `(M, B)`.
+    """
     n_models = known.sum(axis=0)
     # The first of those that are equal: the one of most benchmarks.
     return max((n_models >= least for least in np.unique(n_models) if least),

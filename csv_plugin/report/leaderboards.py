@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.core.cells import number, percent
+from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.notebook_tables import html_table
-from csv_plugin.core.overall import Overall
+from csv_plugin.core.overall import FilledMeans, Overall, ranks
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions, check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (SCORING_LM, alarms, findings, legend,
-                                     reasons, scoring_lm_notes)
+from csv_plugin.report.notes import (FILLED, SCORING_LM, alarms, filled_notes,
+                                     findings, legend, reasons,
+                                     scoring_lm_notes)
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
@@ -80,7 +81,8 @@ class Leaderboard:
         """
         notes = (*legend(predictions), *reasons(predictions),
                  *alarms(predictions), *findings(predictions),
-                 *scoring_lm_notes(scoring_lms), *remarks)
+                 *filled_notes(predictions), *scoring_lm_notes(scoring_lms),
+                 *remarks)
         return cls(predictions, folders, notes, scoring_lms)
 
     def shown_name(self, model: str) -> str:
@@ -198,12 +200,12 @@ def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
     by_method = zip(overall.methods, overall.values.T,
                     overall.predicted_ranks().T, overall.in_sample.T,
                     overall.differences().T, overall.mean_differences())
-    for label, means, ranks, fitted, differences, mean in by_method:
+    for label, means, places, fitted, differences, mean in by_method:
         cells = [
             *(number(percent(d), '+.1f') for d in differences),
             number(percent(mean))
         ] if is_known else []
-        found.append(_standing(label, means, ranks, fitted, cells))
+        found.append(_standing(label, means, places, fitted, cells))
     return f'mean of {len(overall.benchmarks)}', found
 
 
@@ -294,8 +296,29 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     if columns:
         columns[0][0] = title
         yield columns
+    filled = FilledMeans.of(predictions)
+    if filled.has_both:
+        yield _filled_columns(filled, foot)
     for benchmark in predictions.benchmarks:
         yield _columns(predictions, benchmark, foot)
+
+
+def _filled_columns(filled: FilledMeans,
+                    foot: Sequence[str]) -> list[list[str]]:
+    n_benchmarks = len(filled.benchmarks)
+    means = [
+        number(percent(value)) + f' ({interval(low, high)})' * bool(n)
+        for value, low, high, n in zip(filled.values, filled.low, filled.high,
+                                       filled.n_predicted)
+    ]
+    places = [number(rank, '.0f') for rank in ranks(filled.values)]
+    counts = [
+        '-' if np.isnan(value) else f'{n} of {n_benchmarks}'
+        for value, n in zip(filled.values, filled.n_predicted)
+    ]
+    return [[f'mean of {n_benchmarks}', FILLED, *means, *foot],
+            ['', 'rank', *places, *foot],
+            ['', 'are predicted', *counts, *foot]]
 
 
 def _columns(predictions: Predictions, benchmark: str,

@@ -13,7 +13,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
-from csv_plugin.core.overall import Overall
+from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -22,6 +22,8 @@ from csv_plugin.core.shortages import least_models
 
 #: What marks the model whose tokens have the weights of a predictor.
 SCORING_LM = 'scoring LM'
+#: What means over real and predicted accuracies are called.
+FILLED = 'real or predicted'
 #: How many models or benchmarks a line names.
 _NAMED = 8
 #: How many real accuracies outside of their intervals a line names.
@@ -168,6 +170,17 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
     if agreements:
         yield ('Rank agreement of predicted and real means (Spearman, 1 is '
                f'the same order, 0 is chance): {", ".join(agreements)}.')
+
+
+def filled_notes(predictions: Predictions) -> Iterator[str]:
+    """What a mean over real and predicted accuracies is, if there is one."""
+    filled = FilledMeans.of(predictions)
+    if filled.has_both:
+        yield (f'{FILLED}: means over {_first(filled.benchmarks)}, of real '
+               f'accuracies where a model has them and of {filled.method} '
+               'elsewhere; in brackets, from where all of these predictions '
+               'are at the lower ends of their intervals to where all are at '
+               'the upper ends. All models with such a mean have a rank.')
 
 
 def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:

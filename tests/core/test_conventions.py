@@ -19,7 +19,7 @@ from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.other_methods.all_methods import Evidence
 from csv_plugin.core.other_methods.comparison import Comparison, Fold
 from csv_plugin.core.other_methods.cross_validation import Candidates
-from csv_plugin.core.overall import Overall
+from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.salience import (Auto, Averaged, NonNegative, Ridge, Task,
                                       fold_masks)
@@ -124,7 +124,7 @@ def records():
         Auto().held_out(task, masks), wide.centre,
         Logarithms(task.features), fit, fit.model,
         fit.model.curve, fit.folds.curve, fit.path, study, study.predictions,
-        Overall.of(study.predictions),
+        Overall.of(study.predictions), FilledMeans.of(study.predictions),
         coverage_by_level(predictor, losses, observed),
         *capability_points(predictor, losses, observed, families)[:1],
         Training(table, TEXTS, observed, families, predictor.targets),

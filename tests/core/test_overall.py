@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.overall import LEAST_MODELS, Overall, ranks
+from csv_plugin.core.overall import LEAST_MODELS, FilledMeans, Overall, ranks
 from csv_plugin.core.predictions import Predictions
 
 NAN = float('nan')
@@ -177,3 +177,51 @@ def test_ranks():
         ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
     np.testing.assert_array_equal(ranks([NAN, NAN]), [NAN, NAN])
     assert ranks([]).shape == (0, )
+
+
+def with_holes() -> Predictions:
+    """Of six models, one lacks two of three benchmarks, one lacks all."""
+    predictions = table()
+    real = predictions.real.copy()
+    real[0, :2] = NAN
+    real[1] = NAN
+    low, high = predictions.values - 0.05, predictions.values + 0.02
+    return replace(predictions, real=real, low=low, high=high)
+
+
+def test_holes_are_filled_by_the_first_method():
+    predictions = with_holes()
+    filled = FilledMeans.of(predictions)
+    assert filled.has_both
+    assert (filled.benchmarks, filled.method) == (('b0', 'b1', 'b2'), 'p0')
+    assert filled.n_predicted.tolist() == [2, 3, 0, 0, 0, 0]
+    # The first method is right.
+    expected = predictions.values[:, :, 0].mean(axis=1)
+    np.testing.assert_allclose(filled.values, expected)
+    off = filled.n_predicted / 3
+    np.testing.assert_allclose(filled.low, expected - 0.05 * off)
+    np.testing.assert_allclose(filled.high, expected + 0.02 * off)
+
+
+def test_means_of_one_kind_are_not_filled():
+    predictions = with_holes()
+    real = np.where(np.arange(6)[:, None] < 3, NAN, table().real)
+    assert not FilledMeans.of(replace(predictions, real=real)).has_both
+    nothing = np.full_like(predictions.values, NAN)
+    assert not FilledMeans.of(
+        replace(predictions, values=nothing, low=nothing,
+                high=nothing)).has_both
+    assert not FilledMeans.of(
+        replace(predictions, values=nothing, low=nothing, high=nothing,
+                real=np.full((6, 3), NAN))).has_both  # yapf: disable
+
+
+def test_a_benchmark_with_too_few_numbers_fills_no_means():
+    predictions = with_holes()
+    values = predictions.values.copy()
+    values[:, 1] = NAN
+    real = predictions.real.copy()
+    real[1:, 1] = NAN
+    filled = FilledMeans.of(replace(predictions, values=values, real=real))
+    assert filled.benchmarks == ('b0', 'b2')
+    assert filled.n_predicted.tolist() == [1, 2, 0, 0, 0, 0]

@@ -602,7 +602,7 @@ def test_fractions_are_no_percentages(run, tmp_path):
         write_result(run, model, 'easy', {'accuracy': .29 + i / 5})
     table, board = summarize(make_config(run), [('p', str(tmp_path / 'p'))])
     assert table[1][4] == '0.29'  # what OpenCompass says
-    [reason] = [line for line in notes(board) if line.startswith('real')]
+    [reason] = [line for line in notes(board) if line.startswith('real of')]
     assert reason.startswith(
         'real of all 4 models on easy: no score above 1, where guessing gives '
         '25 %: they seem to be fractions. If the models do answer')
