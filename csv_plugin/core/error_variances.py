@@ -6,9 +6,9 @@ moves the accuracy most.
 
 Few families do not tell these two parts from each other: one odd family where
 the curve is steep looks like a slope of all of them. What the parts are in
-proportion to each other, the *shape* of the variance, is much the same on all
-benchmarks of the same models, so benchmarks share it, the more the fewer
-families they have. How large errors are in all is each benchmark's own matter.
+proportion to each other, the *shape* of the variance, is taken to be alike on
+all benchmarks of the same models: they share it, the more the fewer families
+they have. How large errors are in all is each benchmark's own matter.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -30,6 +30,9 @@ from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses
 #: Called with a benchmark, what was fitted to, and the fit.
 Watch = Callable[[str, Task, SalienceFit], None]
 
+#: One for all benchmarks, or one for each.
+Solvers = Union[Solver, Mapping[str, Solver]]
+
 #: Squares of smaller numbers are too small for float64.
 LEAST_LOSS = 1e-150
 
@@ -53,7 +56,7 @@ def fit_predictor(
         features: FeatureTable,
         accuracies: AccuracyTable,
         families: Sequence[str],
-        solver: Union[Solver, Mapping[str, Solver]],
+        solver: Solvers,
         seed: int = 0,
         progress: Progress = iter,
         watch: Optional[Watch] = None,
@@ -69,7 +72,7 @@ def fit_predictor(
         accuracies (AccuracyTable): What was observed, `(M, B)`; the fit to
             a benchmark leaves out models that were not run on it.
         families (Sequence[str]): Family of each model of `accuracies`.
-        solver (Union[Solver, Mapping[str, Solver]]): One of
+        solver (Solvers): One of
             `salience.SOLVERS` or your own, for all benchmarks or for each.
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress, while they
@@ -158,9 +161,8 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
     return tasks
 
 
-def _fit_all(tasks: Mapping[str, Task], solver: Union[Solver, Mapping[str,
-                                                                      Solver]],
-             seed: int, progress: Progress) -> dict[str, _Fitted]:
+def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
+             progress: Progress) -> dict[str, _Fitted]:
     """Fits to all benchmarks, by name."""
     if isinstance(solver, JointSolver):
         sound = [name for name, task in tasks.items() if not task.problems]
