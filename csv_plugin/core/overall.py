@@ -174,6 +174,10 @@ class FilledMeans:
             n_predicted=(holes & known)[:, chosen].sum(axis=1),
             **means)
 
+    def ranks(self) -> NDArray[np.float64]:
+        """Ranks of all models that have a mean, NaN of others. `(M,)`."""
+        return ranks(self.values)
+
     @property
     def has_both(self) -> bool:
         """Whether some mean is of real and of predicted accuracies."""

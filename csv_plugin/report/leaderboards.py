@@ -16,7 +16,7 @@ from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.notebook_tables import html_table
-from csv_plugin.core.overall import FilledMeans, Overall, ranks
+from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions, check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
@@ -311,7 +311,7 @@ def _filled_columns(filled: FilledMeans,
         for value, low, high, n in zip(filled.values, filled.low, filled.high,
                                        filled.n_predicted)
     ]
-    places = [number(rank, '.0f') for rank in ranks(filled.values)]
+    places = [number(rank, '.0f') for rank in filled.ranks()]
     counts = [
         '-' if np.isnan(value) else f'{n} of {n_benchmarks}'
         for value, n in zip(filled.values, filled.n_predicted)

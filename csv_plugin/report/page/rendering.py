@@ -14,11 +14,12 @@ from markupsafe import Markup
 from csv_plugin.core.cells import interval, percent
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
-from csv_plugin.core.overall import Overall
+from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import FILLED
 from csv_plugin.report.page.drawings import Picture
 from csv_plugin.report.page.sections import (N_LEVELS, HeatSection,
                                              PredictorFile, comparison,
@@ -77,12 +78,14 @@ def render(page: Page) -> str:
         signed=partial(points, sign='+'),
         key=_key,
         interval=partial(_interval, page.board.predictions.chance),
+        ends=_ends,
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     style, script = (
         _source(environment, f'page.{kind}') for kind in ('css', 'js'))
     predictions = page.board.predictions
     several = len(predictions.benchmarks) > 1
+    filled = FilledMeans.of(predictions)
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
@@ -93,6 +96,8 @@ def render(page: Page) -> str:
         outside=_outside(predictions),
         overall=(Overall.of(predictions).of_methods_with_means()
                  if several else None),
+        filled=filled if filled.has_both else None,
+        filled_name=FILLED,
         comparisons=[
             comparison(predictions, label) for label in predictions.methods
         ],
@@ -149,8 +154,11 @@ def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
 def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
     """The interval of a row of the leaderboard, with a true dash."""
     level = chance.get(row['benchmark'], 0.0)
-    return interval(row['low'] / 100, row['high'] / 100,
-                    level).replace('-', '–')
+    return _ends(row['low'] / 100, row['high'] / 100, level)
+
+
+def _ends(low: float, high: float, chance: float = 0.0) -> str:
+    return interval(low, high, chance).replace('-', '–')
 
 
 def _shown(value: Any) -> Any:

@@ -51,12 +51,18 @@ def test_means_and_ranks_stand_first():
     html = render(make_page(awkward_board()))
     assert html.index('id="means"') < html.index('id="scores"')
     # m0 was not run on b0, and m1 was not predicted there by the first: ranks
-    # are among the rest.
+    # are among the rest. Real and predicted accuracies together rank all.
     assert rows_of(html)[:3] == [
-        'm0 – – 40.0 – – 40.0 – –',
-        'm1 51.0 – – – – 40.0 – −11.0',
-        'm2 52.0 1 57.5* 1 +5.5 40.0 1 −12.0',
+        'm0 – – 40.0 – – 40.0 – – 45.0 (40–50) 3 1',
+        'm1 51.0 – – – – 40.0 – −11.0 51.0 2 0',
+        'm2 52.0 1 57.5* 1 +5.5 40.0 1 −12.0 52.0 1 0',
     ]
+    table, = re.findall('aria-label="Means and ranks">\n<thead>.*?</thead>',
+                        html, re.S)
+    columns = map(int, re.findall('data-column="(.*?)"', table))
+    assert [*columns] == [*range(12)]
+    words = ' '.join(Reader(html).words.split())
+    assert 'real or predicted is the mean over 2 benchmarks, of real' in words
     assert 'Spearman' not in html  # of so few models
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
 
@@ -91,6 +97,7 @@ def test_means_without_real_scores():
         f'{model} 40.0 1 40.0 1' for model in cells.models
     ]
     assert '>real<' not in table and '>diff<' not in table
+    assert 'real or predicted' not in html
     assert 'abs. diff' not in table
     assert re.findall('data-column="(.)"', table) == list('01234')
     assert 'with a real mean' not in html
