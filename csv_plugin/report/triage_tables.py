@@ -93,8 +93,8 @@ def _checkpoint_rows(triage: Triage) -> list[list[str]]:
     rows = [['checkpoint', triage.measure, 'of budget', *triage.benchmarks]]
     for run in triage.runs:
         rows += [[
-            name, f'{tokens:.6g}', f'{share:.0%}', *(cells[name]
-                                                     for cells in columns)
+            name, f'{tokens:.6g}',
+            _percent(share), *(cells[name] for cells in columns)
         ] for name, tokens, share in zip(run.checkpoints, run.tokens,
                                          run.shares)]
     return rows
@@ -118,7 +118,8 @@ def _forecast_rows(triage: Triage) -> list[list[str]]:
         last = r + 1 == len(overall.runs)
         above = '' if last else _percent(overall.above[r, r + 1])
         rows.append([
-            run, f'{shares[run]:.0%}', mean, above, overall.verdicts[r],
+            run,
+            _percent(shares[run]), mean, above, overall.verdicts[r],
             *(f'{cell} {signs[name][run]}'
               for name, cell in zip(triage.benchmarks, forecasts))
         ])
@@ -144,5 +145,5 @@ def _error_rows(triage: Triage) -> list[list[str]]:
     return rows
 
 
-def _percent(probability: float) -> str:
-    return '?' if np.isnan(probability) else f'{probability:.0%}'
+def _percent(fraction: float) -> str:
+    return '?' if np.isnan(fraction) else f'{fraction:.0%}'

@@ -64,7 +64,8 @@ class Forecast:
 
     Args:
         run (str): Its name.
-        share (float): Share of the budget at its last checkpoint.
+        share (float): Share of the budget at its last checkpoint, NaN if
+            that is not known.
         exponents (NDArray): Forecasts, `(B,)`; NaN where none can be made.
         backtest (Backtest): Forecasts of the earlier runs from that share.
     """
@@ -127,8 +128,8 @@ class Forecaster:
             run (RunTrajectory): A run on the benchmarks of the history.
 
         Returns:
-            Forecast: All NaN if the run is unfinished, and no earlier run
-            has checkpoints as early.
+            Forecast: All NaN if the budget of the run is not known, or it is
+            unfinished, and no earlier run has checkpoints as early.
 
         Raises:
             InputError: The run is part of the history.

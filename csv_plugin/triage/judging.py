@@ -102,8 +102,9 @@ class Triage:
 
         Yields:
             dict: `run`, `checkpoint`, `tokens` (or steps, see `measure`),
-            `share` (of the budget), `benchmark`, `predicted`, `low`, `high`
-            (fractions), `extrapolated` and `alarm` (0 or 1).
+            `share` (of the budget, None where not known), `benchmark`,
+            `predicted`, `low`, `high` (fractions), `extrapolated` and `alarm`
+            (0 or 1).
         """
         places = {
             name: (run, i)
@@ -116,7 +117,7 @@ class Triage:
                 'run': run.run,
                 'checkpoint': record['model'],
                 'tokens': float(run.tokens[i]),
-                'share': float(run.shares[i]),
+                'share': _or_none(run.shares[i]),
                 'benchmark': record['benchmark'],
                 'predicted': record['predicted'],
                 'low': record['low'],
@@ -131,8 +132,8 @@ class Triage:
         Yields:
             dict: `run`, `benchmark` (or `OVERALL`), `tokens` (or steps, see
             `measure`) and `share` at the last checkpoint, `budget`,
-            `forecast`, `low`, `high` (fractions, None where not known),
-            `rank` and `verdict`.
+            `forecast`, `low`, `high` (fractions, like share and budget None
+            where not known), `rank` and `verdict`.
         """
         runs = {run.run: run for run in self.runs}
         for benchmark, ranking in self.rankings.items():
@@ -142,8 +143,8 @@ class Triage:
                     'run': name,
                     'benchmark': benchmark,
                     'tokens': float(run.tokens[-1]),
-                    'share': float(run.shares[-1]),
-                    'budget': float(run.budget),
+                    'share': _or_none(run.shares[-1]),
+                    'budget': _or_none(run.budget),
                     'forecast': _or_none(ranking.values[r]),
                     'low': _or_none(ranking.low[r]),
                     'high': _or_none(ranking.high[r]),
@@ -265,8 +266,7 @@ def forecast(predictor: Predictor,
             tokens if they are known of all checkpoints, else in steps.
         budget (float): Tokens (or steps) at the end of those runs that have
             no budget of their own. By default the median of the earlier
-            runs; without any, the last checkpoint of each run counts as its
-            end.
+            runs; without any, nothing is forecast for these runs.
         window (float): Losses are averaged over this part of the training
             so far, see `average_losses`; 0 for none.
 
@@ -336,7 +336,7 @@ def judge(
     measure = choose_measure([*chosen.values(), *past.values()])
     known = {**chosen, **past}
     means = average_losses(features.select(tuple(known)), known, window)
-    earlier = _trajectories(predictor, means, past, measure, math.nan)
+    earlier = _trajectories(predictor, means, past, measure)
     if math.isnan(budget) and earlier:
         budget = float(np.median([run.budget for run in earlier]))
     runs = _trajectories(predictor, means, chosen, measure, budget)
@@ -376,15 +376,26 @@ def judge(
         off_trajectory=tuple(
             screen(
                 _trajectories(predictor, features, chosen, measure, budget),
-                _trajectories(predictor, features, past, measure, math.nan))),
+                _trajectories(predictor, features, past, measure))),
         notes=(*_notes(measure, refused, window),
-               *_notes_on_runs(runs, chosen, budget, forecaster)))
+               *_notes_on_runs(runs, chosen, forecaster)))
 
 
-def _trajectories(predictor: Predictor, features: FeatureTable,
-                  checkpoints: Mapping[str, Checkpoint], measure: str,
-                  budget: float) -> list[RunTrajectory]:
-    """Runs sorted by name; without a budget, they end where they are."""
+def _trajectories(predictor: Predictor,
+                  features: FeatureTable,
+                  checkpoints: Mapping[str, Checkpoint],
+                  measure: str,
+                  budget: Optional[float] = None) -> list[RunTrajectory]:
+    """Runs sorted by name.
+
+    Args:
+        predictor (Predictor): Tells their exponents.
+        features (FeatureTable): Of the checkpoints.
+        checkpoints (Mapping[str, Checkpoint]): Of the runs.
+        measure (str): As in `Triage`.
+        budget (Optional[float]): Of runs that have none of their own, NaN if
+            not known; None for runs that ended at their last checkpoints.
+    """
     members: dict[str, list[tuple[float, str]]] = {}
     budgets = known_budgets(checkpoints.values())
     for name, checkpoint in checkpoints.items():
@@ -395,14 +406,14 @@ def _trajectories(predictor: Predictor, features: FeatureTable,
     trajectories = []
     for run, pairs in sorted(members.items()):
         places, names = zip(*sorted(pairs))
-        end = budgets.get(run, budget)
+        usual = places[-1] if budget is None else budget
         table = features.select(names)
         trajectories.append(
             RunTrajectory(
                 run,
                 names,
                 tokens=np.array(places, float),
-                budget=places[-1] if math.isnan(end) else end,
+                budget=budgets.get(run, usual),
                 exponents=clipped_exponents(predictor, table),
                 mean_loss=table.mean_loss))
     return trajectories
@@ -421,7 +432,7 @@ def _notes(measure: str, refused: Mapping[str, str],
 
 
 def _notes_on_runs(runs: Sequence[RunTrajectory],
-                   described: Mapping[str, Checkpoint], budget: float,
+                   described: Mapping[str, Checkpoint],
                    forecaster: Forecaster) -> list[str]:
     """Notes on what the forecast of a run lacks.
 
@@ -429,19 +440,17 @@ def _notes_on_runs(runs: Sequence[RunTrajectory],
         runs (Sequence[RunTrajectory]): To judge.
         described (Mapping[str, Checkpoint]): Their checkpoints, and those of
             runs at 0 tokens.
-        budget (float): Of runs that have none of their own, or NaN.
         forecaster (Forecaster): Knows the earlier runs.
     """
-    notes = []
-    budgets = known_budgets(described.values())
-    ending = [run.run for run in runs if run.run not in budgets]
-    if math.isnan(budget) and ending:
-        notes.append(f'No budget of {", ".join(ending)} is known, so the last '
-                     'checkpoint counts as the end: give --budget or '
-                     '--history.')
+    endless = [run.run for run in runs if math.isnan(run.budget)]
+    notes = [
+        f'Nothing is forecast for {", ".join(endless)}, for want of a budget, '
+        'the end of the training: give --budget (budget=), or earlier, '
+        'finished runs by --history (history=).'
+    ] if endless else []
     lacking = [
         RunNote(run.run, run.shares[-1], text) for run in runs
-        if not run.finished for text in _lacking(forecaster, run.shares[-1])
+        if run.shares[-1] < 1 for text in _lacking(forecaster, run.shares[-1])
     ]
     begun = [run.run for run in runs]
     return notes + as_sentences(

@@ -24,7 +24,8 @@ class RunTrajectory:
         checkpoints (tuple[str, ...]): Names of the checkpoints. Length n.
         tokens (NDArray): Training tokens at each checkpoint, in any unit,
             or steps; positive and rising. Shape `(n,)`.
-        budget (float): Training tokens at the end of the run, same unit.
+        budget (float): Training tokens at the end of the run, same unit;
+            NaN if not known.
         exponents (NDArray): Exponents of Eq. 2, `alpha (C - beta)`: the
             capability scores in the unit of the curve, higher is better.
             Shape `(n, B)`.
@@ -57,19 +58,24 @@ class RunTrajectory:
             raise InputError(f'{where}, {self.checkpoints[row]!r}',
                              'finite losses', 'a score that is not finite',
                              'Score the checkpoint again, or leave it out.')
-        if not self.budget >= self.tokens[-1]:
+        if self.budget < self.tokens[-1]:
             raise InputError(
                 where, f'a budget of {self.tokens[-1]:g} or more, the tokens '
                 'of its last checkpoint', f'{self.budget:g}',
                 'Give the tokens at the end of the training.')
 
     def __repr__(self) -> str:
-        return (f'RunTrajectory({self.run}: {len(self.tokens)} checkpoints up '
-                f'to {self.shares[-1]:.0%} of the budget)')
+        known = (f'up to {self.shares[-1]:.0%} of the budget'
+                 if self.budget > 0 else 'of an unknown budget')
+        return (f'RunTrajectory({self.run}: {len(self.tokens)} checkpoints '
+                f'{known})')
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of the budget at each checkpoint, in (0, 1]. `(n,)`."""
+        """Share of the budget at each checkpoint, in (0, 1]. `(n,)`.
+
+        NaN if the budget is not known.
+        """
         return self.tokens / self.budget
 
     @property

@@ -8,7 +8,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.live.trackers import STEP, TRACKERS, mlflow_name
 from csv_plugin.triage.judging import forecast
 from tests.runs import train
-from tests.triage.pretraining import run_dumps
+from tests.triage.pretraining import EARLIER, run_dumps
 
 PREDICTOR = train()
 
@@ -16,7 +16,11 @@ PREDICTOR = train()
 @pytest.fixture(scope='module')
 def triages():
     """After two checkpoints, and after a third."""
-    return [forecast(PREDICTOR, run_dumps({'good': 1.8}, n)) for n in (2, 3)]
+    history = run_dumps(EARLIER)
+    return [
+        forecast(PREDICTOR, run_dumps({'good': 1.8}, n), history)
+        for n in (2, 3)
+    ]
 
 
 class Run:

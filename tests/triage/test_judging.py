@@ -117,16 +117,31 @@ def test_tokens_and_budgets(predictor):
         forecast(predictor, chosen, checkpoints=checkpoints)
 
 
-def test_runs_that_end_where_they_are_for_want_of_a_budget(predictor):
+def test_a_run_without_a_budget_is_not_forecast(predictor):
     table = {
         f'good@{step}': Checkpoint('good', step, budget=35)
         for step in STEPS[:3]
     }
     both = forecast(predictor, run_dumps(NEW, 3), checkpoints=table)
-    assert any(
-        note.startswith('No budget of bad is known') for note in both.notes)
+    assert both.notes[-1].startswith('Nothing is forecast for bad, for want')
+    assert np.isnan(both.expected['bad'].values).all()
+    assert both.expected['good'].values[0] == pytest.approx(
+        both.predictions.at('good@35', 'easy').value)
     alone = forecast(predictor, run_dumps({'good': 1.8}, 3), checkpoints=table)
-    assert not any('No budget' in note for note in alone.notes)
+    assert not any('want of a budget' in note for note in alone.notes)
+
+
+def test_finished_runs_are_compared_where_a_table_tells_their_budgets(
+        predictor):
+    table = {
+        f'{run}@{step}': Checkpoint(run, step, budget=end)
+        for run, end in (('good', 35), ('bad', 50))
+        for step in STEPS[:4]
+    }
+    dumps = run_dumps({'good': 1.8}, 3) | run_dumps({'bad': 1.0}, 4)
+    triage = forecast(predictor, dumps, checkpoints=table)
+    assert triage.rankings[OVERALL].runs == ('good', 'bad')
+    assert np.isfinite(triage.rankings[OVERALL].above).all()
 
 
 def test_budget_of_the_history(early):
@@ -136,12 +151,18 @@ def test_budget_of_the_history(early):
 
 
 def test_without_history(predictor):
-    as_they_are = forecast(predictor, run_dumps(NEW, 3))
-    assert as_they_are.notes[-1] == (
-        'No budget of bad, good is known, so the last checkpoint counts as '
-        'the end: give --budget or --history.')
-    assert as_they_are.expected['good'].values[0] == pytest.approx(
-        as_they_are.predictions.at('good@35', 'easy').value)
+    endless = forecast(predictor, run_dumps(NEW, 3))
+    assert endless.notes[-1] == (
+        'Nothing is forecast for bad, good, for want of a budget, the end of '
+        'the training: give --budget (budget=), or earlier, finished runs by '
+        '--history (history=).')
+    assert not any('After' in note for note in endless.notes)
+    assert np.isnan(endless.expected['good'].values).all()
+    assert repr(endless).endswith('2 benchmarks; nothing is forecast)')
+    assert np.isfinite(endless.predictions.values).all()
+    plain = endless.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain['forecasts'][0]['budget'] is None
     unfinished = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
     assert unfinished.notes[-1] == (
         'After 35 % of the training of bad, good, nothing is forecast, for '

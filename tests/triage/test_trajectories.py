@@ -17,7 +17,6 @@ from tests.triage.trajectories import SHARES, law, make_run
     (dict(tokens=np.array([1.0, np.nan])), 'nan'),
     (dict(tokens=np.array([])), 'checkpoints'),
     (dict(budget=39.0), 'budget of 40 or more'),
-    (dict(budget=np.nan), 'budget'),
     (dict(mean_loss=np.array([1.0, np.inf])), "'run@0.2'"),
     (dict(exponents=np.array([[np.nan], [1.0]])), "'run@0.1'"),
 ])
@@ -49,6 +48,13 @@ def test_a_truncated_run_keeps_the_budget():
     assert make_run().finished and not run.finished
     assert repr(run) == (
         'RunTrajectory(run: 2 checkpoints up to 20% of the budget)')
+
+
+def test_without_a_budget_no_share_is_known():
+    run = replace(make_run().truncated(2), budget=np.nan)
+    assert np.isnan(run.shares).all() and not run.finished
+    assert repr(
+        run) == 'RunTrajectory(run: 2 checkpoints of an unknown budget)'
 
 
 def test_exponents_are_those_of_the_curve():
