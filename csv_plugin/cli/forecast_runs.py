@@ -76,8 +76,7 @@ def run(args: argparse.Namespace) -> None:
             f'and {LEAST_RUNS} finished runs have checkpoints',
             ' '.join(sentences),
             'Give other percentages, or the losses of more runs.')
-    runs = {one.run for one in ends.forecasts}
-    title = f'{len(runs)} runs forecast'
+    title = _title(ends)
     files = write_forecasts(args.out, ends, title, args.command)
     if args.json:
         print_json({
@@ -92,6 +91,13 @@ def run(args: argparse.Namespace) -> None:
     names = ', '.join(path.name for path in files)
     print(
         title, as_report(ends), f'Written to {args.out}: {names}', sep='\n\n')
+
+
+def _title(ends: TableForecasts) -> str:
+    runs = {one.run for one in ends.forecasts}
+    finished = {one.run for one in ends.forecasts if one.share == 1}
+    title = f'{len(runs)} run{"s" * (len(runs) > 1)} forecast'
+    return f'{title}, {len(finished)} finished' if finished else title
 
 
 def _forecast(tables: ModelTables,

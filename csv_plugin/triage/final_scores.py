@@ -2,10 +2,11 @@
 
 At each checkpoint of a run, the gain from there to the end is regressed, over
 the earlier runs, on how good they were at the same part of their training: the
-mean over the benchmarks. Regressions at several checkpoints, and on several
-sources such as observed scores and accuracies predicted from losses, are
-averaged with weights that fall with the square of their mean squared error on
-earlier runs left out.
+mean over the benchmarks. Of losses, the ends are regressed on it, and what the
+run is above or below its like remains in part. Regressions at several
+checkpoints, and on several sources such as observed scores and accuracies
+predicted from losses, are averaged with weights that fall with the square of
+their mean squared error on earlier runs left out.
 
 Intervals are those of a regression whose residuals come from earlier runs left
 out. They are no narrower than back-tests say, in which the earlier runs that
@@ -14,6 +15,7 @@ score.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -100,20 +102,17 @@ def as_early(past: PastRun, sources: Sequence[Levels]) -> bool:
         for levels, source in zip(past.sources, sources))
 
 
-def forecast_end(sources: Sequence[Levels],
-                 history: Sequence[PastRun],
-                 level: float,
-                 n_items: Optional[NDArray] = None) -> Optional[Ends]:
-    """Forecast the end of a run.
+def forecast_end(sources: Sequence[Levels], history: Sequence[PastRun],
+                 level: float, n_items: NDArray) -> Optional[Ends]:
+    """Forecast the accuracies of a run at its end.
 
     Args:
         sources (Sequence[Levels]): The run so far, by each source.
         history (Sequence[PastRun]): Earlier runs, by the same sources. Those
             that are not `as_early` are left out.
         level (float): Share of intervals that should hold the end.
-        n_items (Optional[NDArray]): Items behind each accuracy, `(B,)`, 0
-            where unknown; None if the ends are not those of the sources but
-            other numbers, which then are regressed in place of gains.
+        n_items (NDArray): Items behind each accuracy, `(B,)`, 0 where
+            unknown.
 
     Returns:
         Optional[Ends]: None if fewer than `LEAST_RUNS` earlier runs remain.
@@ -121,25 +120,41 @@ def forecast_end(sources: Sequence[Levels],
     history = [past for past in history if as_early(past, sources)]
     if len(history) < LEAST_RUNS:
         return None
-    columns = list(_columns(sources, history))
-    final, n_past = np.array([past.final for past in history]), len(history)
-    if n_items is None:
-        columns = [
-            column._replace(values=np.zeros((n_past + 1, final.shape[1])))
-            for column in columns
-        ]
-    value, errors, spread, spreads = _regress(columns, final,
-                                              np.arange(n_past), n_past)
-    deviation = np.sqrt(np.mean(errors**2 / (1 + spreads[:, None]), axis=0))
-    half = (
-        _quantile(columns, final, deviation, level) * deviation *
-        np.sqrt(1 + spread))
-    if n_items is None:
-        return Ends(value, value - half, value + half)
+    value, half = _regressed(
+        list(_columns(sources, history, ())), history, level)
     value = np.clip(value, 0, 1)
     half = np.maximum(half, _noise(value, n_items, level))
     return Ends(value, np.clip(value - half, 0, 1),
                 np.clip(value + half, 0, 1))
+
+
+def forecast_other(own: Sequence[Levels], sources: Sequence[Levels],
+                   history: Sequence[PastRun], level: float) -> Optional[Ends]:
+    """Forecast other numbers of a run at its end, such as losses.
+
+    Ends are regressed on how good runs are by the sources. By as much as the
+    earlier runs tell, the run stays above or below its like in these numbers
+    themselves: at its end, its forecast is what it has reached.
+
+    Args:
+        own (Sequence[Levels]): What is forecast along the H earlier runs,
+            and along the run so far, higher is better, `(n, B)` each.
+        sources (Sequence[Levels]): As in `forecast_end`.
+        history (Sequence[PastRun]): H earlier runs, as there, with the ends
+            of these numbers.
+        level (float): As there.
+
+    Returns:
+        Optional[Ends]: As there.
+    """
+    early = [as_early(past, sources) for past in history]
+    if sum(early) < LEAST_RUNS:
+        return None
+    history = list(compress(history, early))
+    columns = list(
+        _columns(sources, history, [*compress(own, early), own[-1]]))
+    value, half = _regressed(columns, history, level)
+    return Ends(value, value - half, value + half)
 
 
 class _Column(NamedTuple):
@@ -149,9 +164,24 @@ class _Column(NamedTuple):
         values (NDArray): Of the H earlier runs and of the one to forecast, to
             which gains are added, `(H + 1, B)`.
         level (NDArray): How good they are there, `(H + 1,)`.
+        lasting (bool): Whether a run stays above or below its like in the
+            values up to its end; else `_remaining` tells how much of it does.
     """
     values: NDArray[np.float64]
     level: NDArray[np.float64]
+    lasting: bool
+
+
+def _regressed(columns: Sequence[_Column], history: Sequence[PastRun],
+               level: float) -> tuple[NDArray, NDArray]:
+    """Ends of the run of the last rows, and half of their intervals."""
+    final, n_past = np.array([past.final for past in history]), len(history)
+    value, errors, spread, spreads = _regress(columns, final,
+                                              np.arange(n_past), n_past)
+    deviation = np.sqrt(np.mean(errors**2 / (1 + spreads[:, None]), axis=0))
+    return value, (
+        _quantile(columns, final, deviation, level) * deviation *
+        np.sqrt(1 + spread))
 
 
 def _quantile(columns: Sequence[_Column], final: NDArray, deviation: NDArray,
@@ -194,15 +224,24 @@ class _Regression(NamedTuple):
     spreads: NDArray[np.float64]
 
 
-def _columns(sources: Sequence[Levels],
-             history: Sequence[PastRun]) -> Iterator[_Column]:
-    """All checkpoints of a run at which it and the others can be looked up."""
+def _columns(sources: Sequence[Levels], history: Sequence[PastRun],
+             own: Sequence[Levels]) -> Iterator[_Column]:
+    """All checkpoints of a run at which it and the others can be looked up.
+
+    Args:
+        sources (Sequence[Levels]): The run so far, by each source.
+        history (Sequence[PastRun]): Earlier runs, by the same.
+        own (Sequence[Levels]): What is forecast if that is not accuracies by
+            each source; of the earlier runs, then of the run. Else empty.
+    """
     runs = [*(past.sources for past in history), sources]
     for of_source in zip(*runs):
         for share in of_source[-1].shares:
             if all(levels.covers(share) for levels in of_source):
-                values = np.array([levels.at(share) for levels in of_source])
-                yield _Column(values, values.mean(axis=1))
+                values, told = (
+                    np.array([levels.at(share) for levels in several])
+                    for several in (own or of_source, of_source))
+                yield _Column(values, told.mean(axis=1), not own)
 
 
 def _regress(columns: Sequence[_Column], final: NDArray, others: NDArray,
@@ -229,16 +268,56 @@ def _regress(columns: Sequence[_Column], final: NDArray, others: NDArray,
 def _regress_gain(column: _Column, final: NDArray, others: NDArray,
                   run: int) -> _Regression:
     """From the level to the gain on each benchmark."""
-    values, level = column
+    values, level, lasting = column
     design = np.column_stack([np.ones(len(others)), level[others]])
     solve = np.linalg.pinv(design)
     here = np.array([1, level[run]]) @ solve
     hat = design @ solve
     leverage = np.minimum(np.diag(hat), _MOST_LEVERAGE)
-    gain = final - values[others]
-    return _Regression(values[run] + here @ gain,
-                       (gain - hat @ gain) / (1 - leverage)[:, None],
-                       float(here @ here), leverage / (1 - leverage))
+
+    def residuals(numbers: NDArray) -> NDArray:
+        """Of the other runs, each left out of its regression."""
+        return (numbers - hat @ numbers) / (1 - leverage)[:, None]
+
+    ends, now = residuals(final), residuals(values[others])
+    part, parts = 1.0, np.ones(len(others))
+    if not lasting:
+        part = _remaining(ends, now)
+        parts = np.array([
+            _remaining(np.delete(ends, one, 0), np.delete(now, one, 0))
+            for one in range(len(others))
+        ])
+    return _Regression(
+        here @ final + part * (values[run] - here @ values[others]),
+        ends - parts[:, None] * now, float(here @ here),
+        leverage / (1 - leverage))
+
+
+def _remaining(ends: NDArray, now: NDArray) -> float:
+    """How much of what runs are above or below their like remains, 0 to 1.
+
+    It is the slope from the residuals now to those of the ends, averaged over
+    what is forecast, less its squared standard error over itself (by the
+    jackknife): nothing where the slope may be due to chance.
+
+    Args:
+        ends (NDArray): Residuals of the ends of n runs, `(n, B)`.
+        now (NDArray): Residuals at a checkpoint, likewise.
+    """
+    products, squares = ends * now, now**2
+    tells = squares.sum(axis=0) > _LEAST_ERROR
+    if not tells.any():
+        return 0.0
+    products, squares = products[:, tells], squares[:, tells]
+    product, square = products.sum(axis=0), squares.sum(axis=0)
+    slope = np.mean(product / square)
+    if slope <= 0:
+        return 0.0
+    without = np.mean(
+        (product - products) / np.maximum(square - squares, _LEAST_ERROR),
+        axis=1)
+    variance = (len(now) - 1) * np.var(without)
+    return float(np.clip(slope - variance / slope, 0, 1))
 
 
 def _noise(accuracy: NDArray, n_items: NDArray, level: float) -> NDArray:

@@ -12,7 +12,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
-                                            as_early, forecast_end)
+                                            as_early, forecast_end,
+                                            forecast_other)
 from csv_plugin.triage.held_out import fit_holding_out
 from csv_plugin.triage.run_notes import RunNote, not_begun, without_early
 
@@ -303,7 +304,8 @@ def _of_run(run: _Run, past: Sequence[_Run], share: float,
         PastRun(other.name, other.levels(LOSSES), -other.log_losses[-1])
         for other in past
     ]
-    ends = forecast_end(run.until(share, LOSSES), of_losses, LEVEL)
+    own = [Levels(one.shares, -one.log_losses) for one in (*past, run)]
+    ends = forecast_other(own, run.until(share, LOSSES), of_losses, LEVEL)
     if ends:
         value, low, high = ends
         yield from _records(run.name, share, LOSS, sources, LOSSES,

@@ -11,7 +11,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
 from csv_plugin.triage.run_notes import as_sentences
-from csv_plugin.triage.table_forecasts import forecast_tables
+from csv_plugin.triage.table_forecasts import LOSS, forecast_tables
 from tests.tables import Tables, write_tables
 
 STEPS = (10, 20, 50, 100)
@@ -70,7 +70,12 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
     assert max(errors('losses', 'loss')) < 0.1
     printed = capsys.readouterr().out
     for text in (printed, (tmp_path / 'out/forecasts.md').read_text()):
-        assert '1 runs forecast' in text and 'MAE, points' in text
+        assert '1 run forecast\n' in text and 'MAE, points' in text
+
+
+def test_a_finished_run_is_called_so(options, capsys):
+    assert salience.main(options) == 0
+    assert '1 run forecast, 1 finished\n' in capsys.readouterr().out
 
 
 def test_an_unfinished_run_without_scores(options, tmp_path, capsys):
@@ -221,6 +226,11 @@ def test_a_longer_run_that_is_finished_ends_where_it_is():
     ends = forecast_longer('g', all_finished=True)
     assert all(one.share == 1 and one.real == one.real
                for one in ends.forecasts)
+    losses = [one for one in ends.forecasts if one.quantity == LOSS]
+    assert {one.name for one in losses} == {'p', 'q'}
+    for one in losses:
+        assert [one.forecast, one.low,
+                one.high] == pytest.approx([one.real] * 3)
 
 
 def test_a_run_to_fit_to_has_reached_its_budget():

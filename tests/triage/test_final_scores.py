@@ -4,7 +4,7 @@ import pytest
 
 from csv_plugin.triage import final_scores
 from csv_plugin.triage.final_scores import (Levels, PastRun, as_early,
-                                            forecast_end)
+                                            forecast_end, forecast_other)
 
 SHARES = np.array([0.05, 0.1, 0.3, 1.0])
 #: Of a run that ends one point above where it starts, on two benchmarks.
@@ -27,12 +27,19 @@ def past(skills, *, noise=0.0, n_sources=1) -> list[PastRun]:
     return runs
 
 
+def other_end(sources, history):
+    """Numbers that may be of any size, each run exactly as it is told."""
+    own = [*(one.sources[0] for one in history), sources[0]]
+    return forecast_other(own, sources, history, 0.9)
+
+
 def test_gains_in_proportion_are_forecast_beyond_the_history():
     run = curve(1.5)
     history = past([0.2, 0.4, 0.6, 0.8])
     for share in SHARES:
-        for n_items in (None, np.zeros(2)):
-            ends = forecast_end([run.until(share)], history, 0.9, n_items)
+        known = [run.until(share)]
+        for ends in (other_end(known, history),
+                     forecast_end(known, history, 0.9, np.zeros(2))):
             assert ends.values == pytest.approx(run.values[-1])
             assert ends.high - ends.low == pytest.approx(0, abs=1e-6)
 
@@ -44,7 +51,7 @@ def test_gains_add_to_what_a_run_is():
     ends = forecast_end([shifted], past([0.2, 0.4, 0.6, 0.8]), 0.9,
                         np.zeros(2))
     assert ends.values == pytest.approx(curve(0.5).values[-1] + [0.05, -0.05])
-    others = forecast_end([shifted], past([0.2, 0.4, 0.6, 0.8]), 0.9)
+    others = other_end([shifted], past([0.2, 0.4, 0.6, 0.8]))
     assert others.values == pytest.approx(curve(0.5).values[-1])
 
 
@@ -52,7 +59,7 @@ def test_intervals_widen_with_the_distance_to_the_history():
     history = past(np.linspace(0.2, 0.8, 8), noise=0.01)
     widths = []
     for skill in (0.5, 1.5, 3.0):
-        ends = forecast_end([curve(skill).until(0.1)], history, 0.9)
+        ends = other_end([curve(skill).until(0.1)], history)
         assert (ends.low < ends.values).all()
         widths.append((ends.high - ends.low).mean())
     assert widths[0] < widths[1] < widths[2]
@@ -71,7 +78,7 @@ def test_nine_of_ten_intervals_hold_the_end():
             for i, s in enumerate(skills)
         ]
         *history, new = runs
-        ends = forecast_end(new.sources, history, 0.9)
+        ends = other_end(new.sources, history)
         inside.append((ends.low <= new.final) & (new.final <= ends.high))
     assert 0.85 < np.mean(inside) < 0.95
 
@@ -85,7 +92,7 @@ def test_the_better_source_counts_most():
     ]
     run = curve(0.5).until(0.1)
     off = Levels(run.shares, run.values + 0.2)
-    ends = forecast_end([run, off], history, 0.9)
+    ends = other_end([run, off], history)
     assert ends.values == pytest.approx(curve(0.5).values[-1], abs=1e-3)
 
 
@@ -103,7 +110,7 @@ def test_accuracies_stay_in_range_and_have_the_noise_of_items():
 
 def test_checkpoints_elsewhere_are_looked_up_between():
     run = Levels(np.array([0.2]), np.array([curve(0.5).at(0.2)]))
-    ends = forecast_end([run], past([0.2, 0.4, 0.6, 0.8]), 0.9)
+    ends = other_end([run], past([0.2, 0.4, 0.6, 0.8]))
     assert ends.values == pytest.approx(curve(0.5).values[-1])
 
 
@@ -120,7 +127,7 @@ def hold_the_best_run():
             for i, s in enumerate([*skills, best + 0.1])
         ]
         *history, new = runs
-        ends = forecast_end(new.sources, history, 0.9)
+        ends = other_end(new.sources, history)
         inside.append((ends.low <= new.final) & (new.final <= ends.high))
     return np.mean(inside)
 
@@ -140,13 +147,49 @@ def test_a_late_run_is_left_out():
         sources=(Levels(SHARES[2:], late.sources[0].values[2:]), ))
     sources = [curve(0.5).until(0.1)]
     assert not as_early(late, sources)
-    ends = forecast_end(sources, [late, *history[3:], *history[:2]], 0.9)
-    others = forecast_end(sources, [*history[3:], *history[:2]], 0.9)
+    ends = other_end(sources, [late, *history[3:], *history[:2]])
+    others = other_end(sources, [*history[3:], *history[:2]])
     assert np.array_equal(ends, others)
     assert as_early(late, [curve(0.5).until(0.3)])
 
 
 def test_too_few_earlier_runs_forecast_nothing():
-    assert forecast_end([curve(1.0)], past([0.2, 0.4, 0.6]), 0.9) is None
+    few = past([0.2, 0.4, 0.6])
+    assert other_end([curve(1.0)], few) is None
+    assert forecast_end([curve(1.0)], few, 0.9, np.zeros(2)) is None
     early = Levels(np.array([0.01]), np.zeros((1, 2)))
-    assert forecast_end([early], past([0.2, 0.4, 0.6, 0.8]), 0.9) is None
+    assert other_end([early], past([0.2, 0.4, 0.6, 0.8])) is None
+
+
+def runs_beside_their_like(lasting, n=12):
+    """Runs above or below their like, from the start or at a checkpoint."""
+    rng = np.random.default_rng(2)
+    runs, own = [], []
+    for i, skill in enumerate(np.linspace(0.2, 0.8, n)):
+        exact = curve(skill)
+        shift = 0.2 * rng.normal(size=(1 if lasting else len(SHARES), 2))
+        own.append(Levels(SHARES, exact.values + shift))
+        runs.append(PastRun(str(i), (exact, ), own[-1].values[-1]))
+    return runs, own
+
+
+def test_what_lasts_of_earlier_runs_remains_of_a_run():
+    """A run that is above its like stays so if earlier runs did."""
+    known, beside = curve(0.5).until(0.3), [0.3, -0.3]
+    run = Levels(SHARES, curve(0.5).values + beside)
+    ends = {}
+    for lasting in (True, False):
+        history, own = runs_beside_their_like(lasting)
+        ends[lasting] = forecast_other([*own, run], [known], history, 0.9)
+    like = curve(0.5).values[-1]
+    assert ends[True].values - like == pytest.approx(beside, abs=0.01)
+    assert np.abs(ends[False].values - like).max() < 0.15
+
+
+@pytest.mark.parametrize('lasting', [True, False])
+def test_at_the_end_a_run_is_what_it_has_reached(lasting):
+    history, own = runs_beside_their_like(lasting)
+    run = Levels(SHARES, curve(0.5).values + [1.0, -1.0])
+    ends = forecast_other([*own, run], [curve(0.5)], history, 0.9)
+    for values in ends:
+        assert values == pytest.approx(run.values[-1])
