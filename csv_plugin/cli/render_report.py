@@ -172,8 +172,8 @@ def run_page(work_dir: FilePath,
         progress (Progress): Wraps the models.
 
     Raises:
-        InputError: A file cannot be read or does not fit the others, or two
-            predictors have one label.
+        InputError: A file cannot be read or does not fit the others, two
+            predictors have one label, or one was fitted to tables.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
@@ -182,6 +182,8 @@ def run_page(work_dir: FilePath,
         PredictorFile(label, path, load_predictor(path))
         for label, path in predictors
     ]
+    for source in sources:
+        source.predictor.check_tokens(f'predictor {source.label!r}')
     # Before the dumps, which take long: texts may be of another predictor.
     heat_maps = heat_sections(sources[0].predictor if sources else None,
                               read_texts(texts) if texts else None)

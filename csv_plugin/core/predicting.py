@@ -83,6 +83,7 @@ class _Tables:
 
     def features(self, predictor: Predictor) -> FeatureTable:
         """The columns of the model, `(1, K)`."""
+        predictor.check_tokens()
         fingerprint = predictor.columns.fingerprint
         dump = self.read(self.model, fingerprint)
         tokens = predictor.targets and predictor.targets.spans

@@ -493,12 +493,24 @@ class Predictor:
                 'Correct the names, or give no known scores.')
         return partial, known.spread(models, partial.benchmarks)
 
-    def _token_columns(self) -> TokenColumns:
+    def check_tokens(self, where: str = 'predictor') -> None:
+        """Refuse a predictor that cannot use token losses.
+
+        Args:
+            where (str): Name of the predictor in the error.
+
+        Raises:
+            InputError: It was fitted to tables of losses.
+        """
+        self._token_columns(where)
+
+    def _token_columns(self, where: str = 'predictor') -> TokenColumns:
         if self.matrix is None or self.columns.scored is None:
             raise InputError(
-                'predictor', 'feature columns that were made from tokens',
-                'columns of a table',
-                'Give features to predict(), or train on token losses.')
+                where, 'one that was fitted to token losses',
+                'one that was fitted to tables of losses',
+                'Predict tables with it (salience predict, predict()), or '
+                'train a predictor on token losses.')
         return TokenColumns(self.columns, self.matrix)
 
 

@@ -51,7 +51,8 @@ class LivePredictions:
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
-            together, or the name of the run is not one for files.
+            together, the predictor was fitted to tables, or the name of the
+            run is not one for files.
         OSError: The folder cannot be created.
 
     Attributes:
@@ -74,6 +75,7 @@ class LivePredictions:
         if not isinstance(predictor, Predictor):
             predictor = load_predictor(predictor)
         self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
+        predictor.check_tokens()
         predictor.columns.check_texts(self.texts.fingerprint, 'texts')
         self.folder, self.run = Path(folder), run
         self.losses = self.folder / LOSSES

@@ -342,9 +342,10 @@ def judge(
     runs = _trajectories(predictor, means, chosen, measure, budget)
     if not runs:
         reasons = [f'{name}: {reason}' for name, reason in refused.items()]
-        raise InputError('checkpoints', 'one or more that can be used',
-                         reasons[0] if reasons else 'none beyond 0 tokens',
-                         'Collect losses of checkpoints.')
+        raise InputError(
+            'checkpoints', 'one or more that can be used',
+            reasons[0].rstrip('.') if reasons else 'none beyond 0 tokens',
+            'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
     expected = {

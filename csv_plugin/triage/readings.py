@@ -17,12 +17,16 @@ class Readings:
     Args:
         predictor (Predictor): Says which columns to make of the losses.
 
+    Raises:
+        InputError: The predictor was fitted to tables.
+
     Attributes:
         refused (dict[str, str]): The reason why a dump cannot be used, by
             checkpoint.
     """
 
     def __init__(self, predictor: Predictor) -> None:
+        predictor.check_tokens()
         self.predictor = predictor
         self.refused: dict[str, str] = {}
         n_columns = len(predictor.columns.units)

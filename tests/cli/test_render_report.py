@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ def folder(tmp_path_factory) -> Path:
                        predict(0.5, 0.2, 0.2))
     write_leaderboard(folder / 'run/summary/leaderboard_1', cells.board())
     save_predictor(train(), folder / 'p')
+    save_predictor(
+        replace(train(), targets=None, matrix=None), folder / 'tables')
     write_texts(folder / 'texts.jsonl', TEXTS)
     write_texts(folder / 'other.jsonl', OTHER_TEXTS)
     write_csv(folder / 's.csv', ('model', 'easy'), [('new', 0.4375)])
@@ -98,6 +101,8 @@ def test_all_options(folder, tmp_path, capsys):
     (['none', '--predictor', 'p=p'], 'a run with a summary'),
     (['run', '--predictor', 'p=none'], 'No such file'),
     (['run', '--predictor', 'p=p', '--predictor', 'p=p'], "'p' twice"),
+    (['run', '--predictor', 'p=p', '--predictor', 't=tables'],
+     "predictor 't': expected one that was fitted to token losses"),
     (['run', '--predictor', 'p=p', '--texts', 'none'], 'can be read'),
     (['run', '--predictor', 'p=p', '--texts', 'other.jsonl'], 'texts: '),
     (['run', '--predictor', 'p=p', '--scores', 'none'], 'ends in .csv'),

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from csv_plugin.cli import triage_checkpoints as tool
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
-from tests.runs import model_losses, train, write_losses
+from tests.runs import OTHER_TEXTS, model_losses, train, write_losses
 from tests.triage.pretraining import (EARLIER, STEPS, skill_at,
                                       write_checkpoint, write_runs)
 
@@ -111,6 +112,28 @@ def test_bad_input_is_one_line(world, tmp_path, capsys, more, changes,
     error = captured.err.splitlines()[-1]
     assert error.startswith('error: ') and expected in error
     assert not (tmp_path / 'out').exists()
+
+
+def test_a_predictor_of_tables_is_named_in_a_sentence(world, tmp_path, capsys):
+    path = tmp_path / 'tables.safetensors'
+    save_predictor(replace(train(), targets=None, matrix=None), path)
+    assert call(world, tmp_path / 'out', '--predictor', str(path)) == 2
+    assert capsys.readouterr().err.startswith(
+        'error: predictor: expected one that was fitted to token losses, '
+        'found one that was fitted to tables of losses. Predict tables')
+
+
+def test_losses_of_other_texts_end_in_one_full_stop(world, tmp_path, capsys):
+    (tmp_path / 'other').mkdir()
+    write_checkpoint(tmp_path / 'other', 'x@10', 1.0, OTHER_TEXTS)
+    assert call(
+        world,
+        tmp_path / 'out',
+        '--dumps',
+        str(tmp_path / 'other'),
+        dumps=None) == 2
+    error = capsys.readouterr().err
+    assert OTHER_TEXTS.fingerprint in error and '..' not in error
 
 
 @pytest.mark.parametrize('option', ['--budget', '--interval'])

@@ -127,7 +127,18 @@ def test_unusable_predictor(run, predictor, content):
 def test_predictor_without_tokens(run, predictor):
     of_tables = replace(predictor, targets=None, matrix=None)
     reason = predicted(run, {'old': of_tables}).at('new', 'easy').reason
-    assert 'made from tokens' in reason
+    assert reason == (
+        'predictor: expected one that was fitted to token losses, found one '
+        'that was fitted to tables of losses. Predict tables with it '
+        '(salience predict, predict()), or train a predictor on token losses.')
+
+
+def test_predictor_without_tokens_of_other_texts(run, predictor):
+    """Where the losses are of other texts, that is not the reason."""
+    columns = replace(predictor.columns, fingerprint='0' * 64)
+    of_tables = replace(predictor, targets=None, matrix=None, columns=columns)
+    reason = predicted(run, {'old': of_tables}).at('new', 'easy').reason
+    assert 'fitted to tables' in reason
 
 
 def test_predictors_of_two_validation_sets(run, predictor):

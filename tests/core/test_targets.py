@@ -122,7 +122,7 @@ def test_uncounted_tokens_have_no_weight(world):
 
 def test_token_weights_that_are_not_known(world):
     _, _, columns, predictor = world
-    with pytest.raises(InputError, match='columns of a table'):
+    with pytest.raises(InputError, match='fitted to tables'):
         predictor.token_weights('exam')
     with pytest.raises(InputError, match="'exam'.*found 'other'"):
         predictor.with_tokens(TARGETS, columns).token_weights('other')
@@ -201,7 +201,7 @@ def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
 def test_a_predictor_without_tokens_takes_features_alone(world):
     losses, _, columns, predictor = world
     for same in (dumps(losses), TARGETS.table(losses)):
-        with pytest.raises(InputError, match='columns of a table'):
+        with pytest.raises(InputError, match='fitted to tables'):
             predictor.predict(same)
     half = replace(predictor, matrix=columns.matrix)
     with pytest.raises(InputError, match='found none.*with_tokens'):

@@ -1,5 +1,6 @@
 """Readings in any training loop."""
 import csv
+from dataclasses import replace
 
 import pytest
 import torch
@@ -104,6 +105,10 @@ def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
 def test_bad_input(tmp_path):
     with pytest.raises(InputError, match='texts: expected losses on the'):
         LivePredictions(PREDICTOR, OTHER_TEXTS, tmp_path)
+    of_tables = replace(PREDICTOR, targets=None, matrix=None)
+    for texts in (TEXTS, OTHER_TEXTS):
+        with pytest.raises(InputError, match='found one that was fitted to t'):
+            LivePredictions(of_tables, texts, tmp_path)
     with pytest.raises(InputError, match='a name without slashes'):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, '../run')
     with pytest.raises(InputError, match='none.safetensors'):

@@ -170,6 +170,6 @@ def test_texts_of_another_set(texts):
 
 
 def test_predictor_of_tables():
-    with pytest.raises(InputError, match='made from tokens'):
+    with pytest.raises(InputError, match='fitted to tables'):
         strongest_maps(
             replace(train(), targets=None, matrix=None), 'easy', TEXTS, 3)

@@ -123,9 +123,6 @@ def heat_sections(
     if predictor is None:
         return Missing(
             'Name the predictor with --predictor to see its weights.')
-    if predictor.targets is None:
-        return Missing('The predictor was made from tables, so there are no '
-                       'tokens to show.')
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')

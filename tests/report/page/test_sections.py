@@ -38,8 +38,6 @@ def test_why_there_are_no_heat_maps():
     predictor = train()
     assert '--predictor' in heat_sections(None, None).reason
     assert '--texts' in heat_sections(predictor, None).reason
-    of_tables = replace(predictor, targets=None, matrix=None)
-    assert 'tables' in heat_sections(of_tables, TEXTS).reason
     with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
         heat_sections(predictor, OTHER_TEXTS)
 
