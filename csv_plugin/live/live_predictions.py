@@ -42,17 +42,19 @@ class LivePredictions:
         run (str): Name of the training.
         budget (float): Steps at the end of the training; NaN for the median
             of the earlier runs. Without these either, nothing is forecast.
-        history (Sequence[FilePath]): Losses of earlier, finished runs, as
-            `salience triage --history` takes them: what their last steps
-            gained is part of a forecast, and its error comes from them.
+        history (Optional[Sequence[FilePath]]): Losses of earlier, finished
+            runs, as `salience triage --history` takes them: what their last
+            steps gained is part of a forecast, and its error comes from
+            them. They are read at once.
         logs (Sequence[CurveLog]): Get the curves; see `live.trackers`.
         window (float): Losses are averaged over the readings in this part of
             the training so far, such as 0.05; 0 for none.
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
-            together, the predictor was fitted to tables, or the name of the
-            run is not one for files.
+            together, the predictor was fitted to tables, the name of the run
+            is not one for files, or the history cannot be used or holds this
+            run.
         OSError: The folder cannot be created.
 
     Attributes:
@@ -67,7 +69,7 @@ class LivePredictions:
             folder: FilePath,
             run: str = 'run',
             budget: float = math.nan,
-            history: Sequence[FilePath] = (),
+            history: Optional[Sequence[FilePath]] = None,
             logs: Sequence[CurveLog] = (),
             window: float = 0,
     ) -> None:
@@ -82,7 +84,14 @@ class LivePredictions:
         self.losses.mkdir(parents=True, exist_ok=True)
         self.logs = tuple(logs)
         self._job = TriageJob(
-            Readings(predictor), [], history, budget=budget, window=window)
+            Readings(predictor), [],
+            history or (),
+            budget=budget,
+            window=window)
+        if run in self._job.read_history():
+            raise InputError(f'run {run!r}', 'a run that is not in the '
+                             'history', 'it in the history too',
+                             'Leave it out of the history.')
         self._read: set[int] = set()
         self.triage: Optional[Triage] = None
 

@@ -22,8 +22,9 @@ class PredictionCallback(TrainerCallback):
 
     Nothing that goes wrong in it stops the training or changes its weights:
     the first failure is a warning, and the next reading is tried all the
-    same. All ranks may have it; the first one of all scores and writes, while
-    the others go on to where they next wait for it.
+    same. The predictor, the texts and the history are read when the training
+    begins. All ranks may have it; the first one of all scores and writes,
+    while the others go on to where they next wait for it.
 
     Args:
         predictor (Predictor | FilePath): Made from token losses.
@@ -33,7 +34,7 @@ class PredictionCallback(TrainerCallback):
         tokenizer (Optional[PreTrainedTokenizerBase]): Of the model; by
             default the `processing_class` of the trainer.
         run (str): Name of the training.
-        history (Sequence[FilePath]): As in `LivePredictions`.
+        history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
         logs (Sequence[CurveLog]): As there.
         window (float): As there.
 
@@ -53,7 +54,7 @@ class PredictionCallback(TrainerCallback):
             every: int,
             tokenizer: Optional[PreTrainedTokenizerBase] = None,
             run: str = 'run',
-            history: Sequence[FilePath] = (),
+            history: Optional[Sequence[FilePath]] = None,
             logs: Sequence[CurveLog] = (),
             window: float = 0,
     ) -> None:
@@ -76,17 +77,19 @@ class PredictionCallback(TrainerCallback):
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState,
                        control: TrainerControl, **kwargs: Any) -> None:
-        """Nothing is known of this training yet."""
+        """Nothing is known of this training yet; load what readings need."""
         self.triage, self._live, self._warned = None, None, False
         self.seconds, self._began = 0.0, time.perf_counter()
         self._read_at = state.global_step
+        self._guarded(state, 'Preparing predictions',
+                      lambda: self._prepare(state, kwargs))
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState,
                     control: TrainerControl, **kwargs: Any) -> None:
         """Read every few steps, and at the last one."""
         step = state.global_step
         if step % self.every == 0 or step >= state.max_steps:
-            self._guarded(state, lambda: self._read(state, kwargs))
+            self._guarded_read(state, kwargs)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState,
                      control: TrainerControl, **kwargs: Any) -> None:
@@ -94,15 +97,21 @@ class PredictionCallback(TrainerCallback):
         # With the option, the model is no longer the one of the last step.
         if state.global_step > self._read_at and \
                 not args.load_best_model_at_end:
-            self._guarded(state, lambda: self._read(state, kwargs))
+            self._guarded_read(state, kwargs)
         for log in self.logs:
-            self._guarded(state, log.close)
+            self._guarded(state, 'Ending a log of predictions', log.close)
         if state.is_world_process_zero and self.triage is not None:
             print(f'Predictions at {len(self.triage.predictions.models)} '
                   f'steps took {self.seconds:.1f} s, {self.share:.1%} of the '
                   'training.')
 
-    def _guarded(self, state: TrainerState, work: Callable[[], None]) -> None:
+    def _guarded_read(self, state: TrainerState, kwargs: dict[str,
+                                                              Any]) -> None:
+        self._guarded(state, f'Predictions at step {state.global_step}',
+                      lambda: self._read(state, kwargs))
+
+    def _guarded(self, state: TrainerState, name: str,
+                 work: Callable[[], Any]) -> None:
         """Do some work on the first rank, whatever comes of it."""
         if not state.is_world_process_zero:
             return
@@ -113,14 +122,16 @@ class PredictionCallback(TrainerCallback):
             # A warning of `warnings` may be made an error, this one not.
             if not self._warned:
                 logging.getLogger(__name__).warning(
-                    'Predictions at step %d failed, training goes on: %s',
-                    state.global_step,
+                    '%s failed, training goes on: %s', name,
                     one_line(f'{type(error).__name__}: {error}'))
             self._warned = True
         self.seconds += time.perf_counter() - began
 
-    def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
-        self._read_at = state.global_step
+    def _prepare(
+        self, state: TrainerState,
+        kwargs: dict[str,
+                     Any]) -> tuple[LivePredictions, PreTrainedTokenizerBase]:
+        """What readings need, each part loaded once."""
         if self._live is None:
             self._live = LivePredictions(self.predictor, self.texts,
                                          self.folder, self.run,
@@ -133,7 +144,12 @@ class PredictionCallback(TrainerCallback):
             raise InputError('PredictionCallback', 'a tokenizer',
                              'none, and a trainer without a processing_class',
                              'Give tokenizer= to one of the two.')
+        return self._live, tokenizer
+
+    def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
+        self._read_at = state.global_step
+        live, tokenizer = self._prepare(state, kwargs)
         try:
-            self._live.read(kwargs['model'], tokenizer, state.global_step)
+            live.read(kwargs['model'], tokenizer, state.global_step)
         finally:  # A tracker may fail after the model was predicted.
-            self.triage = self._live.triage
+            self.triage = live.triage

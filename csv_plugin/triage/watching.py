@@ -46,6 +46,28 @@ class TriageJob:
     window: float = 0
     _judged: bool = field(init=False, default=False)
 
+    def read_history(self) -> set[str]:
+        """Read the earlier runs ahead of the first update.
+
+        Returns:
+            set[str]: Their names.
+
+        Raises:
+            InputError: There are places of them, but no checkpoint that can
+                be used, or as in `update`.
+        """
+        table = read_checkpoints(self.table) if self.table else None
+        earlier = find_dumps(self.history)
+        self.readings.add(earlier)
+        refused = self.readings.refused
+        if self.history and not {*earlier} - {*refused}:
+            reasons = [f'{name}: {why}' for name, why in refused.items()]
+            raise InputError('history', 'losses of earlier, finished runs',
+                             reasons[0].rstrip('.') if reasons else 'no dump',
+                             'Name other places, or leave the history out.')
+        described = describe_checkpoints(earlier, table)
+        return {checkpoint.run for checkpoint in described.values()}
+
     def update(self, progress: Progress = iter) -> Optional[Triage]:
         """Read the new checkpoints and judge all of them.
 

@@ -59,5 +59,5 @@ def test_two_ranks(tmp_path):
         f'run@{step}.parquet' for step in (2, 4, 6)
     ]
     warning, = first['failing']['warnings']
-    assert warning.startswith('Predictions at step 2 failed, training goes on')
+    assert warning.startswith('Preparing predictions failed, training goes on')
     assert 'the whole model on one rank' in first['shared out']

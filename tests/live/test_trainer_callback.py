@@ -1,6 +1,7 @@
 """Whatever happens in the callback, training goes on as without it."""
 import errno
 import os
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from csv_plugin.live.trainer_callback import PredictionCallback
 from tests.live.training import (PREDICTOR, TEXTS, TOKENIZER, model, trainer,
                                  weights)
 from tests.runs import OTHER_TEXTS
+from tests.triage.pretraining import write_checkpoint, write_runs
 
 LEARNER = model()
 
@@ -71,29 +73,73 @@ def damaged(folder):
     return path
 
 
-@pytest.mark.parametrize('predictor, texts, given, expected', [
-    (lambda folder: folder / 'none', TEXTS, {}, 'No such file'),
-    (damaged, TEXTS, {}, 'p.safetensors'),
-    (lambda _: PREDICTOR, OTHER_TEXTS, {}, 'losses on the validation set'),
-    (lambda _: PREDICTOR, TEXTS, {
+def same_run(folder):
+    return [write_runs(folder / 'old', {'run': 1.0})]
+
+
+def other_texts(folder):
+    (folder / 'old').mkdir()
+    return [write_checkpoint(folder / 'old', 'x@10', 1.0, OTHER_TEXTS)]
+
+
+def empty(folder):
+    (folder / 'old').mkdir()
+    return [folder / 'old']
+
+
+@pytest.mark.parametrize('predictor, texts, history, given, expected', [
+    (lambda folder: folder / 'none', TEXTS, None, {}, 'No such file'),
+    (damaged, TEXTS, None, {}, 'p.safetensors'),
+    (lambda _: PREDICTOR, OTHER_TEXTS, None, {}, 'losses on the validation'),
+    (lambda _: replace(PREDICTOR, targets=None, matrix=None), TEXTS, None, {},
+     'found one that was fitted to tables'),
+    (lambda _: PREDICTOR, TEXTS, lambda folder: [folder / 'none'], {},
+     'nothing of that name'),
+    (lambda _: PREDICTOR, TEXTS, same_run, {}, 'not in the history'),
+    (lambda _: PREDICTOR, TEXTS, other_texts, {}, 'history: expected losses'),
+    (lambda _: PREDICTOR, TEXTS, empty, {}, 'found no dump'),
+    (lambda _: PREDICTOR, TEXTS, None, {
         'processing_class': None
     }, 'a tokenizer'),
-    (lambda _: PREDICTOR, TEXTS, {
-        'model': torch.nn.Linear(1, 1)
-    }, 'a Linear'),
-    (lambda _: PREDICTOR, TEXTS, {
-        'model': None
-    }, 'a causal LM'),
 ])
-def test_bad_input_is_one_warning(tmp_path, play, predictor, texts, given,
-                                  expected):
+def test_a_wrong_setup_is_one_warning_when_training_begins(
+        tmp_path, play, predictor, texts, history, given, expected):
     callback = PredictionCallback(
-        predictor(tmp_path), texts, tmp_path / 'live', 2)
-    warning, = play(callback, **given)
+        predictor(tmp_path),
+        texts,
+        tmp_path / 'live',
+        2,
+        history=history and history(tmp_path))
+    warning, = play(callback, steps=(), end=0, **given)
+    assert warning.startswith(
+        'Preparing predictions failed, training goes on: ')
+    assert expected in warning and '\n' not in warning
+    # Nor is there another one at the readings.
+    assert play(callback, **given) == [warning, warning]
+    assert callback.triage is None
+
+
+@pytest.mark.parametrize('learner, expected', [
+    (torch.nn.Linear(1, 1), 'a Linear'),
+    (None, 'a causal LM'),
+])
+def test_a_wrong_model_is_one_warning(tmp_path, play, learner, expected):
+    callback = PredictionCallback(PREDICTOR, TEXTS, tmp_path / 'live', 2)
+    warning, = play(callback, model=learner)
     assert warning.startswith(
         'Predictions at step 2 failed, training goes on: ')
     assert expected in warning and '\n' not in warning
     assert callback.triage is None
+
+
+def test_what_was_missing_at_the_beginning_may_come(tmp_path, play):
+    callback = PredictionCallback(tmp_path / 'p', TEXTS, tmp_path / 'live', 2)
+    assert len(play(callback, steps=(), end=0)) == 1
+    save_predictor(PREDICTOR, tmp_path / 'p')
+    state = TrainerState(max_steps=6, global_step=2)
+    callback.on_step_end(
+        None, state, None, model=LEARNER, processing_class=TOKENIZER)
+    assert callback.triage.runs[0].checkpoints == ('run@2', )
 
 
 def full(*_):
