@@ -6,7 +6,8 @@
 The folder holds checkpoint-1000, checkpoint-2000 and so on, as trainers of
 Hugging Face save them. Each is scored once, when it is written completely; a
 call that was interrupted goes on when it is made again. With --once, what a
-trainer can start after every save, the call ends when all are scored.
+trainer can start after every save, the call ends when all are scored; its
+exit code is not 0 if there were new ones, and none could be.
 """
 import argparse
 import glob
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.cli.checkpoint_arguments import add_forecasts
+from csv_plugin.core.conventions import InputError
 from csv_plugin.live.trackers import TRACKERS
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.report.triage_tables import as_text
@@ -88,6 +90,12 @@ def run(args: argparse.Namespace) -> None:
                 triage = job.update(saved=True)
                 if triage is not None:
                     show(triage)
+                if job.failed:
+                    raise InputError(
+                        str(args.folder),
+                        'a new checkpoint that can be scored',
+                        'none, for the reasons above',
+                        'Check how they are saved.')
                 return
             say(f'watching {args.folder}, Ctrl-C to stop')
             watch(job, show, say, stop, args.interval)

@@ -39,9 +39,15 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
         if path.is_dir()
     ]
     if not folders:
-        raise InputError(f'checkpoints {pattern!r}', 'a folder that matches',
-                         'none',
-                         'Check the path, relative to where you start.')
+        beside = sorted(
+            path.name
+            for path in Path(os.path.abspath(pattern)).parent.glob('*')
+            if path.is_dir())
+        raise InputError(
+            f'checkpoints {pattern!r}', 'a folder that matches',
+            f'only {", ".join(beside)}' if beside else 'none',
+            'Check the path; names end with the step, such as checkpoint-1000 '
+            'or, where the pattern allows it, step1000, 1000 or iter_0001000.')
     checkpoints: dict[tuple[str, int], Path] = {}
     for path in folders:
         number = _STEP.search(path.name)

@@ -51,7 +51,12 @@ class CheckpointJob:
         # As they were at the last look, and when they could not be read.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
-        self._judged = False
+        self._judged = self._scored = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether there were checkpoints to read, and none could be."""
+        return bool(self._refused) and not self._scored
 
     def update(self, saved: bool = False) -> Optional[Triage]:
         """Read the new checkpoints that are written completely.
@@ -87,6 +92,7 @@ class CheckpointJob:
                     self._is_due(folders[step], saved)
                     and self._read(folders[step], step))
             if is_read:
+                self._scored = True
                 triage = self._judge()
         if triage is None and known and not self._judged:
             triage = self._judge()

@@ -52,6 +52,13 @@ def test_nothing_matches(tmp_path):
     (tmp_path / 'step5').touch()
     with pytest.raises(InputError, match='a folder that matches, found none'):
         checkpoint_folders(str(tmp_path / 'step*'))
+    make(tmp_path, 'step_100', 'global_step200')
+    with pytest.raises(InputError) as refused:
+        checkpoint_folders(str(tmp_path / 'checkpoint-*'))
+    assert 'found only global_step200, step_100. ' in str(refused.value)
+    assert str(refused.value).endswith(
+        'names end with the step, such as checkpoint-1000 or, where the '
+        'pattern allows it, step1000, 1000 or iter_0001000.')
 
 
 @pytest.mark.parametrize(

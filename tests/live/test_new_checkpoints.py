@@ -167,4 +167,20 @@ def test_command(tmp_path, capsys):
         'checkpoints.csv', 'forecasts.csv', 'losses'
     ]
     assert main(['watch', str(tmp_path / 'none'), *command[2:]]) == 2
-    assert 'a folder that matches' in capsys.readouterr().err
+    assert 'a folder that matches, found none' in capsys.readouterr().err
+    # A hook learns that the checkpoint it was called for has no losses.
+    weights = save(tmp_path / 'mix1', 7) / 'model.safetensors'
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-9])
+    for _ in range(2):
+        assert main(command) == 2
+        printed = capsys.readouterr()
+        assert 'checkpoint-7 is left out: ' in printed.out
+        assert 'mix1@5' in printed.out
+        assert 'a new checkpoint that can be scored' in printed.err
+    # Another one that can be scored is enough.
+    save(tmp_path / 'mix1', 9)
+    assert main(command) == 0
+    weights.write_bytes(whole)
+    assert main(command) == 0
+    assert main(command) == 0
