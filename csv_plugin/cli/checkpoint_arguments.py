@@ -27,9 +27,9 @@ def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
         '--budget',
         type=positive,
         default=float('nan'),
-        metavar=unit.upper(),
-        help=f'{unit} at the end of a run (default: those of the\n'
-        'earlier runs)')
+        metavar='NUMBER',
+        help=f'{unit} at the end of a run (default:\n'
+        'those of the earlier runs)')
     parser.add_argument(
         '--window',
         type=percent,

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='look in this place for new dumps until Ctrl-C\n'
         '(default: judge once)')
     add_checkpoints(parser)
-    add_forecasts(parser, 'tokens')
+    add_forecasts(parser, 'tokens or steps')
     add_out(parser, 'the tables and the picture')
     add_json(parser)
 

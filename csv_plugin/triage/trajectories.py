@@ -60,9 +60,11 @@ class RunTrajectory:
                              'Score the checkpoint again, or leave it out.')
         if self.budget < self.tokens[-1]:
             raise InputError(
-                where, f'a budget of {self.tokens[-1]:g} or more, the tokens '
-                'of its last checkpoint', f'{self.budget:g}',
-                'Give the tokens at the end of the training.')
+                where, f'a budget of {self.tokens[-1]:g} or more, where its '
+                'last checkpoint is', f'{self.budget:g}',
+                'Give the end of the training, in steps or, where they are '
+                'known, in tokens: --budget (budget=), or in the table of '
+                'checkpoints.')
 
     def __repr__(self) -> str:
         known = (f'up to {self.shares[-1]:.0%} of the budget'

@@ -101,7 +101,10 @@ def test_opencompass_runs(world, tmp_path):
     ([], dict(dumps='none'), 'nothing of that name'),
     ([], dict(dumps='old'), 'in both'),
     ([], dict(dumps='p.safetensors'), "'p.safetensors'"),
-    (['--budget', '20'], {}, 'a budget of 35 or more'),
+    (['--budget', '20'], {},
+     'a budget of 35 or more, where its last checkpoint is, found 20. Give '
+     'the end of the training, in steps or, where they are known, in tokens: '
+     '--budget (budget=)'),
     (['--checkpoints', 'none.csv'], {}, 'none.csv'),
     (['--watch', 'new', '--json'], {}, 'no --json beside it'),
 ])
