@@ -21,6 +21,7 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of)
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace) -> None:
 def _title(ends: TableForecasts) -> str:
     runs = {one.run for one in ends.forecasts}
     finished = {one.run for one in ends.forecasts if one.share == 1}
-    title = f'{len(runs)} run{"s" * (len(runs) > 1)} forecast'
+    title = f'{counted(len(runs), "run")} forecast'
     return f'{title}, {len(finished)} finished' if finished else title
 
 

@@ -85,3 +85,12 @@ def number(value: float, digits: str = '.1f') -> str:
     ('61.7', '-3.0', '-')
     """
     return '-' if math.isnan(value) else f'{value:{digits}}'
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, whose plural ends with s.
+
+    >>> counted(1, 'run'), counted(2, 'run')
+    ('1 run', '2 runs')
+    """
+    return f'{number} {noun}{"s" * (number != 1)}'

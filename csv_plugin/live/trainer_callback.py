@@ -7,6 +7,7 @@ from typing import Any, Optional, Union
 from transformers import (PreTrainedTokenizerBase, TrainerCallback,
                           TrainerControl, TrainerState, TrainingArguments)
 
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
@@ -101,9 +102,9 @@ class PredictionCallback(TrainerCallback):
         for log in self.logs:
             self._guarded(state, 'Ending a log of predictions', log.close)
         if state.is_world_process_zero and self.triage is not None:
-            print(f'Predictions at {len(self.triage.predictions.models)} '
-                  f'steps took {self.seconds:.1f} s, {self.share:.1%} of the '
-                  'training.')
+            n_read = len(self.triage.predictions.models)
+            print(f'Predictions at {counted(n_read, "step")} took '
+                  f'{self.seconds:.1f} s, {self.share:.1%} of the training.')
 
     def _guarded_read(self, state: TrainerState, kwargs: dict[str,
                                                               Any]) -> None:

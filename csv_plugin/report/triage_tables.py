@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tabulate import tabulate
 
+from csv_plugin.core.cells import counted
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.report.notes import alarms
 from csv_plugin.triage.judging import OVERALL, Triage
@@ -29,19 +30,32 @@ def as_markdown(triage: Triage) -> str:
 
 
 def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
-    n_checkpoints, n_runs = len(triage.predictions.models), len(triage.runs)
-    legend = '\n'.join([
-        *triage.predictions.legend(),
-        '"above next": probability that a run ends above the one below it.',
-        f'{SIGNS[AHEAD]} {AHEAD} of all others, {SIGNS[BEHIND]} {BEHIND} '
-        f'another, {SIGNS[OPEN]} {OPEN}, {SIGNS[UNKNOWN]} or (?) {UNKNOWN}.'
-    ])
+    checkpoints = counted(len(triage.predictions.models), 'checkpoint')
     parts = [
-        title(f'Predicted at {n_checkpoints} checkpoints of {n_runs} runs'),
-        _table(_checkpoint_rows(triage), 3, style),
-        title('Forecast at the end of the training, best run first'),
-        _table(_forecast_rows(triage), 5, style), legend
+        title(f'Predicted at {checkpoints} of '
+              f'{counted(len(triage.runs), "run")}'),
+        _table(_checkpoint_rows(triage), 3, style)
     ]
+    legend = triage.predictions.legend()
+    runs = triage.forecast_runs
+    if len(runs) > 1:
+        parts += [
+            title('Forecast at the end of the training, best run first'),
+            _table(_ranked_rows(triage), 5, style)
+        ]
+        legend += [
+            '"above next": probability that a run ends above the one below '
+            'it.', f'{SIGNS[AHEAD]} {AHEAD} of all others, {SIGNS[BEHIND]} '
+            f'{BEHIND} another, {SIGNS[OPEN]} {OPEN}.'
+        ]
+    elif runs:
+        parts += [
+            title('Forecast at the end of the training'),
+            _table(_forecast_rows(triage), 3, style)
+        ]
+    if UNKNOWN in triage.rankings[OVERALL].verdicts:
+        legend.append(f'{SIGNS[UNKNOWN]} or (?) {UNKNOWN}.')
+    parts.append('\n'.join(legend))
     if triage.backtests:
         parts += [
             title('Error to expect: mean absolute, points, on earlier runs'),
@@ -101,29 +115,35 @@ def _checkpoint_rows(triage: Triage) -> list[list[str]]:
 
 
 def _forecast_rows(triage: Triage) -> list[list[str]]:
-    overall = triage.rankings[OVERALL]
+    """The forecasts of all runs that have some, the best run first."""
     shares = {run.run: run.shares[-1] for run in triage.runs}
+    return [['run', 'from', OVERALL, *triage.benchmarks],
+            *([run, f'{shares[run]:.0%}', *triage.forecast_cells(run)]
+              for run in triage.forecast_runs)]  # yapf: disable
+
+
+def _ranked_rows(triage: Triage) -> list[list[str]]:
+    """The same, with how surely each run is ahead of others."""
+    overall = triage.rankings[OVERALL]
     signs = {
         name: {
             run: SIGNS[verdict]
             for run, verdict in zip(ranking.runs, ranking.verdicts)
+            if run in triage.forecast_runs
         }
         for name, ranking in triage.rankings.items()
     }
-    rows = [[
-        'run', 'from', OVERALL, 'above next', 'verdict', *triage.benchmarks
-    ]]
-    for r, run in enumerate(overall.runs):
-        mean, *forecasts = triage.forecast_cells(run)
-        last = r + 1 == len(overall.runs)
+    header, *rows = _forecast_rows(triage)
+    ranked = [[*header[:3], 'above next', 'verdict', *header[3:]]]
+    for r, (run, share, mean, *forecasts) in enumerate(rows):
+        last = r + 1 == len(rows)
         above = '' if last else _percent(overall.above[r, r + 1])
-        rows.append([
-            run,
-            _percent(shares[run]), mean, above, overall.verdicts[r],
+        ranked.append([
+            run, share, mean, above, overall.verdicts[r],
             *(f'{cell} {signs[name][run]}'
               for name, cell in zip(triage.benchmarks, forecasts))
         ])
-    return rows
+    return ranked
 
 
 def _error_rows(triage: Triage) -> list[list[str]]:

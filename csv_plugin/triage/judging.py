@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.cells import explain_marks, predicted_cell
+from csv_plugin.core.cells import counted, explain_marks, predicted_cell
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import TokenLossDump
@@ -66,14 +66,23 @@ class Triage:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        ranking = self.rankings[OVERALL]
+        ranking, forecasts = self.rankings[OVERALL], self.forecast_runs
         best = 'nothing is forecast'
-        if not math.isnan(ranking.values[0]):
-            best = (f'best forecast: {ranking.runs[0]}, mean accuracy '
-                    f'{ranking.values[0]:.1%}, {ranking.verdicts[0]}')
-        return (f'Triage({len(self.predictions.models)} checkpoints of '
-                f'{len(self.runs)} runs on {len(self.benchmarks)} benchmarks; '
-                f'{best})')
+        if forecasts:
+            best = (f'forecast: {forecasts[0]}, mean accuracy '
+                    f'{ranking.values[0]:.1%}')
+        if len(forecasts) > 1:
+            best = f'best {best}, {ranking.verdicts[0]}'
+        checkpoints = counted(len(self.predictions.models), 'checkpoint')
+        return (f'Triage({checkpoints} of {counted(len(self.runs), "run")} on '
+                f'{counted(len(self.benchmarks), "benchmark")}; {best})')
+
+    @property
+    def forecast_runs(self) -> tuple[str, ...]:
+        """The runs that have a forecast, by its mean the best first."""
+        ranking = self.rankings[OVERALL]
+        return tuple(run for run, value in zip(ranking.runs, ranking.values)
+                     if not math.isnan(value))
 
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -132,8 +141,8 @@ class Triage:
         Yields:
             dict: `run`, `benchmark` (or `OVERALL`), `tokens` (or steps, see
             `measure`) and `share` at the last checkpoint, `budget`,
-            `forecast`, `low`, `high` (fractions, like share and budget None
-            where not known), `rank` and `verdict`.
+            `forecast`, `low`, `high` (fractions), `rank` and `verdict`;
+            numbers that are not known are None.
         """
         runs = {run.run: run for run in self.runs}
         for benchmark, ranking in self.rankings.items():
@@ -148,7 +157,7 @@ class Triage:
                     'forecast': _or_none(ranking.values[r]),
                     'low': _or_none(ranking.low[r]),
                     'high': _or_none(ranking.high[r]),
-                    'rank': r + 1,
+                    'rank': None if math.isnan(ranking.values[r]) else r + 1,
                     'verdict': ranking.verdicts[r],
                 }
 
@@ -173,16 +182,17 @@ class Triage:
         ]
 
     def _repr_html_(self) -> str:
-        ranking = self.rankings[OVERALL]
+        runs, verdicts = self.forecast_runs, self.rankings[OVERALL].verdicts
         shares = {run.run: run.shares[-1] for run in self.runs}
         rows = ([
             run, f'{shares[run]:.0%}', verdict, *self.forecast_cells(run)
-        ] for run, verdict in zip(ranking.runs, ranking.verdicts))
+        ] for run, verdict in zip(runs, verdicts))
         header = ['run', 'from', 'verdict', OVERALL, *self.benchmarks]
+        about = ['Forecasts for the end of the training, best run first.',
+                 explain_marks(LEVEL)] if runs else []  # yapf: disable
         return html_table(
-            repr(self), header, rows, len(ranking.runs),
-            ['Forecasts for the end of the training, best run first.',
-             explain_marks(LEVEL), *self.notes])  # yapf: disable
+            repr(self), header if runs else [], rows, len(runs),
+            [*about, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: the content of `triage.json`.

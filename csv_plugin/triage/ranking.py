@@ -17,7 +17,7 @@ N_DRAWS = 4000
 SURE = 0.9
 #: Verdicts about a run.
 AHEAD, BEHIND, OPEN = 'ahead', 'behind', 'not distinguishable'
-UNKNOWN = 'no error known'
+UNKNOWN, NOT_FORECAST = 'no error known', 'not forecast'
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +67,20 @@ class Ranking:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """`AHEAD` of all others, `BEHIND` another, `OPEN` or `UNKNOWN`."""
+        """`AHEAD` of all others, `BEHIND` another, `OPEN` or `UNKNOWN`.
+
+        Runs that are `NOT_FORECAST` are compared with none.
+        """
         return tuple(map(self._verdict, range(len(self.runs))))
 
     def _verdict(self, run: int) -> str:
-        if np.isnan(self.above[run]).any():
+        known = ~np.isnan(self.values)
+        if not known[run]:
+            return NOT_FORECAST
+        if np.isnan(self.above[run, known]).any():
             return UNKNOWN
-        above = np.delete(self.above[run], run)
+        known[run] = False
+        above = self.above[run, known]
         if not above.size:
             return OPEN
         if above.min() >= SURE:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Predictor
@@ -69,8 +70,8 @@ class RunTrajectory:
     def __repr__(self) -> str:
         known = (f'up to {self.shares[-1]:.0%} of the budget'
                  if self.budget > 0 else 'of an unknown budget')
-        return (f'RunTrajectory({self.run}: {len(self.tokens)} checkpoints '
-                f'{known})')
+        return (f'RunTrajectory({self.run}: '
+                f'{counted(len(self.tokens), "checkpoint")} {known})')
 
     @property
     def shares(self) -> NDArray[np.float64]:

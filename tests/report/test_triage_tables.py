@@ -39,12 +39,45 @@ def test_runs_forecast_from_the_same_share_have_one_error():
     assert sum(ln.startswith('35% ') for ln in text.splitlines()) == 2
 
 
-def test_unknown_errors_and_forecasts():
-    predictor = train()
-    unknown_error = forecast(predictor, run_dumps(NEW, 3), budget=100.0)
-    assert '(?)' in as_text(unknown_error)
-    too_early = forecast(predictor, run_dumps(NEW, 2), budget=100.0)
-    assert ' - ' in as_text(too_early)
+def test_unknown_errors():
+    one = forecast(train(), run_dumps(NEW, 3), run_dumps({'old-1': 1.0}))
+    text = as_text(one)
+    assert '(?) ?' in text and '? or (?) no error known.' in text
+    assert text.count('no error known') == 3
+
+
+def test_no_forecast_is_no_table():
+    nothing = forecast(train(), run_dumps(NEW, 2), budget=100.0)
+    text = as_text(nothing)
+    assert 'Predicted at 4 checkpoints of 2 runs' in text
+    for word in ('Forecast at', 'above next', 'ahead', '(?)', ' - '):
+        assert word not in text
+    assert 'nothing is forecast, for want of an earlier run' in text
+    assert '<td>-</td>' not in nothing._repr_html_()
+
+
+def test_runs_without_a_forecast_are_not_in_its_table():
+    late = {
+        name: past
+        for name, past in run_dumps(EARLIER).items()
+        if not name.endswith(('@10', '@20'))
+    }
+    both = run_dumps({'good': 1.8}, 3) | run_dumps({'bad': 1.0}, 1)
+    text = as_text(forecast(train(), both, late))
+    assert [ln for ln in text.splitlines() if ln.startswith('good ')]
+    assert not [ln for ln in text.splitlines() if ln.startswith('bad ')]
+
+
+def test_a_single_run_is_compared_with_none():
+    alone = forecast(train(), run_dumps({'good': 1.8}, 1), run_dumps(EARLIER))
+    text = as_text(alone)
+    assert 'Predicted at 1 checkpoint of 1 run\n' in text
+    for word in ('above next', 'verdict', 'distinguishable', 'best run'):
+        assert word not in text
+    [line] = [ln for ln in text.splitlines() if ln.startswith('good ')]
+    assert line.split()[1:3] == [
+        '10%', f'{100 * alone.rankings[OVERALL].values[0]:.1f}'
+    ]
 
 
 def test_a_broken_save_is_named():

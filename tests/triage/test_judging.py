@@ -11,7 +11,7 @@ from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.dump_places import find_dumps
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
-from csv_plugin.triage.ranking import OPEN, UNKNOWN
+from csv_plugin.triage.ranking import NOT_FORECAST, OPEN, UNKNOWN
 from csv_plugin.triage.readings import Readings
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
@@ -167,11 +167,42 @@ def test_without_history(predictor):
     assert unfinished.notes[-1] == (
         'After 35 % of the training of bad, good, nothing is forecast, for '
         'want of an earlier run (--history) with a checkpoint as early.')
-    assert unfinished.rankings[OVERALL].verdicts == (UNKNOWN, UNKNOWN)
+    assert unfinished.rankings[OVERALL].verdicts == (NOT_FORECAST,
+                                                     NOT_FORECAST)
+    assert {(record['forecast'], record['rank'], record['verdict'])
+            for record in unfinished.forecast_records()} == {(None, None,
+                                                              NOT_FORECAST)}
     assert np.isnan(unfinished.expected['good'].values).all()
     assert repr(unfinished).endswith('2 benchmarks; nothing is forecast)')
     alone = forecast(predictor, run_dumps({'good': 1.8}, 3), budget=100.0)
-    assert alone.rankings[OVERALL].verdicts == (UNKNOWN, )
+    assert alone.rankings[OVERALL].verdicts == (NOT_FORECAST, )
+    assert not alone.forecast_runs
+
+
+def test_a_run_that_is_not_forecast_is_compared_with_none(predictor, history):
+    """Its only checkpoint is earlier than those of the earlier runs."""
+    dumps = run_dumps(NEW, 3) | run_dumps({'third': 1.4}, 1)
+    late = {
+        name: past
+        for name, past in history.items() if not name.endswith(('@10', '@20'))
+    }
+    triage = forecast(predictor, dumps, late)
+    both = forecast(predictor, run_dumps(NEW, 3), late)
+    assert triage.forecast_runs == ('good', 'bad')
+    for benchmark, ranking in triage.rankings.items():
+        assert ranking.runs[-1] == 'third'
+        assert ranking.verdicts == (*both.rankings[benchmark].verdicts,
+                                    NOT_FORECAST)
+
+
+def test_one_earlier_run_tells_no_error(predictor, history):
+    one = {
+        name: past
+        for name, past in history.items() if name.startswith('old-1')
+    }
+    triage = forecast(predictor, run_dumps(NEW, 3), one)
+    assert triage.rankings[OVERALL].verdicts == (UNKNOWN, UNKNOWN)
+    assert triage.forecast_runs == ('good', 'bad')
 
 
 @pytest.mark.parametrize(('late', 'then'), [
@@ -295,6 +326,15 @@ def test_a_broken_save_is_named(predictor, history, finished):
     triage = forecast(predictor, dumps, history)
     assert [off.checkpoint for off in triage.off_trajectory] == ['good@50']
     assert finished.off_trajectory == ()
+
+
+def test_repr_of_a_single_run(predictor, history):
+    alone = forecast(predictor, run_dumps({'good': 1.8}, 1), history)
+    assert repr(alone).startswith(
+        'Triage(1 checkpoint of 1 run on 2 benchmarks; forecast: good, mean')
+    assert OPEN not in repr(alone)
+    assert repr(
+        alone.runs[0]).startswith('RunTrajectory(good: 1 checkpoint up')
 
 
 def test_repr(early, finished):
