@@ -39,9 +39,11 @@ def forecasts_table(forecasts: Sequence[EndForecast], quantity: str) -> str:
     names = list(next(iter(rows.values())))
     cells = [[
         markdown(run),
-        _percent(share), *(_cell(row[name]) for name in names)
+        _percent(share), f'{row[names[0]].end:.6g}', *(_cell(row[name])
+                                                       for name in names)
     ] for (run, share), row in sorted(rows.items())]
-    return _table(cells, ['run', 'known', *map(markdown, names)])
+    end = f'end, {forecasts[0].measure}'
+    return _table(cells, ['run', 'known', end, *map(markdown, names)])
 
 
 def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:

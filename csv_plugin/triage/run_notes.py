@@ -1,6 +1,6 @@
 """Notes about forecasts of pretraining runs at parts of their training."""
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from csv_plugin.triage.checkpoints import Checkpoint
 
@@ -10,11 +10,12 @@ class RunNote(NamedTuple):
 
     Args:
         run (str): The run.
-        part (float): Part of its training that was to be known.
+        part (Optional[float]): Part of its training that was to be known;
+            None if that does not matter.
         text (str): A main clause that ends the sentence of `as_sentences`.
     """
     run: str
-    part: float
+    part: Optional[float]
     text: str
 
 
@@ -49,11 +50,16 @@ def not_begun(described: Iterable[Checkpoint],
 
 def as_sentences(notes: Sequence[RunNote]) -> list[str]:
     """A sentence for each part and text, which names all of its runs."""
-    runs: dict[tuple[float, str], list[str]] = {}
+    runs: dict[tuple[Optional[float], str], list[str]] = {}
     for note in notes:
         runs.setdefault((note.part, note.text), []).append(note.run)
     return [
-        f'After {100 * part:.3g} % of the training of '
-        f'{", ".join(dict.fromkeys(names))}, {text}'
+        f'{_begin(part)} {", ".join(dict.fromkeys(names))}, {text}'
         for (part, text), names in runs.items()
     ]
+
+
+def _begin(part: Optional[float]) -> str:
+    if part is None:
+        return 'For'
+    return f'After {100 * part:.3g} % of the training of'

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
-                                           rows_by_run)
+from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
+                                           known_budgets, rows_by_run)
 from csv_plugin.triage.final_scores import (LEAST_RUNS, Ends, Levels, PastRun,
                                             as_early, forecast_end,
                                             forecast_other)
@@ -26,6 +26,8 @@ NOW, OBSERVED, GAIN = ('predicted from losses now', 'score observed now',
                        'score observed now, plus the median gain')
 #: What is forecast.
 ACCURACY, LOSS = 'accuracy', 'loss'
+#: What an `EndForecast` says from its quantity on.
+_Forecast = tuple[str, str, str, float, float, float, float]
 #: A checkpoint stands for parts of the training as near as this.
 NEAR = 0.005
 #: With more sources of units, the loss on all units alone is forecast.
@@ -38,6 +40,8 @@ class EndForecast(NamedTuple):
     Args:
         run (str): Its name.
         share (float): Part of the training that the forecast knows.
+        end (float): Where the training ends, in its measure.
+        measure (str): 'tokens', or 'steps' where no tokens are known.
         quantity (str): `ACCURACY`, or `LOSS` in the unit of the table.
         name (str): The benchmark, or the source of the units.
         method (str): What it is made from.
@@ -48,6 +52,8 @@ class EndForecast(NamedTuple):
     """
     run: str
     share: float
+    end: float
+    measure: str
     quantity: str
     name: str
     method: str
@@ -76,6 +82,7 @@ class _Run:
 
     Args:
         name (str): Of the run.
+        end (float): Where its training ends.
         shares (NDArray): Parts of its training at n checkpoints, `(n,)`.
         by_losses (NDArray): Predicted accuracies there, `(n, B)`.
         scores (NDArray): Observed accuracies there, `(n, B)`.
@@ -83,6 +90,7 @@ class _Run:
             `(n, S)`.
     """
     name: str
+    end: float
     shares: NDArray[np.float64]
     by_losses: NDArray[np.float64]
     scores: NDArray[np.float64]
@@ -169,19 +177,21 @@ def forecast_tables(features: FeatureTable,
     scores = accuracies.select(models).values
     sources, log_losses = _losses_by_source(features.select(models))
     runs = [
-        _Run(name, shares, by_losses[rows], scores[rows], log_losses[rows])
-        for name, rows, shares in parts
+        _Run(name, end, done / end, by_losses[rows], scores[rows],
+             log_losses[rows]) for name, end, rows, done in parts
     ]
     past = [
-        run for run, (_, rows, _) in zip(runs, parts) if rows[0] < len(fit)
+        run for run, (_, _, rows, _) in zip(runs, parts) if rows[0] < len(fit)
     ]
     _check_ends(past, accuracies.benchmarks)
     asked = [(run, part, run.reached(part)) for run in runs if run not in past
              for part in after or [run.shares[-1]]]
     # Parts between two checkpoints are forecast from the same one.
     places = dict.fromkeys((run, share) for run, _, share in asked)
+    measure = choose_measure([checkpoints[model] for model in models])
     forecasts = [
-        record for run, share in places if share is not None
+        EndForecast(run.name, share, run.end, measure, *record)
+        for run, share in places if share is not None
         for record in _of_run(run, past, share, accuracies, sources)
     ]
     notes = not_begun([checkpoints[model] for model in predict],
@@ -190,12 +200,13 @@ def forecast_tables(features: FeatureTable,
         RunNote(run.name, part, text) for run, part, share in asked
         for text in _notes(run, past, part, share)
     ]
+    notes += _beyond(runs, past, measure)
     return TableForecasts(forecasts, notes)
 
 
 def _parts(described: Sequence[Checkpoint], n_fit: int,
-           all_finished: bool) -> list[tuple[str, NDArray, NDArray]]:
-    """Name, rows and parts of the training of each run.
+           all_finished: bool) -> list[tuple[str, float, NDArray, NDArray]]:
+    """Name, end, rows and what is done there of each run.
 
     Args:
         described (Sequence[Checkpoint]): Those of finished runs first.
@@ -224,7 +235,7 @@ def _parts(described: Sequence[Checkpoint], n_fit: int,
                 f'a budget of {done[-1]:g}{least}', f'{budget:g}',
                 'Give its budget in the table of checkpoints, and fit to '
                 'finished runs alone.')
-        parts.append((name, of_run, done / budget))
+        parts.append((name, float(budget), of_run, done))
     return parts
 
 
@@ -280,6 +291,19 @@ def _notes(run: _Run, past: Sequence[_Run], part: float,
                'early.')
 
 
+def _beyond(runs: Sequence[_Run], past: Sequence[_Run],
+            measure: str) -> list[RunNote]:
+    """Notes on runs that end later than all runs that are finished."""
+    last = max(run.end for run in past)
+    return [
+        RunNote(
+            run.name, None, f'the end, {run.end:g} {measure}, lies beyond '
+            f'those of all finished runs, {last:g} at most: the forecast '
+            'extrapolates, and takes equal parts of trainings for alike.')
+        for run in runs if run.end > last
+    ]
+
+
 def _as_early(past: Sequence[_Run], known: Sequence[Levels],
               method: str) -> list[_Run]:
     """The finished runs that can be looked up where a run is by now."""
@@ -288,7 +312,7 @@ def _as_early(past: Sequence[_Run], known: Sequence[Levels],
 
 def _of_run(run: _Run, past: Sequence[_Run], share: float,
             accuracies: AccuracyTable,
-            sources: Sequence[str]) -> Iterator[EndForecast]:
+            sources: Sequence[str]) -> Iterator[_Forecast]:
     """All forecasts of a run at a part of its training that it reached."""
     names, real = accuracies.benchmarks, run.if_finished(run.scores[-1])
     for method in SOURCES:
@@ -297,8 +321,7 @@ def _of_run(run: _Run, past: Sequence[_Run], share: float,
         ends = forecast_end(known, history, LEVEL,
                             accuracies.n_items) if known else None
         if ends:
-            yield from _records(run.name, share, ACCURACY, names, method, ends,
-                                real)
+            yield from _records(ACCURACY, names, method, ends, real)
     yield from _baselines(run, past, share, names, real)
     of_losses = [
         PastRun(other.name, other.levels(LOSSES), -other.log_losses[-1])
@@ -308,14 +331,14 @@ def _of_run(run: _Run, past: Sequence[_Run], share: float,
     ends = forecast_other(own, run.until(share, LOSSES), of_losses, LEVEL)
     if ends:
         value, low, high = ends
-        yield from _records(run.name, share, LOSS, sources, LOSSES,
+        yield from _records(LOSS, sources, LOSSES,
                             Ends(np.exp(-value), np.exp(-high), np.exp(-low)),
                             run.if_finished(np.exp(run.log_losses[-1])))
 
 
 def _baselines(run: _Run, past: Sequence[_Run], share: float,
                benchmarks: Sequence[str],
-               real: NDArray) -> Iterator[EndForecast]:
+               real: NDArray) -> Iterator[_Forecast]:
     """What the run shows now, and the median gain of the earlier runs."""
     [by_losses] = run.until(share, LOSSES)
     values = {NOW: by_losses.values[-1]}
@@ -333,12 +356,12 @@ def _baselines(run: _Run, past: Sequence[_Run], share: float,
                                    0, 1)
     for method, value in values.items():
         nothing = np.full(len(value), np.nan)
-        yield from _records(run.name, share, ACCURACY, benchmarks, method,
+        yield from _records(ACCURACY, benchmarks, method,
                             Ends(value, nothing, nothing), real)
 
 
-def _records(run: str, share: float, quantity: str, names: Sequence[str],
-             method: str, ends: Ends, real: NDArray) -> Iterator[EndForecast]:
-    for name, *numbers in zip(names, *ends, real):
-        yield EndForecast(run, share, quantity, name, method,
-                          *map(float, numbers))
+def _records(quantity: str, names: Sequence[str], method: str, ends: Ends,
+             real: NDArray) -> Iterator[_Forecast]:
+    for name, value, low, high, reached in zip(names, *ends, real):
+        yield (quantity, name, method, float(value), float(low), float(high),
+               float(reached))

@@ -9,6 +9,7 @@ from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.report.forecast_tables import as_report
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
 from csv_plugin.triage.run_notes import as_sentences
 from csv_plugin.triage.table_forecasts import LOSS, forecast_tables
@@ -141,9 +142,26 @@ def test_parts_that_a_run_has_no_checkpoints_of():
         'After 1 % of the training of g, nothing is forecast, for want of a '
         'checkpoint so early.',
         'After 75 % of the training of g, nothing is forecast, for want of a '
-        'checkpoint yet.'
+        'checkpoint yet.',
+        'For g, the end, 400 steps, lies beyond those of all finished runs, '
+        '100 at most: the forecast extrapolates, and takes equal parts of '
+        'trainings for alike.'
     ]
     assert not ends.forecasts
+
+
+def test_the_end_that_is_assumed_is_told():
+    ends = forecast_longer('g', after=(.1, .5), budget=400)
+    assert {one[:4]
+            for one in ends.forecasts} == {('g', .1, 400, 'steps'),
+                                           ('g', .5, 400, 'steps')}
+    assert len(ends.notes) == 1
+    for table in as_report(ends).split('\n\n')[1:4:2]:
+        header, _, *rows = table.splitlines()
+        cells = [row.split('|')[2:4] for row in rows]
+        assert header.split('|')[3].strip() == 'end, steps'
+        assert [[cell.strip() for cell in row]
+                for row in cells] == [['10 %', '400'], ['50 %', '400']]
 
 
 def test_a_run_that_has_not_begun(options, tmp_path, capsys):
@@ -162,7 +180,7 @@ def test_a_run_that_has_not_begun(options, tmp_path, capsys):
 
 def test_parts_with_the_same_last_checkpoint_are_forecast_once():
     once, twice = ([
-        one[:6] for one in forecast_longer(
+        one[:8] for one in forecast_longer(
             'g', all_finished=True, after=after).forecasts
     ] for after in ((.2, ), (.2, .22, .4)))
     assert twice == once
