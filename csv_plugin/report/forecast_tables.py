@@ -1,5 +1,5 @@
 """Forecasts of pretraining runs as tables and files."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Optional
@@ -19,31 +19,79 @@ from csv_plugin.triage.table_forecasts import (ACCURACY, BOTH, GAIN, LOSS,
 
 #: Methods in the order of the tables.
 METHODS = (OBSERVED, GAIN, NOW, SCORES, LOSSES, BOTH)
+#: Forecasts by name, of runs at parts of their training.
+_Rows = dict[tuple[str, float], dict[str, EndForecast]]
 
 
-def forecasts_table(forecasts: Sequence[EndForecast], quantity: str) -> str:
-    """The forecasts of each run from the most that is known of it.
+def accuracies_table(forecasts: Sequence[EndForecast]) -> str:
+    """Accuracies that are forecast of each run, in percent, and their mean.
+
+    Runs are ranked by the mean over the benchmarks, each by the most that is
+    known of it.
 
     Args:
-        forecasts (Sequence[EndForecast]): At least one of the quantity.
-        quantity (str): `ACCURACY`, in percent, or `LOSS`.
+        forecasts (Sequence[EndForecast]): At least one of an accuracy.
 
     Returns:
         str: A Markdown table with one row per run and part of its training.
     """
-    rows: dict[tuple[str, float], dict[str, EndForecast]] = {}
+    rows = _by_run(forecasts, ACCURACY)
+    means = {
+        place: float(np.mean([one.forecast for one in row.values()]))
+        for place, row in rows.items()
+    }
+    most_known = dict(sorted(means)).items()
+    order = sorted(most_known, key=lambda place: -means[place])
+    ranks = {place: f' ({r})' for r, place in enumerate(order, 1)}
+    if len(order) < 2:
+        ranks = {}
+    cells = [[
+        *about, f'{100 * means[place]:.1f}{ranks.get(place, "")}', *ends
+    ] for place, about, ends in _rows(rows)]
+    mean = 'mean (rank)' if ranks else 'mean'
+    return _table(cells, [*_header(rows), mean, *_names(rows)])
+
+
+def losses_table(forecasts: Sequence[EndForecast]) -> str:
+    """Mean losses that are forecast of each run.
+
+    Args and Returns as in `accuracies_table`.
+    """
+    rows = _by_run(forecasts, LOSS)
+    cells = [[*about, *ends] for _, about, ends in _rows(rows)]
+    return _table(cells, [*_header(rows), *_names(rows)])
+
+
+def _by_run(forecasts: Sequence[EndForecast], quantity: str) -> _Rows:
+    """The forecasts of runs at parts of their training, by what is forecast.
+
+    Those from losses and scores, if there are any, else from one of them.
+    """
+    rows: _Rows = {}
     for method in (SCORES, LOSSES, BOTH):
         for one in forecasts:
             if (one.quantity, one.method) == (quantity, method):
                 rows.setdefault((one.run, one.share), {})[one.name] = one
-    names = list(next(iter(rows.values())))
-    cells = [[
-        markdown(run),
-        _percent(share), f'{row[names[0]].end:.6g}', *(_cell(row[name])
-                                                       for name in names)
-    ] for (run, share), row in sorted(rows.items())]
-    end = f'end, {forecasts[0].measure}'
-    return _table(cells, ['run', 'known', end, *map(markdown, names)])
+    return rows
+
+
+def _rows(
+        rows: _Rows
+) -> Iterator[tuple[tuple[str, float], list[str], list[str]]]:
+    """Each place, the cells that say of what it is, and its forecasts."""
+    for (run, share), row in sorted(rows.items()):
+        one = next(iter(row.values()))
+        about = [markdown(run), _percent(share), f'{one.end:.6g}', one.method]
+        yield (run, share), about, [_cell(end) for end in row.values()]
+
+
+def _header(rows: _Rows) -> list[str]:
+    one = next(iter(next(iter(rows.values())).values()))
+    return ['run', 'known', f'end, {one.measure}', 'from']
+
+
+def _names(rows: _Rows) -> list[str]:
+    return [markdown(name) for name in next(iter(rows.values()))]
 
 
 def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
@@ -105,10 +153,12 @@ def as_report(tables: TableForecasts) -> str:
     """All tables, with a line on each, and the notes."""
     forecasts = tables.forecasts
     parts = [
-        'Accuracies at the end of the training, percent:',
-        forecasts_table(forecasts, ACCURACY),
-        'Mean losses at the end, by source:',
-        forecasts_table(forecasts, LOSS)
+        'Accuracies at the end of the training, percent, with 90 % '
+        'intervals:',
+        accuracies_table(forecasts),
+        'Mean losses at the end by source, in the unit of the table of '
+        'losses, with 90 % intervals:',
+        losses_table(forecasts)
     ]
     errors, of_losses = errors_table(forecasts), loss_errors_table(forecasts)
     if errors and of_losses:

@@ -164,6 +164,31 @@ def test_the_end_that_is_assumed_is_told():
                 for row in cells] == [['10 %', '400'], ['50 %', '400']]
 
 
+def test_runs_are_ranked_by_the_most_that_is_known():
+    tables = checkpoints()
+    ends = forecast_tables(
+        tables.features, tables.accuracies,
+        describe_checkpoints(tables.models),
+        [name for name in tables.models if name[0] not in 'fg'],
+        [name for name in tables.models if name[0] in 'fg'],
+        after=(.1, .2))  # yapf: disable
+    heading, table, about_losses, of_losses = as_report(ends).split('\n\n')[:4]
+    header, _, *rows = ([cell.strip() for cell in row.split('|')[1:-1]]
+                        for row in table.splitlines())
+    assert header == [
+        'run', 'known', 'end, steps', 'from', 'mean (rank)', 'easy', 'hard'
+    ]
+    assert [row[:2] for row in rows] == [['f', '10 %'], ['f', '20 %'],
+                                         ['g', '10 %'], ['g', '20 %']]
+    assert {row[3] for row in rows} == {'losses and scores'}
+    for row in rows:
+        mean = np.mean([float(cell.split()[0]) for cell in row[5:]])
+        assert float(row[4].split()[0]) == pytest.approx(mean, abs=0.1)
+    assert [row[4].partition(' ')[2] for row in rows] == ['', '(2)', '', '(1)']
+    assert 'percent' in heading and 'unit of the table' in about_losses
+    assert '| losses |' in of_losses and 'mean' not in of_losses
+
+
 def test_a_run_that_has_not_begun(options, tmp_path, capsys):
     for name in ('losses', 'scores', 'models'):
         path = tmp_path / f'{name}.csv'
