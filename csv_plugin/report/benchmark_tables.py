@@ -21,8 +21,8 @@ noise). order at x %: share of the pairs of runs whose scores at x % of the
 training are in the order of the final ones. by losses: the same of accuracies
 predicted from losses by fits to other runs. by size: final scores of the
 smallest run of each family as an order of the largest ones. Runs are told
-apart where {SURE_ORDER:.0%} of the pairs or more are in order, and later on
-the average too."""
+apart from where on {SURE_ORDER:.0%} of the pairs or more are in order at
+every checkpoint."""
 
 
 def trust_table(rows: Sequence[Trust]) -> str:

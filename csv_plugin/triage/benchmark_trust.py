@@ -106,14 +106,12 @@ class Trust:
 
 
 def _sure_from(shares: Sequence[float], order: Sequence[float]) -> float:
-    """The first share at which the order is right, and stays so, or NaN.
+    """The first share from which on the order is always right, or NaN.
 
-    It may dip below by chance: later orders count by their mean. The last
-    order alone may be right by chance, unless there is no other.
+    The last order alone may be right by chance, unless there is no other.
     """
-    starts = list(zip(shares, order))[:max(1, len(order) - 1)]
-    for i, (share, here) in enumerate(starts):
-        if min(here, float(np.mean(order[i:]))) >= SURE_ORDER:
+    for i, share in enumerate(shares[:max(1, len(order) - 1)]):
+        if min(order[i:], default=0) >= SURE_ORDER:
             return share
     return float('nan')
 
