@@ -143,7 +143,7 @@ def test_study(tmp_path):
 
 @pytest.fixture(scope='module')
 def triage():
-    """Runs of hostile names, described in a table."""
+    """Finished runs of hostile names, described in a table."""
     skills = {name: 1 + i / 10 for i, name in enumerate((*FEW, *PATHS[1:7]))}
     dumps = run_dumps(skills, 3)
     checkpoints = {
@@ -151,7 +151,7 @@ def triage():
         Checkpoint(model.rpartition('@')[0], int(model.rpartition('@')[2]))
         for model in dumps
     }
-    made = forecast(train(), dumps, checkpoints=checkpoints, budget=100)
+    made = forecast(train(), dumps, checkpoints=checkpoints, budget=35)
     return replace(made, notes=NAMES)
 
 
