@@ -80,10 +80,24 @@ def read_losses(path: FilePath,
         or bits per byte, which the file does not tell. Shape `(M, K)`.
 
     Raises:
-        InputError: The file is not such a table, or a loss is missing, not
-            finite or negative.
+        InputError: The file is not such a table, a loss is missing, not
+            finite or negative, or all losses of a model are the same.
     """
-    return read_model_columns(path, _LOSSES, models)
+    losses = read_model_columns(path, _LOSSES, models)
+    _check_not_constant(os.fspath(path), losses)
+    return losses
+
+
+def _check_not_constant(file: str, losses: ModelColumns) -> None:
+    """Refuse models with one loss for all of several units."""
+    lowest, highest = losses.values.min(axis=1), losses.values.max(axis=1)
+    n_units = len(losses.columns)
+    for m in np.flatnonzero((lowest == highest) & (n_units > 1)):
+        raise InputError(
+            f'{file}, model {losses.models[m]!r}',
+            'losses that differ from unit to unit',
+            f'{lowest[m]:g} on each of {n_units} units',
+            'Its scoring failed: score it again, or leave the model out.')
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:

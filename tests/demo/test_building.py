@@ -10,8 +10,8 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import building, world
 from csv_plugin.demo.recipes import MODELS, recipe_of
 from csv_plugin.io.collection import read_collection
+from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
 TEXTS = TextSet((Text('a', 'one'), ))
@@ -89,12 +89,13 @@ def test_label_losses(tmp_path):
     everything = building.checkpoints()
     run = evaluate(tmp_path / 'run', everything, 1.25, 50.)
     building.write_label_losses(tmp_path / 'losses.csv', [run])
-    losses = read_loss_features(tmp_path / 'losses.csv')
-    assert losses.models == tuple(
+    rows = read_rows(tmp_path / 'losses.csv', ('model', *world.KINDS))
+    assert [row.cells['model'] for row in rows] == [
         building.abbr(*which) for which in everything
-        if recipe_of(which[0])[0].name in building.LABELLED)
-    assert losses.columns.units == world.KINDS
-    assert (losses.values == 1.25).all()
+        if recipe_of(which[0])[0].name in building.LABELLED
+    ]
+    assert all(
+        row.number(kind) == 1.25 for row in rows for kind in world.KINDS)
 
 
 def test_a_checkpoint_that_was_not_run_is_named(tmp_path):

@@ -84,11 +84,16 @@ def test_endings_of_other_systems(tmp_path, ending):
     assert read_losses(path.rename(tmp_path / f'l{ending}')).models == NAMES
 
 
+def _differ(values):
+    """Whether no row of several numbers holds one number alone."""
+    return values.shape[1] == 1 or (np.ptp(values, axis=1) > 0).all()
+
+
 @given(
     npst.arrays(
         st.sampled_from([np.float16, np.float32, np.float64]),
         st.tuples(st.integers(1, 4), st.integers(1, 5)),
-        elements=st.floats(0, 6e4, width=16)))
+        elements=st.floats(0, 6e4, width=16)).filter(_differ))
 @settings(max_examples=25, deadline=None)
 def test_floats_of_any_width_are_read_exactly(tmp_path_factory, values):
     folder = tmp_path_factory.mktemp('tables')
@@ -131,6 +136,26 @@ def test_losses_that_cannot_be(tmp_path, ending, number, message):
     path = write(tmp_path / f'l{ending}', values)
     place = 'line 3' if ending == '.csv' else "model 'c'"
     assert_refused(path, f"l{ending}, {place}, column 't0': {message}")
+
+
+@pytest.mark.parametrize('ending', ENDINGS)
+@pytest.mark.parametrize('loss, found', [(0, '0'), (2.5, '2.5')])
+def test_a_model_with_one_loss_for_all_units(tmp_path, ending, loss, found):
+    path = write(tmp_path / f'l{ending}', [[1, 1.5], [loss, loss]])
+    assert_refused(
+        path, f"l{ending}, model 'c': expected losses that differ from unit "
+        f'to unit, found {found} on each of 2 units. Its scoring failed')
+
+
+@pytest.mark.parametrize('ending', ENDINGS)
+def test_a_single_unit_has_one_loss(tmp_path, ending):
+    path = write(tmp_path / f'l{ending}', [[0.], [2.5]], columns=['t0'])
+    assert read_losses(path).values.tolist() == [[0], [2.5]]
+
+
+def test_accuracies_may_all_be_the_same(tmp_path):
+    path = write(tmp_path / 's.csv', [[0.25, 0.25], [0, 0]])
+    assert read_accuracy_columns(path).values.max() == 0.25
 
 
 @pytest.mark.parametrize('ending', ENDINGS[:2])

@@ -101,7 +101,7 @@ def test_fingerprint_is_of_the_units(read):
     assert read().features.columns.fingerprint == expected
     renamed = CONTENT['losses'].replace('t1', 't2')
     assert read(losses=renamed).features.columns.fingerprint != expected
-    lower = CONTENT['losses'].replace('3', '1')
+    lower = CONTENT['losses'].replace('3', '2')
     assert read(losses=lower).features.columns.fingerprint == expected
 
 
@@ -141,7 +141,7 @@ def test_select(read):
 
 
 @pytest.mark.parametrize('table, row, message', [
-    ('losses', 'e,1,1\n', "losses.csv: expected models of .*models.csv, "
+    ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
      "found 'e'. Add it there or"),
     ('scores', 'e,1,1\n', "scores.csv: expected models of .*losses.csv, "
      "found 'e'. Add it there or"),
