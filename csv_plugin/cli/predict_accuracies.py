@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='table of losses, for a predictor that was fitted to\n'
         'one, in place of token losses: .csv or .parquet; or\n'
-        '.safetensors beside units.txt and models.csv')
+        '.safetensors beside units.txt')
     parser.add_argument(
         '--predictor',
         required=True,

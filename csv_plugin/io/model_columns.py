@@ -3,7 +3,9 @@
 The ending of a file's name tells its format. Whatever the format, the same
 numbers are refused, with the file and the place.
 """
+import io
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +16,17 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.csv_rows import decimals, each_row, read_rows
-from csv_plugin.io.files import FilePath, read_bytes, read_text
+from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
+from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.parquet_tables import read_numbers
-from csv_plugin.io.safetensors_files import read_floats
+from csv_plugin.io.safetensors_files import read_floats, read_metadata
 
 #: What names the rows and the columns of a tensor, in its folder.
-MODELS, UNITS = 'models.csv', 'units.txt'
+ROWS, UNITS = 'models.txt', 'units.txt'
+#: The table whose order the rows have if nothing names them.
+MODELS = 'models.csv'
+#: What names the rows in the tensor's own metadata: a JSON list.
+ROWS_KEY = 'models'
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +112,14 @@ def read_model_columns(path: FilePath,
     Args:
         path (FilePath): A CSV or Parquet file with a column `model` and
             others of numbers; or a safetensors file with a tensor `(M, K)`,
-            beside `units.txt`, the K names of its columns, one a line.
+            beside `units.txt`, the K names of its columns, one a line. Its
+            rows are named by the JSON list `models` in its metadata, or by
+            `models.txt` beside it, one a line.
         quantity (Quantity): What the numbers are.
         models (Optional[FilePath]): A CSV file with a column `model`, in the
-            order of the tensor's rows; by default `models.csv` beside it.
-            Files of other formats do not need it.
+            order of the rows of a tensor that does not name them, of which a
+            warning tells; by default `models.csv` beside it. Other files do
+            not need it.
 
     Raises:
         InputError: The name has another ending, the file is not such a
@@ -173,22 +183,55 @@ def _of_parquet(file: str) -> _Table:
 
 def _of_tensor(file: str, quantity: Quantity,
                models: Optional[FilePath]) -> _Table:
-    values = read_floats(file, read_bytes(file), quantity.tensor)
-    table, units = models or _beside(file, MODELS), _beside(file, UNITS)
-    names = [row.cells['model'] for row in read_rows(table, ('model', ))]
-    lines = read_text(units).removesuffix('\n').split('\n')
-    columns = _names(
-        units, {
-            f'line {number}': line.strip()
-            for number, line in enumerate(lines, start=1)
-        })
+    data = read_bytes(file)
+    values = read_floats(file, data, quantity.tensor)
+    source, names = _rows(file, data, models)
+    units = _beside(file, UNITS)
+    columns = _lines(units)
     expected = len(names), len(columns)
     if values.shape != expected:
         raise InputError(
             f'{file}, {quantity.tensor!r}', f'a tensor of shape {expected}: '
-            f'the models of {os.fspath(table)}, the lines of {units}',
+            f'the models of {source}, the lines of {units}',
             f'the shape {values.shape}', 'Name every row and every column.')
     return names, columns, values
+
+
+def _rows(file: str, data: bytes,
+          models: Optional[FilePath]) -> tuple[str, list[str]]:
+    """What names the rows of a tensor, and the names."""
+    metadata = read_metadata(file, io.BytesIO(data))
+    if ROWS_KEY in metadata:
+        source = f'{file}, metadata {ROWS_KEY!r}'
+        remedy = 'Write the names as a JSON list.'
+        names = parse_json(metadata[ROWS_KEY], source, remedy)
+        check_fields(source, 'it', {ROWS_KEY: names},
+                     {ROWS_KEY: 'a list of texts'}, remedy)
+        return 'its metadata', _names(source, {
+            f'name {n}': name
+            for n, name in enumerate(names, start=1)
+        })
+    if Path(file).with_name(ROWS).exists():
+        source = _beside(file, ROWS)
+        return source, _lines(source)
+    source = os.fspath(models or _beside(file, MODELS))
+    names = [row.cells['model'] for row in read_rows(source, ('model', ))]
+    warnings.warn(
+        f'{file} does not name its models: its rows were taken in the order '
+        f'of {source}, and are those of other models if that was sorted '
+        f'anew. Name them in {ROWS} beside it, one a line.',
+        stacklevel=2)
+    return source, names
+
+
+def _lines(file: str) -> list[str]:
+    """Names that stand in a file, one a line."""
+    lines = read_text(file).removesuffix('\n').split('\n')
+    return _names(
+        file, {
+            f'line {number}': line.strip()
+            for number, line in enumerate(lines, start=1)
+        })
 
 
 def _beside(file: str, name: str) -> str:

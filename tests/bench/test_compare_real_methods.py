@@ -1,5 +1,6 @@
 """The comparison on real models runs on tables of the same form."""
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,8 @@ def real(tmp_path, monkeypatch) -> Path:
     for folder in (tmp_path, items):
         write_tables(folder, TABLES, SPLITS)
     save_file({'losses': TABLES.features.values.astype(np.float16)},
-              items / 'losses.safetensors')
+              items / 'losses.safetensors',
+              {'models': json.dumps(TABLES.models)})
     (items / 'units.txt').write_text('easy/0\neasy/1\nhard/0\nhard/1\n')
     write_csv(items / 'models.csv',
               ('model', 'family', 'split', 'run', 'tokens'),

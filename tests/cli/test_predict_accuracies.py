@@ -1,6 +1,7 @@
 """Predictions from dumps and from tables, on screen and as files."""
 import csv
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,7 +100,9 @@ def fit_to_tables(folder, losses):
     write_tables(folder, tables, splits)
     (folder / 'units.txt').write_text('\n'.join(tables.features.columns.units))
     values = tables.features.values.astype(np.float16)
-    save_file({'losses': values}, folder / 'losses.safetensors')
+    save_file({'losses': values}, folder / 'losses.safetensors',
+              {'models': json.dumps(models)})
+    save_file({'losses': values}, folder / 'nameless.safetensors')
     pq.write_table(
         pa.table([pa.array(models), *values.T.copy()],
                  ['model', *tables.features.columns.units]),
@@ -130,11 +133,7 @@ def test_tables(folder, capsys):
 
 
 def test_tables_in_any_format(folder, capsys):
-    """Beside a tensor, a table names its rows; it needs no other column."""
     fit_to_tables(folder, 'losses.safetensors')
-    (folder / 'models.csv').write_text('\n'.join(
-        line.partition(',')[0]
-        for line in (folder / 'models.csv').read_text().splitlines()))
     printed = predicted_from('losses.safetensors', capsys)
     assert printed == predicted_from('losses.parquet', capsys)
     assert len(printed) == 15 * 6
@@ -142,6 +141,30 @@ def test_tables_in_any_format(folder, capsys):
         for row in csv.DictReader(file):
             predicted = printed[row['model'], row['benchmark']]['predicted']
             assert predicted == pytest.approx(100 * float(row['predicted']))
+
+
+@pytest.mark.parametrize('losses, found', [('losses.safetensors', True),
+                                           ('nameless.safetensors', False)])
+def test_a_table_of_models_that_was_sorted(folder, capsys, losses, found):
+    """A tensor that names its models is read as before; another is told of.
+
+    Beside the other, the table of models needs no column but their names.
+    """
+    fit_to_tables(folder, 'losses.csv')
+    expected = predicted_from('losses.csv', capsys)
+    header, *lines = (folder / 'models.csv').read_text().splitlines()
+    (folder / 'models.csv').write_text('\n'.join(
+        line.partition(',')[0] for line in (header, *sorted(lines))))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter('default')
+        printed = predicted_from(losses, capsys)
+    alike = [
+        printed[cell]['predicted'] == pytest.approx(
+            expected[cell]['predicted'], abs=0.2) for cell in expected
+    ]
+    assert all(alike) == found
+    assert [str(warning.message).partition(':')[0] for warning in said
+            ] == ([] if found else [f'{losses} does not name its models'])
 
 
 def test_units_of_a_table_are_found_by_their_names(folder, capsys):

@@ -25,7 +25,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.importers.importing import import_losses
-from csv_plugin.io.model_columns import MODELS, UNITS
+from csv_plugin.io.model_columns import UNITS
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs.run_scores import read_run_accuracies
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo,
@@ -182,8 +182,8 @@ def _write_columns(folder: Path) -> None:
 def _write_tensor(folder: Path) -> None:
     features = small_tables(n_models=6).features
     save_file({'losses': features.values.astype(np.float16)},
-              folder / 'l.safetensors', {'note': '{"by": "hand"}'})
-    write_csv(folder / MODELS, ['model'], zip(features.models))
+              folder / 'l.safetensors',
+              {'models': json.dumps(features.models)})
     (folder / UNITS).write_text('\n'.join(features.columns.units), 'utf-8')
 
 

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.csv_rows import decimal, decimals
-from csv_plugin.io.model_columns import MODELS, UNITS
+from csv_plugin.io.model_columns import MODELS, ROWS, UNITS
 from csv_plugin.io.tables import read_accuracy_columns, read_losses, write_csv
 
 VALUES = np.array([[0, 1.5], [0.25, 3]])
@@ -26,8 +26,9 @@ def write(path: Path,
           values=VALUES,
           names=NAMES,
           columns=COLUMNS,
-          tensor='losses') -> Path:
-    """A table in the format of the name's ending."""
+          tensor='losses',
+          metadata=None) -> Path:
+    """A table in the format of the name's ending; a tensor names its rows."""
     if path.suffix == '.csv':
         write_csv(path, ['model', *columns],
                   ([name, *map(float, row)]
@@ -38,10 +39,10 @@ def write(path: Path,
                 [pa.array(names, pa.string()), *np.array(values).T.copy()],
                 ['model', *columns]), path)
     else:
-        path.write_bytes(save({tensor: np.ascontiguousarray(values)}))
-        write_csv(
-            path.with_name(MODELS), ['model', 'family'],
-            [[name, 'F'] for name in names])
+        if metadata is None:
+            metadata = {'models': json.dumps(names)}
+        path.write_bytes(
+            save({tensor: np.ascontiguousarray(values)}, metadata))
         path.with_name(UNITS).write_text('\n'.join([*columns, '']), 'utf-8')
     return path
 
@@ -112,6 +113,9 @@ def test_numbers_of_16_bits_with_a_large_range(tmp_path):
     halves = np.array([[0x3f80, 0x3fc0], [0, 0x7f7f]], '<u2')
     path = write(tmp_path / 'l.safetensors')
     header = json.dumps({
+        '__metadata__': {
+            'models': json.dumps(NAMES)
+        },
         'losses': {
             'dtype': 'BF16',
             'shape': [2, 2],
@@ -225,7 +229,7 @@ def test_columns_of_parquet_that_are_twice_there(tmp_path):
 @pytest.mark.parametrize('values, tensor, message', [
     (VALUES, 'loss', "expected a tensor 'losses', found loss. Rename"),
     (VALUES[0], 'losses', r"'losses': expected a tensor of shape \(2, 2\): "
-     r'the models of .*models.csv, the lines of .*units.txt, found the shape '
+     r'the models of its metadata, the lines of .*units.txt, found the shape '
      r'\(2,\)'),
     (VALUES[:1], 'losses', r'the shape \(1, 2\). Name every row and every'),
     (VALUES[:, :1], 'losses', r'the shape \(2, 1\)'),
@@ -239,14 +243,59 @@ def test_other_tensors_are_refused(tmp_path, values, tensor, message):
     assert_refused(path, message)
 
 
-def test_the_names_of_a_tensor_are_beside_it(tmp_path):
+def write_table(path: Path, names=NAMES) -> Path:
+    """A table of models."""
+    write_csv(path, ['model', 'family'], [[name, 'F'] for name in names])
+    return path
+
+
+def test_a_tensor_that_names_its_models_needs_no_order(tmp_path):
+    """Neither the table of models nor a list beside it changes a name."""
     path = write(tmp_path / 'l.safetensors')
-    table = path.with_name(MODELS).rename(tmp_path / 'other.csv')
+    table = write_table(path.with_name(MODELS), NAMES[::-1])
+    path.with_name(ROWS).write_text('other\nmodels\n', 'utf-8')
+    assert read_losses(path).models == NAMES
     assert read_losses(path, table).models == NAMES
+
+
+def test_a_list_names_the_models_of_a_tensor(tmp_path):
+    path = write(tmp_path / 'l.safetensors', metadata={})
+    path.with_name(ROWS).write_text('a/b\r\nc\n', 'utf-8')
+    table = write_table(path.with_name(MODELS), NAMES[::-1])
+    assert read_losses(path, table).models == NAMES
+    path.with_name(ROWS).write_text('c\nc\n', 'utf-8')
+    assert_refused(path, "models.txt, line 2: .*, found 'c'. It is that of")
+    path.with_name(ROWS).write_text('c\n', 'utf-8')
+    assert_refused(path, r'shape \(1, 2\): the models of .*models.txt, the li')
+
+
+@pytest.mark.parametrize('models, message', [
+    ('a,c', "metadata 'models': expected JSON in UTF-8"),
+    ('{"a": "c"}', "metadata 'models': expected a list of texts as 'models'"),
+    ('["a", 3]', "metadata 'models': expected a list of texts as 'models'"),
+    ('["a", "a"]', "name 2: expected a name that stands nowhere before"),
+    ('["a", ""]', 'name 2: expected a name, found none'),
+    ('["a"]', r'a tensor of shape \(1, 2\)'),
+])
+def test_names_in_a_tensor_that_cannot_be(tmp_path, models, message):
+    path = write(tmp_path / 'l.safetensors', metadata={'models': models})
+    assert_refused(path, message)
+
+
+def test_rows_without_names_are_in_the_order_of_a_table(tmp_path):
+    path = write(tmp_path / 'l.safetensors', metadata={'by': 'hand'})
+    said = ('l.safetensors does not name its models: its rows were taken in '
+            'the order of .*{}, .* Name them in models.txt')
+    table = write_table(tmp_path / 'other.csv', NAMES[::-1])
+    with pytest.warns(UserWarning, match=said.format('other.csv')):
+        assert read_losses(path, table).models == NAMES[::-1]
     assert_refused(
         path, 'models.csv: expected a file beside l.safetensors '
         'that names its rows, found none')
     table.rename(path.with_name(MODELS))
+    with pytest.warns(UserWarning, match=said.format('models.csv')):
+        assert read_losses(path).models == NAMES[::-1]
+    path.with_name(ROWS).write_text('a/b\nc\n', 'utf-8')
     path.with_name(UNITS).unlink()
     assert_refused(
         path, 'units.txt: expected a file beside l.safetensors '

@@ -38,8 +38,9 @@ def test_real_item_losses():
     if not REAL.exists():
         pytest.skip('the real tables are not beside the repository')
     names = ('scores.csv', 'models.csv', 'benchmarks.csv')
-    tables = read_model_tables(REAL / 'losses.safetensors',
-                               *(REAL / name for name in names))
+    with pytest.warns(UserWarning, match='does not name its models'):
+        tables = read_model_tables(REAL / 'losses.safetensors',
+                                   *(REAL / name for name in names))
     features = tables.features
     assert features.values.shape == (180, 34_412)
     assert features.models[0] == '1024x28@2385'
