@@ -14,6 +14,7 @@ from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.coverage import coverage_by_level
 from csv_plugin.core.error_variances import HeldOutErrors
 from csv_plugin.core.features import text_columns
+from csv_plugin.core.loss_unit import learn_loss_unit
 from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.other_methods.all_methods import Evidence
@@ -140,7 +141,8 @@ def records():
         Candidates.of_one_score_each(task, task.uniform[None]),
         Evidence(features, observed, groups, groups, {}, []),
         Comparison(study.predictions, tuple(groups), {}),
-        Fold(features.models, features.models)
+        Fold(features.models, features.models),
+        learn_loss_unit(features.values, features.columns.uniform, groups)
     ]  # yapf: disable
 
 
