@@ -33,6 +33,7 @@ from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv
+from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
@@ -79,7 +80,8 @@ def run(args: argparse.Namespace) -> None:
     predict = tables.models_in(*args.predict)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     fitted = tables.features.models if args.leave_family_out else fit
-    warnings = shortages(tables.accuracies, tables.families, fitted)
+    few = shortages(tables.accuracies, tables.families, fitted)
+    warnings = [f'{benchmark}: {line}' for benchmark, line in few.items()]
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
     title = _title(args, tables, fit, predict)
@@ -88,14 +90,18 @@ def run(args: argparse.Namespace) -> None:
     files = _write(args, tables, study, title, shown)
     if args.json:
         print_json({
-            'title': title,
-            'warnings': warnings,
-            'errors': errors(study),
-            'stated': stated_errors(study.predictor)
+            'title':
+            title,
+            'warnings':
+            warnings + learning_notes(study.predictor, told=few),
+            'errors':
+            errors(study),
+            'stated':
+            stated_errors(study.predictor)
         })
         return
     written = f'Written to {args.out}: {", ".join(files)}'
-    said = summary(study, tables.main, title, args.verbose)
+    said = summary(study, tables.main, title, args.verbose, few)
     print(said, written, sep='\n\n')
 
 

@@ -184,7 +184,10 @@ def warn(collection: Collection,
     mixed = mixed_engines({name: infos[name] for name in models})
     others = other_engines(infos, models)
     lacking = shortages(collection.accuracies, collection.families, models)
-    for line in [*(f'{note}.' for note in [*mixed, *others]), *lacking]:
+    for line in [
+            *(f'{note}.' for note in [*mixed, *others]),
+            *(f'{name}: {few}' for name, few in lacking.items())
+    ]:
         print(f'warning: {one_line(line)}', flush=True)
     return mixed, others
 

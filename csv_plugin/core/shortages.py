@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.scaling_law import CHANCE_MARGIN, LEAST_MODELS
+from csv_plugin.core.scaling_law import LEAST_MODELS
 
 #: Fewer families leave nothing to hold out.
 LEAST_FAMILIES = 2
@@ -30,8 +30,8 @@ def least_models(level: float) -> int:
 def shortages(accuracies: AccuracyTable,
               families: Mapping[str, str],
               fitted: Sequence[str],
-              level: float = 0.9) -> list[str]:
-    """Benchmarks with too few models to fit to, or none above chance.
+              level: float = 0.9) -> dict[str, str]:
+    """Benchmarks with too few models to fit to.
 
     Args:
         accuracies (AccuracyTable): Of these models and perhaps more.
@@ -40,26 +40,17 @@ def shortages(accuracies: AccuracyTable,
         level (float): Of the intervals that predictions will have.
 
     Returns:
-        list[str]: One line for each of these benchmarks: what is lacking,
-        what comes of it, and what would do.
+        dict[str, str]: By benchmark what is lacking, what comes of it, and
+        what would do; sentences to stand behind the name and a colon.
     """
     table = accuracies.select(fitted)
-    lines = []
+    found = {}
     for b, benchmark in enumerate(table.benchmarks):
         present = ~np.isnan(table.values[:, b])
         groups = {families[fitted[m]] for m in np.flatnonzero(present)}
-        few = _too_few(int(present.sum()), len(groups), level)
-        best = table.values[present, b].max(initial=0)
-        if few:
-            lines.append(f'{benchmark}: {few}')
-        elif best <= table.chance[b] + CHANCE_MARGIN:
-            lines.append(
-                f'{benchmark}: no model to fit to is more than '
-                f'{100 * CHANCE_MARGIN:.0f} points above chance, the best has '
-                f'{100 * best:.2f} %: it is predicted by its mean accuracy. '
-                'Better models would do; or its accuracies were fractions '
-                'where percentages were expected.')
-    return lines
+        if few := _too_few(int(present.sum()), len(groups), level):
+            found[benchmark] = few
+    return found
 
 
 def _too_few(n: int, n_families: int, level: float) -> str:

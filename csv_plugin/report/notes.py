@@ -1,6 +1,6 @@
 """What a reader of predictions must know, one line each, in plain words."""
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
 from typing import Optional, Union
@@ -326,20 +326,24 @@ def next_notes(
     ]
 
 
-def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
+def learning_notes(predictor: Predictor,
+                   verbose: bool = False,
+                   told: Container[str] = ()) -> list[str]:
     """What to know of the learning of a predictor, by benchmark.
 
     Args:
         predictor (Predictor): What was learned.
         verbose (bool): Whether to add all that the training noted, in terms
             of solvers and errors.
+        told (Container[str]): Benchmarks of which a reader knows already that
+            they have too few models (`shortages`), and what comes of it.
 
     Returns:
         list[str]: Benchmarks with the same remark are in one line.
     """
     alike: dict[str, list[str]] = {}
     for part in predictor.benchmarks:
-        for remark in _remarks(part, predictor):
+        for remark in _remarks(part, predictor, part.benchmark in told):
             alike.setdefault(remark, []).append(part.benchmark)
     lines = [
         f'{_named(names, predictor.names, "benchmarks")}: {remark}'
@@ -353,23 +357,27 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     return lines
 
 
-def _remarks(part: BenchmarkPredictor, predictor: Predictor) -> Iterator[str]:
+def _remarks(part: BenchmarkPredictor, predictor: Predictor,
+             told: bool) -> Iterator[str]:
     n_models, enough = len(part.fit_models), least_models(_LEVEL)
     if part.solver == Constant.name:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
-        yield ('all models get the same number, the mean accuracy of the '
-               'models fitted on' + (f' ({"; ".join(why)})' if why else ''))
+        if not told:
+            yield ('all models get the same number, the mean accuracy of the '
+                   'models fitted on' +
+                   (f' ({"; ".join(why)})' if why else ''))
         return
     yield from (note for note in part.notes if note.startswith(MIXED))
     if part.model.curve.alpha > 0:
         yield ('predicted accuracy rises with the loss, so look at the '
                'accuracies fitted on')
-    if n_models < enough:
+    if n_models < enough and not told:
         yield (f'fitted to {n_models} models, too few for an interval that '
                f'says anything: {enough} would do, some dozens are better')
     if math.isnan(part.cv_mse):
-        yield ('fitted to one family of models, so that nothing was held out '
-               'to choose weights or to measure errors')
+        if not told:
+            yield ('fitted to one family of models, so that nothing was held '
+                   'out to choose weights or to measure errors')
     # A baseline has no notes: it was asked to use the mean loss.
     elif part.notes and np.allclose(
             part.model.typical_coefficients, predictor.columns.uniform,

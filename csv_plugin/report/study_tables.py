@@ -1,6 +1,6 @@
 """A study as tables: predictions, errors by benchmark, a Markdown report."""
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from textwrap import indent
 
 from tabulate import tabulate
@@ -204,7 +204,8 @@ def _mean(values: Iterable[float]) -> float:
 def summary(study: Study,
             main: Sequence[str],
             title: str,
-            verbose: bool = False) -> str:
+            verbose: bool = False,
+            told: Container[str] = ()) -> str:
     """Title, table of errors and what to know of the predictor, to print.
 
     Args:
@@ -212,8 +213,9 @@ def summary(study: Study,
         main (Sequence[str]): Benchmarks of the means.
         title (str): First line.
         verbose (bool): As in `learning_notes`.
+        told (Container[str]): As there.
     """
-    notes = map(one_line, learning_notes(study.predictor, verbose))
+    notes = map(one_line, learning_notes(study.predictor, verbose, told))
     parts = [
         title,
         error_table(study, main),

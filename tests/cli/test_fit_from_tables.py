@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -242,8 +243,8 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
     assert salience(['fit', *arguments, '--json']) == 0
     content = json.loads(capsys.readouterr().out)
     assert content['title'] == '3 models predicted from 12'
-    assert [line.split(':')[0]
-            for line in content['warnings']] == ['chance', 'pair', 'none']
+    assert [line.split(':')[0] for line in content['warnings']
+            ] == ['pair', 'none', 'chance', 'same']
     table = read_model_tables(*(tmp_path / f'in/{name}.csv'
                                 for name in ('losses', 'scores', 'models',
                                              'benchmarks')))
@@ -532,7 +533,7 @@ def test_warnings_do_not_reach_the_terminal_as_they_are(
         arguments, monkeypatch, capsys):
     """Names of benchmarks come from files of other people."""
     monkeypatch.setattr('csv_plugin.cli.fit_from_tables.shortages',
-                        lambda *_: ['a\x1b[2J: few'])
+                        lambda *_: {'a\x1b[2J': 'few'})
     assert main([*arguments, '--fit', 'train']) == 0
     screen = capsys.readouterr().out
     assert r'warning: a\x1b[2J: few' in screen and '\x1b' not in screen
@@ -548,13 +549,41 @@ def test_too_few_models_are_told(tmp_path, arguments, capsys):
     assert main([*arguments, '--fit', 'train']) == 0
     lines = [
         line for line in capsys.readouterr().out.splitlines()
-        if line.startswith('warning: easy: ')
+        if line.startswith(('warning: easy: ', 'easy', 'all'))
     ]
     assert lines == [
         'warning: easy: too few models to fit to, 2 of 2 families: it is '
         'predicted by its mean accuracy. 9 models of 2 families would do, '
         'some dozens are better.'
     ]
+
+
+@pytest.mark.parametrize('solver, slope, said', [
+    ('averaged', .05, 0), ('averaged', 0, 1), ('ridge', .05, 0),
+    ('uniform', .05, 1)
+])  # yapf: disable
+def test_scores_at_chance(tmp_path, capsys, solver, slope, said):
+    """That the mean accuracy is predicted is said once, and where it is."""
+    tables = small_tables(n_models=32, n_families=8).only('easy')
+    skill = -tables.features.values.mean(axis=1)
+    noise = np.random.default_rng(1).normal(size=32) / 200
+    scores = .2 + slope * (skill - skill.max())[:, None] + noise[:, None]
+    tables = replace(
+        tables, accuracies=replace(tables.accuracies, values=scores))
+    splits = dict.fromkeys(tables.models, 'train')
+    splits |= dict.fromkeys(tables.models[::8], 'test')
+    assert main([
+        *write_tables(tmp_path, tables, splits), '--fit', 'train', '--solver',
+        solver, '--out',
+        str(tmp_path / 'out')
+    ]) == 0
+    lines = [
+        line for line in capsys.readouterr().out.splitlines()
+        if 'above chance' in line or 'mean accuracy' in line
+    ]
+    assert len(lines) == said
+    part, = load_predictor(tmp_path / 'out/predictor.safetensors').benchmarks
+    assert (part.solver == 'constant') == bool(said)
 
 
 def test_new_tables_do_not_stand_beside_an_earlier_predictor(

@@ -66,6 +66,20 @@ def test_what_a_user_must_know(predictor, changes, words):
     assert line.startswith(f'easy: {words}')
 
 
+def test_what_a_user_knows_already(predictor):
+    """That models are too few; accuracy that rises is another remark."""
+    few = changed(predictor, fit_models=('a', 'b', 'c'), cv_mse=np.nan)
+    assert len(learning_notes(few)) == 2
+    assert learning_notes(few, told=['easy']) == []
+    assert len(learning_notes(few, told=['hard'])) == 2
+    mean = train(('easy', 'hard'), shift=60)
+    assert learning_notes(mean, told=['easy'])[0].startswith('hard: all model')
+    model = predictor.benchmarks[0].model
+    rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
+    line, = learning_notes(changed(few, model=rising), told=['easy'])
+    assert 'rises with the loss' in line
+
+
 def test_accuracy_that_rises_with_the_loss(predictor):
     model = predictor.benchmarks[0].model
     rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
