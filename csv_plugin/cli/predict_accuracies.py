@@ -7,7 +7,6 @@ A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
 pattern of any of them.
 """
 import argparse
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from time import time
@@ -30,7 +29,8 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
-from csv_plugin.report.notes import next_notes, predictor_notes, unit_notes
+from csv_plugin.report.notes import (next_notes, predictor_notes, unit_notes,
+                                     unused_notes)
 from csv_plugin.report.run_leaderboards import scoring_lms
 from csv_plugin.triage.dump_places import find_dumps
 
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> None:
                 'benchmarks of the predictor', 'none', 'Correct the names.')
         predictions = predictions.with_real(real)
         notes += next_notes(predictor, real)
-        notes += _unused(args.known, known, predictor)
+        notes += unused_notes(args.known, known, predictor, predictions.models)
     board = Leaderboard.of(predictions, {m: m
                                          for m in predictions.models}, notes,
                            scoring_lms({PREDICTED: predictor}, infos))
@@ -160,22 +160,6 @@ def _known(scores: Optional[str],
                for name in table.columns]  # yapf: disable
     return AccuracyTable(table.models, table.columns, table.values,
                          np.zeros(len(n_items)), np.array(n_items, np.int64))
-
-
-def _unused(path: str, known: AccuracyTable,
-            predictor: Predictor) -> Iterator[str]:
-    """Which known scores changed no prediction, and why."""
-    strange = [b for b in known.benchmarks if b not in predictor.names]
-    if strange:
-        yield (f'{path}: scores on {", ".join(strange)}, which the predictor '
-               'does not know, were not used')
-    partial = predictor.partial_scores
-    learned = partial.benchmarks if partial is not None else ()
-    mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
-    if mute:
-        yield (f'{path}: scores on {", ".join(mute)} changed no prediction, '
-               'as the predictor was fitted to too few models there to learn '
-               'how they go with others')
 
 
 def from_dumps(

@@ -326,6 +326,35 @@ def next_notes(
     ]
 
 
+def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
+                 models: Sequence[str]) -> Iterator[str]:
+    """Which known scores changed no prediction, and why.
+
+    Args:
+        where (str): The file of the scores.
+        known (AccuracyTable): All that is in it.
+        predictor (Predictor): Can use some of them.
+        models (Sequence[str]): Models with losses.
+    """
+    has_scores = ~np.isnan(known.values).all(axis=1)
+    without = [m for m in np.array(known.models, object)[has_scores]
+               if m not in models]  # yapf: disable
+    if without:
+        yield (f'{where}: scores of {_first(without)}, of which there are no '
+               'losses, were not used')
+    strange = [b for b in known.benchmarks if b not in predictor.names]
+    if strange:
+        yield (f'{where}: scores on {_first(strange)}, which the predictor '
+               'does not know, were not used')
+    partial = predictor.partial_scores
+    learned = partial.benchmarks if partial is not None else ()
+    mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
+    if mute:
+        yield (f'{where}: scores on {_first(mute)} changed no prediction, as '
+               'the predictor was fitted to too few models there to learn '
+               'how they go with others')
+
+
 def learning_notes(predictor: Predictor,
                    verbose: bool = False,
                    told: Container[str] = ()) -> list[str]:

@@ -259,6 +259,20 @@ def test_known_scores_fill_the_holes(folder, capsys):
                for note in json.loads(text)['notes'])
 
 
+def test_known_models_without_losses_are_named(folder, capsys):
+    others = [f'{name},0.2,0.2,' for name in 'abcdefghij']
+    write_known('weak,0.3,,', *others, 'empty,,,')
+    assert call('dumps', '--json', '--known', 'scores.csv') == 0
+    notes = json.loads(capsys.readouterr().out)['notes']
+    assert [note for note in notes if 'no losses' in note] == [
+        'scores.csv: scores of a, b, c, d, e, f, g, h and 2 more, of which '
+        'there are no losses, were not used'
+    ]
+    write_known('weak,0.3,,', 'empty,,,')
+    assert call('dumps', '--json', '--known', 'scores.csv') == 0
+    assert 'no losses' not in capsys.readouterr().out
+
+
 def test_known_scores_of_few_items_tell_less(folder, capsys):
     write_known('weak,0.9,,')
     with_scores = {}
