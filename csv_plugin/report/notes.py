@@ -26,6 +26,9 @@ SCORING_LM = 'scoring LM'
 FILLED = 'real or predicted'
 #: How many models or benchmarks a line names.
 _NAMED = 8
+#: How many lines say what to run next, and the least part of the variance of
+#: predictions that it takes off.
+_NEXT, _LEAST_GAIN = 5, 0.05
 #: How many real accuracies outside of their intervals a line names.
 _OUTSIDE = 4
 #: Level of the intervals that `Predictor.predict` gives if not told.
@@ -304,26 +307,38 @@ def next_notes(
 ) -> list[str]:
     """Which benchmark would help most to run next, models alike in a line.
 
+    The `_NEXT` lines that help most, none of less than `_LEAST_GAIN`; one
+    more counts the models that are left out.
+
     Args:
         predictor (Predictor): Can use the known scores.
         known (AccuracyTable): Scores of models, NaN where not known. Models
             with none, or all but one, are left out.
         names (Mapping[str, str]): What to call models instead.
     """
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[float, str], list[str]] = {}
     by_model = predictor.next_benchmarks(known.models, known)
     for model, row in zip(known.models, known.values):
         gains = by_model[model]
         if len(gains) > 1 and not np.isnan(row).all():
             benchmark, gain = next(iter(gains.items()))
-            alike.setdefault((benchmark, f'{gain:.0%}'),
+            alike.setdefault((-round(gain, 2), benchmark),
                              []).append(names.get(model, model))
-    return [
-        f'to run next on {_named(models, known.models, "models")}: '
-        f'{benchmark}, which tells most about the scores still missing (it '
-        f'takes {gain} off the variance of their predictions, on average)'
-        for (benchmark, gain), models in alike.items()
+    best = sorted(alike)
+    named = [key for key in best[:_NEXT] if -key[0] >= _LEAST_GAIN]
+    lines = [
+        f'to run next on {_named(alike[key], known.models, "models")}: '
+        f'{key[1]}, which tells most about the scores still missing (it takes '
+        f'{-key[0]:.0%} off the variance of their predictions, on average)'
+        for key in named
     ]
+    others = best[len(named):]
+    if others:
+        n_models = sum(len(alike[key]) for key in others)
+        lines.append(f'to run next on {n_models} {"more " * bool(named)}'
+                     f'model{"s" * (n_models > 1)}: left out, as no benchmark '
+                     f'takes more than {-others[0][0]:.0%} off')
+    return lines
 
 
 def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
