@@ -80,10 +80,15 @@ def run(args: argparse.Namespace) -> None:
     predict = tables.models_in(*args.predict)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     fitted = tables.features.models if args.leave_family_out else fit
+    run_on = tables.accuracies.select(fitted).benchmarks_run
+    if not run_on:
+        raise InputError(args.scores, 'a score of a model to fit to', 'none',
+                         'Give scores, or name other splits.')
     few = shortages(tables.accuracies, tables.families, fitted)
     warnings = [f'{benchmark}: {line}' for benchmark, line in few.items()]
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
+    tables = tables.select_benchmarks(run_on)
     title = _title(args, tables, fit, predict)
     study = _study(args, tables, fit)
     shown = tables.features.models if args.leave_family_out else predict

@@ -107,6 +107,13 @@ class AccuracyTable:
             tuple(models), tuple(benchmarks), values, chance,
             n_items.astype(np.int64))
 
+    @property
+    def benchmarks_run(self) -> tuple[str, ...]:
+        """Benchmarks that a model or more was run on."""
+        run = ~np.isnan(self.values).all(axis=0)
+        return tuple(name for name, any_score in zip(self.benchmarks, run)
+                     if any_score)
+
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Accuracies by model and benchmark, None where not run."""
         return {

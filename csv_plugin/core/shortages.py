@@ -56,6 +56,8 @@ def shortages(accuracies: AccuracyTable,
 def _too_few(n: int, n_families: int, level: float) -> str:
     """What comes of n models of so many families; empty if they suffice."""
     enough = least_models(level)
+    if not n:
+        return 'no model to fit to was run on it: it is left out.'
     if n < LEAST_MODELS:
         result = 'it is predicted by its mean accuracy'
     elif n_families < LEAST_FAMILIES:

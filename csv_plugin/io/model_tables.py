@@ -51,6 +51,13 @@ class ModelTables:
             self.features.select(models), self.accuracies.select(models),
             self.info, self.main)
 
+    def select_benchmarks(self, benchmarks: Sequence[str]) -> 'ModelTables':
+        """The given benchmarks, in the given order."""
+        return replace(
+            self,
+            accuracies=self.accuracies.select(benchmarks=benchmarks),
+            main=tuple(name for name in self.main if name in benchmarks))
+
     def chosen_units(self,
                      models: Sequence[str],
                      n: int,

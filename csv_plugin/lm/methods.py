@@ -147,6 +147,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             and perhaps of others: token losses, such as `read_dumps` gives,
             or a table with one loss per unit, such as a group of texts.
         accuracies (AccuracyTable): Of the models to fit to, fractions.
+            Benchmarks that none of them was run on are left out.
         families (Mapping[str, str]): Family of each of them; models of one
             family are never separated by cross-validation.
         method (Optional[str]): Of token losses, a key of `METHODS`, by
@@ -172,6 +173,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             `fit_predictor`, `train_auto` and `train_paper`.
     """
     _check_families(accuracies.models, families)
+    if not accuracies.benchmarks_run:
+        raise InputError('accuracies', 'one on a benchmark or more', 'none',
+                         'Run the models on a benchmark.')
+    accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     if isinstance(losses, FeatureTable):
         if scoring_lm is not None or validation:
             raise InputError(

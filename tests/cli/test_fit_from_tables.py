@@ -93,7 +93,7 @@ def test_it_runs(tmp_path, arguments):
     assert '\n'.join(table) in process.stdout
     assert '\nerrors stated, on held-out families' in process.stdout
     # The progress bar.
-    assert '6/6' in process.stderr and '6/6' not in process.stdout
+    assert '5/5' in process.stderr and '5/5' not in process.stdout
     assert 'Warning' not in process.stderr
 
 
@@ -137,7 +137,7 @@ def test_outputs(tmp_path, arguments, tables):
     out = tmp_path / 'out'
     rows = read(out / 'predictions.csv')
     assert tuple(rows[0]) == PREDICTION_COLUMNS
-    assert len(rows) == 15 * 6
+    assert len(rows) == 15 * 5
     for row in rows:
         place = tables.models.index(row['model'])
         split = SPLITS[place % 5].replace('val', 'validation')
@@ -248,13 +248,14 @@ def test_errors_as_json(tmp_path, arguments, tables, capsys):
     table = read_model_tables(*(tmp_path / f'in/{name}.csv'
                                 for name in ('losses', 'scores', 'models',
                                              'benchmarks')))
-    study = split_study(table.features, table.accuracies, table.families,
+    observed = table.accuracies.select(benchmarks=content['stated'])
+    study = split_study(table.features, observed, table.families,
                         table.models_in('train', 'validation'),
                         SOLVERS[DEFAULT_SOLVER])
     shown = content['errors']['uniform']['easy']
     expected = study.errors('uniform')['easy']
     assert shown['mse'] == expected.mse and shown['n_models'] == 3
-    assert content['errors'][DEFAULT_SOLVER]['none']['mse'] is None
+    assert content['errors'][DEFAULT_SOLVER]['pair']['mse'] is None
     for part in study.predictor.benchmarks:
         stated, errors = content['stated'][
             part.benchmark], part.errors_by_reach
@@ -299,7 +300,7 @@ def test_splits(tmp_path, arguments, fit, predict, n_rows, title):
     assert main([*arguments, '--fit', *fit, '--predict', *predict,
                  *solver]) == 0
     rows = read(tmp_path / 'out/predictions.csv')
-    assert len(rows) == 6 * n_rows
+    assert len(rows) == 5 * n_rows
     expected = {name.replace('val', 'validation') if name == 'val' else name
                 for name in fit + predict}  # yapf: disable
     assert {row['split'] for row in rows} == expected
@@ -323,7 +324,7 @@ def test_models_without_scores_are_predicted(tmp_path, arguments, tables):
         row for row in read(tmp_path / 'out/predictions.csv')
         if row['model'] == tables.models[-1]
     ]
-    assert len(rows) == 6
+    assert len(rows) == 5
     assert {row['observed'] for row in rows} == {''}
     assert all(0 < float(row['predicted']) < 1 for row in rows)
 
@@ -556,6 +557,43 @@ def test_too_few_models_are_told(tmp_path, arguments, capsys):
         'predicted by its mean accuracy. 9 models of 2 families would do, '
         'some dozens are better.'
     ]
+
+
+@pytest.mark.parametrize('more', [(), ('--leave-family-out', )])
+def test_a_benchmark_without_a_score_is_left_out(tmp_path, arguments, capsys,
+                                                 more):
+    """Also from the means, and if only models to predict have scores."""
+    for path in (tmp_path / 'in/scores.csv', tmp_path / 'in/benchmarks.csv'):
+        text = path.read_text('utf-8')
+        path.write_text(text.replace('none,0.25,200,0', 'none,0.25,200,1'))
+    rows = read(tmp_path / 'in/scores.csv')
+    splits = {row['model']: row['split'] for row in read(inputs(tmp_path)[2])}
+    for row in rows:
+        if splits[row['model']] == 'test' and not more:
+            row['none'] = '0.5'
+    write_csv(tmp_path / 'in/scores.csv', list(rows[0]),
+              [row.values() for row in rows])
+    assert main([*arguments, '--solver', 'uniform', *more]) == 0
+    said = capsys.readouterr().out
+    assert said.count('none: ') == said.count(
+        'warning: none: no model to fit to was run on it: it is left out.')
+    assert 'mean of 2 ' in said
+    rows = read(tmp_path / 'out/predictions.csv')
+    assert {row['benchmark'] for row in rows} == {
+        'easy', 'hard', 'chance', 'same', 'pair'}  # yapf: disable
+    assert 'none' not in (tmp_path / 'out/leaderboard.md').read_text('utf-8')
+    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    assert 'none' not in predictor.names
+
+
+def test_no_score_of_a_model_to_fit_to(tmp_path, arguments, capsys):
+    path = tmp_path / 'in/scores.csv'
+    rows = read(path)
+    write_csv(path, list(rows[0]),
+              [[row['model'], *[''] * (len(row) - 1)] for row in rows])
+    assert main(arguments) == 2
+    assert_says(capsys.readouterr().err, f'{path}: expected a score of a mod')
+    assert not (tmp_path / 'out').exists()
 
 
 @pytest.mark.parametrize('solver, slope, said', [

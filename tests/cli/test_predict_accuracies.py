@@ -137,7 +137,7 @@ def test_tables_in_any_format(folder, capsys):
     fit_to_tables(folder, 'losses.safetensors')
     printed = predicted_from('losses.safetensors', capsys)
     assert printed == predicted_from('losses.parquet', capsys)
-    assert len(printed) == 15 * 6
+    assert len(printed) == 15 * 5
     with open('fit/predictions.csv', encoding='utf-8') as file:
         for row in csv.DictReader(file):
             predicted = printed[row['model'], row['benchmark']]['predicted']

@@ -35,6 +35,15 @@ def test_what_comes_of_too_few_models(n_models, n_families, starts):
     assert (widths == 1).all()
 
 
+def test_no_model_was_run():
+    tables = small_tables().only('easy', 'none')
+    found = shortages(tables.accuracies, tables.families, tables.models)
+    assert found == {
+        'none': 'no model to fit to was run on it: it is left out.'
+    }
+    assert tables.accuracies.benchmarks_run == ('easy', )
+
+
 @pytest.mark.parametrize('level', [.5, .8, .9, .95])
 @pytest.mark.parametrize('n_families', [2, 5])
 def test_least_models(level, n_families):

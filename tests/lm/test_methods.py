@@ -369,6 +369,16 @@ def test_fit_to_a_table(solver):
     assert predictor.targets is None
 
 
+def test_benchmarks_that_no_model_was_run_on_are_left_out():
+    tables = small_tables(n_models=8, n_units=2, n_families=4)
+    predictor = fit(tables.features, tables.accuracies, tables.families,
+                    'ridge')
+    assert predictor.names == ('easy', 'hard', 'chance', 'same', 'pair')
+    empty = tables.only('none').accuracies
+    with pytest.raises(InputError, match='Run the models on a benchmark'):
+        fit(tables.features, empty, tables.families, 'ridge')
+
+
 @pytest.mark.slow
 def test_fit_deals_families_by_the_seed(monkeypatch):
     seen = []
