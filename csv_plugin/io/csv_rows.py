@@ -13,6 +13,8 @@ from csv_plugin.io.files import FilePath, read_text
 
 #: A number in ASCII digits; `float` would also take 1_000, nan and ３.
 _NUMBER = re.compile(r'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
+#: What someone may have meant for a number: digits and marks around them.
+_MEANT = re.compile(r"[-+.,'\s_eE\d]*\d[-+.,'\s_eE\d]*")
 #: All characters of numbers.
 _ONLY_NUMBERS = re.compile(r'[-+.0-9eE]*')
 
@@ -39,6 +41,23 @@ def decimals(texts: Sequence[str]) -> list[float]:
     except ValueError:
         pass
     return list(map(decimal, texts))
+
+
+def remedy_of(cell: str, absent: str) -> str:
+    """What to do about a cell that is no finite number.
+
+    Args:
+        cell (str): Its text.
+        absent (str): What to do where there is no number at all.
+
+    >>> remedy_of('0,25', ''), remedy_of('n/a', 'Leave it empty.')
+    ('Write it with a decimal point, such as 0.25.', 'Leave it empty.')
+    """
+    if cell.endswith('%'):
+        return 'Divide percentages by 100, and write no sign behind them.'
+    if _MEANT.fullmatch(cell):
+        return 'Write it with a decimal point, such as 0.25.'
+    return absent
 
 
 @dataclass(frozen=True)
@@ -85,8 +104,9 @@ class CsvRow:
         """
         number = decimal(self.cells[column])
         if not math.isfinite(number):
-            raise self.error(column, 'a finite number',
-                             'Write it with a decimal point, such as 0.25.')
+            raise self.error(
+                column, 'a finite number',
+                remedy_of(self.cells[column], 'Write a number there.'))
         return number
 
     def error(self, column: str, expected: str, remedy: str) -> InputError:
@@ -159,6 +179,7 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             if cells:
+                _check_no_mark(file, line, cells[0])
                 cells = [cell.strip() for cell in cells]
                 yield line, (
                     list(map(from_csv_cell, cells)) if has_escapes else cells)
@@ -170,8 +191,26 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
+def _check_no_mark(file: str, line: int, cell: str) -> None:
+    """Refuse byte order marks, which joined files have inside."""
+    if cell.startswith('\ufeff'):
+        raise InputError(
+            f'{file}, line {line}', 'plain text',
+            'a byte order mark, which is invisible, before '
+            f'{cell[1:].strip()!r}',
+            'Remove it: delete the start of the line and type it anew.')
+
+
 def _check_header(file: str, header: list[str],
                   required: Sequence[str]) -> None:
+    for column in required:
+        if column not in header:
+            raise InputError(
+                f'{file}, line 1', f'a column {column!r}',
+                f'none in the header {",".join(header)[:80]!r}',
+                f'Column {header.index("") + 1} has no name: is it this one?'
+                if '' in header else
+                'Add or rename it, and separate columns by commas.')
     names = {''}
     for position, column in enumerate(header, start=1):
         if column in names:
@@ -180,12 +219,6 @@ def _check_header(file: str, header: list[str],
                              repr(column) if column else 'an empty cell',
                              'Rename or remove the column.')
         names.add(column)
-    for column in required:
-        if column not in header:
-            raise InputError(
-                f'{file}, line 1', f'a column {column!r}',
-                f'the header {",".join(header)[:80]!r}',
-                'Add or rename it, and separate columns by commas.')
 
 
 def _row(file: str, line: int, header: list[str], cells: list[str]) -> CsvRow:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.csv_rows import decimals, each_row, read_rows
+from csv_plugin.io.csv_rows import decimals, each_row, read_rows, remedy_of
 from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.parquet_tables import read_numbers
@@ -76,6 +76,7 @@ class Quantity:
         name (str): With the range, for errors.
         most (float): The largest number.
         optional (bool): Whether a number may be missing.
+        absent (str): What to do where there is no number.
         too_small (str): What to do about a negative number.
         too_large (str): What to do about a number above the largest.
         tensor (str): Name of the tensor in safetensors files; empty if they
@@ -84,6 +85,7 @@ class Quantity:
     name: str
     most: float
     optional: bool
+    absent: str
     too_small: str
     too_large: str
     tensor: str = ''
@@ -153,9 +155,8 @@ def _of_csv(file: str, quantity: Quantity) -> ModelColumns:
         for k in np.flatnonzero(refused):
             raise row.error(
                 columns[k],
-                *quantity.fault(
-                    numbers[k],
-                    'Write it with a decimal point, such as 0.25.'))
+                *quantity.fault(numbers[k],
+                                remedy_of(cells[columns[k]], quantity.absent)))
         values.append(numbers)
     if not columns:
         raise InputError(f'{file}, line 1', "a column besides 'model'",
@@ -266,8 +267,7 @@ def _checked(file: str, quantity: Quantity, models: Sequence[str],
     if quantity.optional:
         refused &= ~np.isnan(values)
     for m, k in np.argwhere(refused):
-        expected, remedy = quantity.fault(
-            values[m, k], 'Leave the model or the column out.')
+        expected, remedy = quantity.fault(values[m, k], quantity.absent)
         raise InputError(f'{file}, model {models[m]!r}, column {columns[k]!r}',
                          expected, f'{values[m, k]}', remedy)
     return ModelColumns(tuple(models), tuple(columns), values)

@@ -51,14 +51,17 @@ def families(info: Mapping[str, ModelInfo]) -> dict[str, str]:
     return {model: details.family for model, details in info.items()}
 
 
-def models_in(splits: Sequence[str], models: Sequence[str],
-              info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+def models_in(splits: Sequence[str],
+              models: Sequence[str],
+              info: Mapping[str, ModelInfo],
+              where: str = 'models') -> tuple[str, ...]:
     """Those of the models that are in one of the splits, in their order.
 
     Args:
         splits (Sequence[str]): Such as 'train' and 'validation'.
         models (Sequence[str]): Models to choose from.
         info (Mapping[str, ModelInfo]): Of these models, and perhaps more.
+        where (str): The table that says so, for the error.
 
     Raises:
         InputError: A split has no model.
@@ -67,9 +70,10 @@ def models_in(splits: Sequence[str], models: Sequence[str],
     for split in splits:
         if split not in present:
             raise InputError(
-                'models', f'models in split {split!r}',
-                f'only {sorted(present)}' if present else 'no split',
-                'Name a split that has models, or split them.')
+                where, f'models in split {split!r}',
+                f'only {", ".join(sorted(present))}' if present else
+                'no split', 'Separate the names of splits by spaces.' if ','
+                in split else 'Name a split that has models, or split them.')
     return tuple(model for model in models if info[model].split in splits)
 
 

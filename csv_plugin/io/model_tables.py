@@ -1,4 +1,5 @@
 """The four tables of a study, read and joined."""
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
@@ -26,11 +27,13 @@ class ModelTables:
         accuracies (AccuracyTable): Of the same models in the same order.
         info (Mapping[str, ModelInfo]): Family, split and size by model.
         main (tuple[str, ...]): Benchmarks that averages are taken over.
+        source (str): The table of models, for errors.
     """
     features: FeatureTable
     accuracies: AccuracyTable
     info: Mapping[str, ModelInfo]
     main: tuple[str, ...]
+    source: str = 'models'
 
     @property
     def families(self) -> dict[str, str]:
@@ -43,13 +46,15 @@ class ModelTables:
         Raises:
             InputError: A split has no model.
         """
-        return model_splits.models_in(splits, self.features.models, self.info)
+        return model_splits.models_in(splits, self.features.models, self.info,
+                                      self.source)
 
     def select(self, models: tuple[str, ...]) -> 'ModelTables':
         """The given models, in the given order."""
-        return ModelTables(
-            self.features.select(models), self.accuracies.select(models),
-            self.info, self.main)
+        return replace(
+            self,
+            features=self.features.select(models),
+            accuracies=self.accuracies.select(models))
 
     def select_benchmarks(self, benchmarks: Sequence[str]) -> 'ModelTables':
         """The given benchmarks, in the given order."""
@@ -115,7 +120,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     benchmarks = read_benchmarks(benchmarks_path)
     return ModelTables(
         features, with_all_models(accuracies, features.models), info,
-        tuple(name for name in accuracies.benchmarks if benchmarks[name].main))
+        tuple(name for name in accuracies.benchmarks if benchmarks[name].main),
+        os.fspath(models_path))
 
 
 def read_loss_features(path: FilePath,

@@ -23,12 +23,12 @@ from csv_plugin.io.model_columns import (ModelColumns, Quantity,
                                          read_model_columns)
 
 _LOSSES = Quantity('a loss of 0 or more', float(np.finfo(np.float64).max),
-                   False,
+                   False, 'Leave the model or the column out.',
                    'Losses are -log p: change the sign of log-likelihoods.',
                    '', 'losses')
+_NOT_RUN = 'Leave the cell empty if the benchmark was not run.'
 _ACCURACIES = Quantity(
-    'an accuracy in 0..1', 1, True,
-    'Leave the cell empty if the benchmark was not run.',
+    'an accuracy in 0..1', 1, True, _NOT_RUN, _NOT_RUN,
     'The accuracies of this column seem to be in percent: divide them by 100.')
 
 
@@ -224,11 +224,14 @@ def check_models_in(path: FilePath, models: Iterable[str],
     Raises:
         InputError: The other file lacks a model.
     """
-    for model in models:
-        if model not in other_models:
-            raise InputError(
-                os.fspath(path), f'models of {os.fspath(other_path)}',
-                repr(model), 'Add it there or remove it here.')
+    missing = [model for model in models if model not in other_models]
+    if missing:
+        more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
+        raise InputError(
+            os.fspath(path), f'models of {os.fspath(other_path)}',
+            f'{missing[0]!r}{more}',
+            f'Add {"them" if more else "it"} there or remove '
+            f'{"them" if more else "it"} here.')
 
 
 def with_all_models(accuracies: AccuracyTable,

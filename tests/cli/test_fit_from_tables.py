@@ -425,7 +425,7 @@ def test_splits_of_any_name(tmp_path, arguments):
 def test_a_split_that_no_model_has(tmp_path, arguments, capsys, options):
     assert main([*arguments, *options]) == 2
     assert_says(capsys.readouterr().err, "expected models in split 'dev'",
-                "found only ['test', 'train', 'validation']")
+                'found only test, train, validation')
     assert not (tmp_path / 'out').exists()
 
 
@@ -436,7 +436,7 @@ def test_empty_split(tmp_path, arguments, capsys, option):
     second = {'--fit': '--predict', '--predict': '--fit'}[option]
     assert main([*arguments, option, 'val', second, 'train']) == 2
     assert_says(capsys.readouterr().err, "split 'validation'",
-                "['test', 'train']")
+                'only test, train.')
     assert not (tmp_path / 'out').exists()
 
 

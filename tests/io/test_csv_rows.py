@@ -48,6 +48,47 @@ def test_files_that_are_no_table(tmp_path, content, found):
     assert len(str(error.value)) < 400
 
 
+@pytest.mark.parametrize('cell, remedy', [
+    ('25.4%', 'Divide percentages by 100'), ('0,254', 'with a decimal point'),
+    ('1_000', 'with a decimal point'), ('3 000.5', 'with a decimal point'),
+    ('', 'Write a number there'), ('N/A', 'Write a number there'),
+    ('nan', 'Write a number there'), ('-', 'Write a number there')
+])  # yapf: disable
+def test_remedies_fit_the_cell(tmp_path, cell, remedy):
+    path = tmp_path / 'a.csv'
+    path.write_text(f'key,x\na,"{cell}"\n', 'utf-8')
+    row, = read_rows(path, ('key', 'x'))
+    with pytest.raises(InputError, match=remedy):
+        row.number('x')
+
+
+@pytest.mark.parametrize('header, message', [
+    (',x', "expected a column 'key', found none in the header ',x'. Column 1 "
+     'has no name: is it this one?'),
+    ('name,x', "expected a column 'key', found none in the header 'name,x'. "
+     'Add or rename it, and separate columns by commas'),
+    ('key;x', "found none in the header 'key;x'. .* separate columns by comm"),
+])
+def test_headers_without_a_column(tmp_path, header, message):
+    path = tmp_path / 'a.csv'
+    path.write_text(f'{header}\na,1\n', 'utf-8')
+    with pytest.raises(InputError, match=message):
+        read_rows(path, ('key', 'x'))
+
+
+@pytest.mark.parametrize('content, place', [
+    ('\ufeff\ufeffkey,x\na,1\n', "line 1: .* before 'key'"),
+    ('\ufeffkey,x\na,1\n\ufeff b,2\n', "line 3: .* before 'b'"),
+    ('key,x\n\ufeff"b",2\n', 'line 2: '),
+])
+def test_marks_inside_a_file_are_named(tmp_path, content, place):
+    path = tmp_path / 'a.csv'
+    path.write_text(content, 'utf-8')
+    with pytest.raises(InputError, match=place) as error:
+        read_rows(path, ('key', 'x'))
+    assert 'a byte order mark, which is invisible' in str(error.value)
+
+
 def test_damaged_tables_give_accuracies_or_an_error(tmp_path):
     scores, benchmarks = tmp_path / 's.csv', tmp_path / 'b.csv'
     intact = {

@@ -174,6 +174,31 @@ def test_accuracies_that_cannot_be(tmp_path, ending, number, message):
                    read_accuracy_columns)
 
 
+@pytest.mark.parametrize('cell, remedy', [
+    ('NaN', 'Leave the model or the column out.'),
+    ('', 'Leave the model or the column out.'),
+    ('N/A', 'Leave the model or the column out.'),
+    ('1,5', 'Write it with a decimal point'),
+])
+def test_losses_that_are_missing_in_csv(tmp_path, cell, remedy):
+    path = tmp_path / 'l.csv'
+    path.write_text(f'model,t0,t1\na,1,"{cell}"\n', 'utf-8')
+    assert_refused(path, f"line 2, column 't1': expected a finite .*{remedy}")
+
+
+@pytest.mark.parametrize('cell, remedy', [
+    ('-', 'Leave the cell empty if the benchmark was not run'),
+    ('NaN', 'Leave the cell empty if the benchmark was not run'),
+    ('25.4%', 'Divide percentages by 100, and write no sign'),
+    ('0,254', 'Write it with a decimal point'),
+])
+def test_scores_that_are_none_in_csv(tmp_path, cell, remedy):
+    path = tmp_path / 's.csv'
+    path.write_text(f'model,x,y\na,,"{cell}"\n', 'utf-8')
+    assert_refused(path, f"line 2, column 'y': expected a finite .*{remedy}",
+                   read_accuracy_columns)
+
+
 @pytest.mark.parametrize('name, found', [
     ('l', 'no ending'), ('l.xlsx', '.xlsx'), ('l.csv.gz', '.gz'),
     ('.csv', 'no ending'), ('l.npz', '.npz'),

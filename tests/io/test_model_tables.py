@@ -118,8 +118,8 @@ def test_models_in_splits(read, splits, models):
 @pytest.mark.parametrize('splits', [('validation', ), ('train', 'validation')])
 def test_an_empty_split(read, splits):
     text = CONTENT['models'].replace('val', 'train')
-    message = (r"models: expected models in split 'validation', "
-               r"found only \['test', 'train'\]\. Name a split")
+    message = (r"models.csv: expected models in split 'validation', "
+               r'found only test, train\. Name a split')
     with pytest.raises(InputError, match=message):
         read(models=text).models_in(*splits)
 
@@ -159,6 +159,24 @@ def test_select(read):
 def test_rows_that_cannot_be_used(read, table, row, message):
     with pytest.raises(InputError, match=message):
         read(**{table: CONTENT[table] + row})
+
+
+def test_splits_are_separated_by_spaces(read):
+    with pytest.raises(
+            InputError,
+            match="split 'train,val', found only test,"
+            ' train, validation. Separate the names of splits by'):
+        read().models_in('train,val')
+
+
+@pytest.mark.parametrize('table', ['scores', 'losses'])
+def test_how_many_models_are_not_there(read, table):
+    rows = 'e,1,.5\nf,1,.5\ng,1,.5\n'
+    with pytest.raises(
+            InputError,
+            match=f'{table}.csv: .*, found '
+            "'e' and 2 more. Add them there or remove them here."):
+        read(**{table: CONTENT[table] + rows})
 
 
 def test_a_benchmark_that_is_not_described(read):
