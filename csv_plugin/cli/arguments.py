@@ -2,6 +2,7 @@
 import argparse
 import json
 import math
+import os
 import shlex
 import sys
 import textwrap
@@ -15,6 +16,8 @@ from typing import Any, Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 
+#: Exit code of a program that the signal SIGPIPE ends, as shells tell it.
+UNREAD = 128 + 13
 #: Most characters of a line that explains an option.
 _HELP_WIDTH = 55
 
@@ -54,12 +57,19 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
         arguments (Any): Of `run`.
 
     Returns:
-        int: Exit code: 0, or 2 after an `InputError` or an `OSError`.
+        int: Exit code: 0, 2 after an `InputError` or an `OSError`, or
+        `UNREAD` if nobody reads what is printed any more, such as behind
+        `| head`.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
     try:
         run(*arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more when it ends, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
     except (InputError, OSError) as error:
         print(f'error: {error}', file=sys.stderr)
         return 2

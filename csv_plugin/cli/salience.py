@@ -169,7 +169,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             those of the process.
 
     Returns:
-        int: Exit code: 0, 2 after bad input, or 130 after Ctrl-C.
+        int: Exit code: 0, 2 after bad input, 130 after Ctrl-C, or 141 if
+        nobody reads what is printed any more.
 
     Raises:
         SystemExit: With code 2 for wrong options, or 0 for `--help`.

@@ -1,8 +1,10 @@
 """What the commands share: exit codes, output folders, named numbers."""
 import argparse
 import os
+import sys
 import warnings
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
                                       refuse, whole_number)
 from csv_plugin.core.conventions import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize('error', [
@@ -42,6 +46,21 @@ def test_warnings_are_one_line():
 def test_other_errors_are_bugs():
     with pytest.raises(ZeroDivisionError):
         exit_code(lambda: 1 / 0)
+
+
+@pytest.mark.parametrize('n_lines', [1, 100_000])
+def test_a_pipe_that_nobody_reads_any_more(n_lines):
+    """Few lines are written when the program ends only."""
+    script = ('import sys; from csv_plugin.cli.arguments import exit_code; '
+              'sys.stdin.read(); '
+              f'sys.exit(exit_code(print, *["line"] * {n_lines}))')
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    with Popen([sys.executable, '-c', script], stdin=PIPE, stdout=PIPE,
+               stderr=PIPE, env=environment) as process:  # yapf: disable
+        process.stdout.close()
+        process.stdin.close()
+        assert process.stderr.read() == b''
+    assert process.returncode == 141
 
 
 def test_a_run_that_ends_well_is_silent(capsys):
