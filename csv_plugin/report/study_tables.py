@@ -29,6 +29,11 @@ intervals are in points of accuracy (percent). The last row holds geometric
 means of the MSE and plain means of the rest over {n_main} main benchmarks.
 """
 
+#: The same in one line, for the screen.
+_UNITS = (
+    'MSE and noise (binomial variance of the scores) in 1e-3, MAE and width '
+    'of intervals in points; means of MSE are geometric.')
+
 
 def write_predictions(path: FilePath, study: Study,
                       splits: Mapping[str, str]) -> None:
@@ -217,8 +222,7 @@ def summary(study: Study,
     """
     notes = map(one_line, learning_notes(study.predictor, verbose, told))
     parts = [
-        title,
-        error_table(study, main),
+        title, f'{error_table(study, main)}\n{_UNITS}',
         stated_line(study, main), '\n'.join(notes)
     ]
     return '\n\n'.join(filter(None, parts))

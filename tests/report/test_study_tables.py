@@ -143,7 +143,11 @@ def test_report(tmp_path, study):
 def test_summary(study):
     """What a training prints: the table, and what to know."""
     title, table, stated, notes = summary(study, MAIN, 'Title').split('\n\n')
+    table, _, units = table.rpartition('\n')
     assert title == 'Title' and table == error_table(study, MAIN)
+    assert units == (
+        'MSE and noise (binomial variance of the scores) in 1e-3, MAE and '
+        'width of intervals in points; means of MSE are geometric.')
     assert stated == stated_line(study, MAIN)
     assert notes.splitlines() == learning_notes(study.predictor)
     more = summary(study, MAIN, 'Title', verbose=True)
@@ -208,7 +212,9 @@ def test_report_without_notes(tmp_path, tables):
     assert text.endswith('\n\n## Notes\n\nNone.\n')
     table = error_table(study, ('easy', ))
     stated = stated_line(study, ('easy', ))
-    assert summary(study, ('easy', ), 'T') == f'T\n\n{table}\n\n{stated}'
+    shown, _, rest = summary(study, ('easy', ), 'T').rpartition('\nMSE and ')
+    assert shown == f'T\n\n{table}'
+    assert rest.partition('\n\n')[2] == stated
 
 
 def test_level_is_that_of_the_predictions(tmp_path, study):
