@@ -60,6 +60,18 @@ def remedy_of(cell: str, absent: str) -> str:
     return absent
 
 
+def marked(name: str) -> str:
+    """A name for errors, with a word on a mark that nobody sees.
+
+    Files that were joined have byte order marks inside.
+
+    >>> marked('a'), marked('\\ufeffa')
+    ("'a'", "'\\\\ufeffa', which begins with a byte order mark, invisible")
+    """
+    mark = ', which begins with a byte order mark, invisible'
+    return repr(name) + (mark if name.startswith('\ufeff') else '')
+
+
 @dataclass(frozen=True)
 class CsvRow:
     """One row of a CSV file.
@@ -179,7 +191,6 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             if cells:
-                _check_no_mark(file, line, cells[0])
                 cells = [cell.strip() for cell in cells]
                 yield line, (
                     list(map(from_csv_cell, cells)) if has_escapes else cells)
@@ -191,23 +202,13 @@ def _records(file: str) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
-def _check_no_mark(file: str, line: int, cell: str) -> None:
-    """Refuse byte order marks, which joined files have inside."""
-    if cell.startswith('\ufeff'):
-        raise InputError(
-            f'{file}, line {line}', 'plain text',
-            'a byte order mark, which is invisible, before '
-            f'{cell[1:].strip()!r}',
-            'Remove it: delete the start of the line and type it anew.')
-
-
 def _check_header(file: str, header: list[str],
                   required: Sequence[str]) -> None:
     for column in required:
         if column not in header:
             raise InputError(
                 f'{file}, line 1', f'a column {column!r}',
-                f'none in the header {",".join(header)[:80]!r}',
+                f'none in the header {marked(",".join(header)[:80])}',
                 f'Column {header.index("") + 1} has no name: is it this one?'
                 if '' in header else
                 'Add or rename it, and separate columns by commas.')

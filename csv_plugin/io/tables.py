@@ -17,7 +17,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell
-from csv_plugin.io.csv_rows import CsvRow, read_rows
+from csv_plugin.io.csv_rows import CsvRow, marked, read_rows
 from csv_plugin.io.files import FilePath, atomic_path
 from csv_plugin.io.model_columns import (ModelColumns, Quantity,
                                          read_model_columns)
@@ -229,7 +229,7 @@ def check_models_in(path: FilePath, models: Iterable[str],
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
         raise InputError(
             os.fspath(path), f'models of {os.fspath(other_path)}',
-            f'{missing[0]!r}{more}',
+            f'{marked(missing[0])}{more}',
             f'Add {"them" if more else "it"} there or remove '
             f'{"them" if more else "it"} here.')
 

@@ -76,17 +76,13 @@ def test_headers_without_a_column(tmp_path, header, message):
         read_rows(path, ('key', 'x'))
 
 
-@pytest.mark.parametrize('content, place', [
-    ('\ufeff\ufeffkey,x\na,1\n', "line 1: .* before 'key'"),
-    ('\ufeffkey,x\na,1\n\ufeff b,2\n', "line 3: .* before 'b'"),
-    ('key,x\n\ufeff"b",2\n', 'line 2: '),
-])
-def test_marks_inside_a_file_are_named(tmp_path, content, place):
+def test_a_mark_before_the_header_is_named(tmp_path):
     path = tmp_path / 'a.csv'
-    path.write_text(content, 'utf-8')
-    with pytest.raises(InputError, match=place) as error:
+    path.write_text('\ufeff\ufeffkey,x\na,1\n', 'utf-8')
+    with pytest.raises(InputError, match='begins with a byte order mark, inv'):
         read_rows(path, ('key', 'x'))
-    assert 'a byte order mark, which is invisible' in str(error.value)
+    path.write_text('\ufeffkey,x\na,1\n', 'utf-8')
+    assert read_rows(path, ('key', 'x'))[0].cells == {'key': 'a', 'x': '1'}
 
 
 def test_damaged_tables_give_accuracies_or_an_error(tmp_path):

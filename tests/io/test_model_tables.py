@@ -179,6 +179,16 @@ def test_how_many_models_are_not_there(read, table):
         read(**{table: CONTENT[table] + rows})
 
 
+def test_a_mark_inside_a_file_is_named(read):
+    """Where files were joined, each begins with one."""
+    text = CONTENT['scores'].replace('a,0.25', '\ufeffa,0.25')
+    with pytest.raises(
+            InputError,
+            match="'.ufeffa', which begins with a byte "
+            'order mark, invisible. Add it there'):
+        read(scores=text)
+
+
 def test_a_benchmark_that_is_not_described(read):
     text = CONTENT['benchmarks'].replace('y,0.5,,0\n', '')
     with pytest.raises(InputError, match="column 'y': .*benchmarks.csv"):
