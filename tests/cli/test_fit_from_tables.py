@@ -161,7 +161,8 @@ def test_the_numbers_are_those_of_the_study(tmp_path, arguments):
     assert main([*arguments, '--seed', '3']) == 0
     tables = read_model_tables(*inputs(tmp_path))
     fit = tables.models_in('train', 'validation')
-    tables = tables.select(fit + tables.models_in('test'))
+    tables = tables.select(fit + tables.models_in('test')).select_benchmarks(
+        ('easy', 'hard', 'chance', 'same', 'pair'))
     study = split_study(
         tables.features,
         tables.accuracies,
