@@ -98,7 +98,7 @@ def _title(ends: TableForecasts) -> str:
     runs = {one.run for one in ends.forecasts}
     finished = {one.run for one in ends.forecasts if one.share == 1}
     title = f'{counted(len(runs), "run")} forecast'
-    return f'{title}, {len(finished)} finished' if finished else title
+    return f'{title}, {len(finished)} at the end' if finished else title
 
 
 def _forecast(tables: ModelTables,

@@ -37,11 +37,14 @@ class HeldOutErrors:
         slopes (NDArray): Of the curve of the fold model, `(N,)`
             (`SalienceModel.slopes`).
         n_families (int): Families of the models that were fitted on.
+        constant (bool): Whether all fold models predict one accuracy each,
+            whatever the score, as the mean accuracy does.
     """
     fold: NDArray[np.int64]
     sizes: NDArray[np.float64]
     slopes: NDArray[np.float64]
     n_families: int
+    constant: bool = False
 
     __repr__ = short_repr
 
@@ -53,7 +56,8 @@ class HeldOutErrors:
         predicted = fit.folds.curve.accuracies(scores)[fold, held_out]
         return cls(fold, np.abs(predicted - task.accuracy[held_out]),
                    fit.folds.curve.slopes(scores)[fold, held_out],
-                   len(np.unique(task.families)))
+                   len(np.unique(task.families)),
+                   not np.any(fit.folds.curve.alpha))
 
     def in_deviations(self, variance: NDArray) -> NDArray[np.float64]:
         """The sizes in standard deviations, by a variance `(2,)`. `(N,)`."""
@@ -101,15 +105,18 @@ def shared_variances(errors: Sequence[HeldOutErrors]) -> list[NDArray]:
     shared one, with the benchmark's own level, `SHARED_FAMILIES` times.
 
     Args:
-        errors (Sequence[HeldOutErrors]): Of B benchmarks. One whose curve is
-            flat everywhere, as that of the mean accuracy is, tells nothing of
-            the shape and keeps its own variance.
+        errors (Sequence[HeldOutErrors]): Of B benchmarks. Those that are
+            `constant`, or have no error above 0, tell nothing of the shape
+            and keep their own variances.
 
     Returns:
         list[NDArray]: B variances, `(2,)` each.
     """
     variances = [fit_variance(part.sizes, part.slopes) for part in errors]
-    sharing = [b for b, part in enumerate(errors) if part.slopes.any()]
+    sharing = [
+        b for b, part in enumerate(errors)
+        if part.sizes.any() and not part.constant
+    ]
     shared = _of_one_shape([errors[b] for b in sharing])
     for b, variance in zip(sharing, shared):
         n = errors[b].n_families
@@ -119,17 +126,19 @@ def shared_variances(errors: Sequence[HeldOutErrors]) -> list[NDArray]:
 
 
 def _of_one_shape(errors: Sequence[HeldOutErrors]) -> list[NDArray]:
-    """Variances that differ by a factor only, for each benchmark."""
+    """Variances that differ by a factor only, for each benchmark.
+
+    The rounds settle the shape where errors tell one. Where they hardly do,
+    it is as good wherever the rounds end.
+    """
     levels, shape = np.ones(len(errors)), np.zeros(2)
     for _ in range(_ROUNDS if errors else 0):
         shape = fit_variance(
             np.concatenate(
                 [part.sizes / level for part, level in zip(errors, levels)]),
             np.concatenate([part.slopes for part in errors]))
-        levels = np.array([
-            max(_root_mean_square(part.in_deviations(shape)), LEAST_DEVIATION)
-            for part in errors
-        ])
+        levels = np.array(
+            [_root_mean_square(part.in_deviations(shape)) for part in errors])
         # Shape and levels have one unit between them.
         levels /= np.exp(np.log(levels).mean())
     return [shape * level**2 for level in levels]

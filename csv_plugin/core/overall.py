@@ -126,11 +126,11 @@ class FilledMeans:
     """Means of M models over the same benchmarks, real or predicted.
 
     Where a model was not run on a benchmark, its prediction by the first
-    method counts.
+    method that predicts anything counts.
 
     Args:
         benchmarks (tuple[str, ...]): Those that the means are over.
-        method (str): The first method.
+        method (str): This method.
         values (NDArray): Fractions, NaN where a number is missing, `(M,)`.
         low (NDArray): What the means are if all predictions in them are at
             the lower ends of their intervals, `(M,)`.
@@ -155,24 +155,24 @@ class FilledMeans:
             predictions (Predictions): Of one benchmark or more.
         """
         holes = np.isnan(predictions.real)
+        predicts = ~np.isnan(predictions.values).all(axis=(0, 1))
+        p = int(predicts.argmax())
         filled = {
             part:
             np.where(holes,
-                     getattr(predictions, part)[:, :, 0], predictions.real)
+                     getattr(predictions, part)[:, :, p], predictions.real)
             for part in ('values', 'low', 'high')
         }
         known = ~np.isnan(filled['values'])
-        chosen = _most_counted(known) if known.any() else known.any(axis=0)
-        means = {
-            part: _means(numbers[:, chosen])
-            for part, numbers in filled.items()
-        } if chosen.any() else dict.fromkeys(filled, np.full(
-            len(holes), np.nan))
+        chosen = _most_counted(known)
         return cls(
             tuple(np.array(predictions.benchmarks, object)[chosen]),
-            predictions.methods[0],
+            predictions.methods[p],
             n_predicted=(holes & known)[:, chosen].sum(axis=1),
-            **means)
+            **{
+                part: _means(numbers[:, chosen])
+                for part, numbers in filled.items()
+            })
 
     def ranks(self) -> NDArray[np.float64]:
         """Ranks of all models that have a mean, NaN of others. `(M,)`."""
@@ -180,10 +180,16 @@ class FilledMeans:
 
     @property
     def has_both(self) -> bool:
-        """Whether some mean is of real and of predicted accuracies."""
-        n_real = len(self.benchmarks) - self.n_predicted
-        mixed = (self.n_predicted > 0) & (n_real > 0)
-        return bool((mixed & ~np.isnan(self.values)).any())
+        """Whether means over several benchmarks are of both kinds.
+
+        Real and predicted accuracies may be in one mean, or one model may
+        have been run on all of them and another one on none.
+        """
+        counted = ~np.isnan(self.values)
+        n_benchmarks = len(self.benchmarks)
+        n_predicted = self.n_predicted[counted]
+        return n_benchmarks > 1 and bool(
+            (n_predicted > 0).any() and (n_predicted < n_benchmarks).any())
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
@@ -203,16 +209,19 @@ def _most_counted(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The benchmarks over which means count most accuracies, `(B,)`.
 
     Args:
-        known (NDArray): Which accuracies there are, one or more, `(M, B)`.
+        known (NDArray): Which accuracies there are, `(M, B)`.
     """
     n_models = known.sum(axis=0)
     # The first of those that are equal: the one of most benchmarks.
     return max((n_models >= least for least in np.unique(n_models) if least),
-               key=lambda some: known[:, some].all(axis=1).sum() * some.sum())
+               key=lambda some: known[:, some].all(axis=1).sum() * some.sum(),
+               default=n_models > 0)
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over benchmarks, the second axis."""
+    """Over benchmarks, the second axis; NaN over none."""
+    if not accuracies.shape[1]:
+        return np.full(len(accuracies), np.nan)
     # Sums of the same accuracies in another order differ in the last digit.
     return accuracies.mean(axis=1).round(12)
 

@@ -9,6 +9,8 @@ from csv_plugin.io.file_names import check_file_names
 
 #: The number at the end of a name; no step has more digits.
 _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
+#: How many folders an error names.
+_NAMED = 8
 
 
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
@@ -43,9 +45,10 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
             path.name
             for path in Path(os.path.abspath(pattern)).parent.glob('*')
             if path.is_dir())
+        more = f' and {len(beside) - _NAMED} more' * (len(beside) > _NAMED)
         raise InputError(
             f'checkpoints {pattern!r}', 'a folder that matches',
-            f'only {", ".join(beside)}' if beside else 'none',
+            f'only {", ".join(beside[:_NAMED])}{more}' if beside else 'none',
             'Check the path; names end with the step, such as checkpoint-1000 '
             'or, where the pattern allows it, step1000, 1000 or iter_0001000.')
     checkpoints: dict[tuple[str, int], Path] = {}

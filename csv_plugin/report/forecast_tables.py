@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.escaping import markdown
+from csv_plugin.core.overall import ranks
 from csv_plugin.core.resampling import mean_with_interval
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
@@ -40,15 +41,17 @@ def accuracies_table(forecasts: Sequence[EndForecast]) -> str:
         place: float(np.mean([one.forecast for one in row.values()]))
         for place, row in rows.items()
     }
-    most_known = dict(sorted(means)).items()
-    order = sorted(most_known, key=lambda place: -means[place])
-    ranks = {place: f' ({r})' for r, place in enumerate(order, 1)}
-    if len(order) < 2:
-        ranks = {}
+    # The largest share of each run, as later pairs replace earlier ones.
+    most_known = list(dict(sorted(means)).items())
+    places = {
+        place: f' ({rank:.0f})'
+        for place, rank in zip(most_known,
+                               ranks([means[place] for place in most_known]))
+    } if len(most_known) > 1 else {}
     cells = [[
-        *about, f'{100 * means[place]:.1f}{ranks.get(place, "")}', *ends
+        *about, f'{100 * means[place]:.1f}{places.get(place, "")}', *ends
     ] for place, about, ends in _rows(rows)]
-    mean = 'mean (rank)' if ranks else 'mean'
+    mean = 'mean (rank)' if places else 'mean'
     return _table(cells, [*_header(rows), mean, *_names(rows)])
 
 

@@ -298,7 +298,8 @@ def _remaining(ends: NDArray, now: NDArray) -> float:
 
     It is the slope from the residuals now to those of the ends, averaged over
     what is forecast, less its squared standard error over itself (by the
-    jackknife): nothing where the slope may be due to chance.
+    jackknife): nothing where the slope is less than its standard error, and
+    nothing of two runs, which lie on every line through them.
 
     Args:
         ends (NDArray): Residuals of the ends of n runs, `(n, B)`.
@@ -306,7 +307,7 @@ def _remaining(ends: NDArray, now: NDArray) -> float:
     """
     products, squares = ends * now, now**2
     tells = squares.sum(axis=0) > _LEAST_ERROR
-    if not tells.any():
+    if len(now) < 3 or not tells.any():
         return 0.0
     products, squares = products[:, tells], squares[:, tells]
     product, square = products.sum(axis=0), squares.sum(axis=0)

@@ -200,7 +200,9 @@ def forecast_tables(features: FeatureTable,
         RunNote(run.name, part, text) for run, part, share in asked
         for text in _notes(run, past, part, share)
     ]
-    notes += _beyond(runs, past, measure)
+    forecast = {one.run for one in forecasts}
+    notes += _beyond([run for run in runs if run.name in forecast], past,
+                     measure)
     return TableForecasts(forecasts, notes)
 
 

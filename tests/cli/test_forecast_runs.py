@@ -76,7 +76,7 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
 
 def test_a_finished_run_is_called_so(options, capsys):
     assert salience.main(options) == 0
-    assert '1 run forecast, 1 finished\n' in capsys.readouterr().out
+    assert '1 run forecast, 1 at the end\n' in capsys.readouterr().out
 
 
 def test_an_unfinished_run_without_scores(options, tmp_path, capsys):
@@ -142,12 +142,18 @@ def test_parts_that_a_run_has_no_checkpoints_of():
         'After 1 % of the training of g, nothing is forecast, for want of a '
         'checkpoint so early.',
         'After 75 % of the training of g, nothing is forecast, for want of a '
-        'checkpoint yet.',
+        'checkpoint yet.'
+    ]
+    assert not ends.forecasts
+
+
+def test_an_end_beyond_those_of_all_finished_runs():
+    longer = forecast_longer('g', after=(.1, ), budget=400)
+    assert longer.forecasts and as_sentences(longer.notes) == [
         'For g, the end, 400 steps, lies beyond those of all finished runs, '
         '100 at most: the forecast extrapolates, and takes equal parts of '
         'trainings for alike.'
     ]
-    assert not ends.forecasts
 
 
 def test_the_end_that_is_assumed_is_told():

@@ -205,8 +205,8 @@ def test_holes_are_filled_by_the_first_method():
 
 def test_means_of_one_kind_are_not_filled():
     predictions = with_holes()
-    real = np.where(np.arange(6)[:, None] < 3, NAN, table().real)
-    assert not FilledMeans.of(replace(predictions, real=real)).has_both
+    for real in (np.full((6, 3), NAN), table().real):
+        assert not FilledMeans.of(replace(predictions, real=real)).has_both
     nothing = np.full_like(predictions.values, NAN)
     assert not FilledMeans.of(
         replace(predictions, values=nothing, low=nothing,
@@ -214,6 +214,27 @@ def test_means_of_one_kind_are_not_filled():
     assert not FilledMeans.of(
         replace(predictions, values=nothing, low=nothing, high=nothing,
                 real=np.full((6, 3), NAN))).has_both  # yapf: disable
+
+
+def test_models_that_were_not_run_rank_among_those_that_were():
+    real = np.where(np.arange(6)[:, None] < 3, NAN, table().real)
+    filled = FilledMeans.of(replace(with_holes(), real=real))
+    assert filled.has_both
+    assert filled.n_predicted.tolist() == [3, 3, 3, 0, 0, 0]
+    assert sorted(filled.ranks()) == [1, 2, 3, 4, 5, 6]
+    # A single benchmark is its own mean.
+    one = replace(with_holes(), real=real).select(benchmarks=['b0'])
+    assert not FilledMeans.of(one).has_both
+
+
+def test_holes_are_filled_by_a_method_that_predicts():
+    predictions = with_holes()
+    mute = {
+        part: np.where([True, False], NAN, getattr(predictions, part))
+        for part in ('values', 'low', 'high')
+    }
+    filled = FilledMeans.of(replace(predictions, **mute))
+    assert filled.method == 'p1' and filled.has_both
 
 
 def test_a_benchmark_with_too_few_numbers_fills_no_means():
