@@ -307,7 +307,8 @@ def _filled_columns(filled: FilledMeans,
                     foot: Sequence[str]) -> list[list[str]]:
     n_benchmarks = len(filled.benchmarks)
     means = [
-        number(percent(value)) + f' ({interval(low, high)})' * bool(n)
+        number(percent(value)) +
+        f' ({interval(low, high)})' * bool(n and not np.isnan(value))
         for value, low, high, n in zip(filled.values, filled.low, filled.high,
                                        filled.n_predicted)
     ]

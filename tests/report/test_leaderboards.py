@@ -122,6 +122,18 @@ def test_holes_are_filled():
     assert 'real or predicted' not in as_text(full)
 
 
+def test_a_model_without_a_filled_mean_has_no_interval():
+    cells = some_cells(2, labels=('predicted', ))
+    cells.real['m1', 'bench-0'] = cells.real['m1', 'bench-1'] = NO_DUMP
+    cells.real['m2', 'bench-0'] = NO_DUMP
+    cells.predicted['predicted', 'm1', 'bench-0'] = NO_DUMP
+    page = as_text(cells.board())
+    _, names, _, *lines = page.splitlines()[:6]
+    place = names.index('real or predicted')
+    assert lines[1][place:place + 38].split() == ['-', '-', '-']
+    assert '(?)' not in page
+
+
 def test_text_without_real_scores():
     """Nothing to be different from."""
     cells = some_cells(2, labels=('predicted', ))
