@@ -33,9 +33,10 @@ class HeldOutErrors:
 
     Args:
         fold (NDArray): Which fold model made each error, `(N,)` integers.
-        sizes (NDArray): Absolute differences of accuracies, `(N,)`.
-        slopes (NDArray): Of the curve of the fold model, `(N,)`
-            (`SalienceModel.slopes`).
+        sizes (NDArray): Absolute differences of accuracies, fractions,
+            `(N,)`.
+        slopes (NDArray): Of the curve of the fold model (Eq. 2), fractions
+            per unit of its exponent, `(N,)` (`SalienceModel.slopes`).
         n_families (int): Families of the models that were fitted on.
         constant (bool): Whether all fold models predict one accuracy each,
             whatever the score, as the mean accuracy does.
@@ -68,12 +69,12 @@ def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
     """Standard deviation of errors.
 
     Args:
-        variance (NDArray): Its constant part, and its part per squared
-            slope, `(2,)`.
-        slopes (NDArray): Of curves, in any shape.
+        variance (NDArray): Its constant part, in squared fractions, and its
+            part per squared slope, in squared exponents. Shape `(2,)`.
+        slopes (NDArray): Of curves, as in `HeldOutErrors`, in any shape.
 
     Returns:
-        NDArray: In the same shape, `LEAST_DEVIATION` or more.
+        NDArray: Fractions in the same shape, `LEAST_DEVIATION` or more.
     """
     modelled = variance[0] + variance[1] * slopes**2
     return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
@@ -83,8 +84,8 @@ def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
     """Both parts of the variance, by weighted least squares.
 
     Args:
-        sizes (NDArray): Absolute errors, `(N,)`.
-        slopes (NDArray): Of the curves where they were made, `(N,)`.
+        sizes (NDArray): As in `HeldOutErrors`, `(N,)`.
+        slopes (NDArray): As there, `(N,)`.
 
     Returns:
         NDArray: Shape `(2,)`; `[1, 0]` without an error.

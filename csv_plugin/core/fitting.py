@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
-from csv_plugin.core.error_variances import HeldOutErrors, shared_variances
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.held_out_families import held_out_families
-from csv_plugin.core.intervals import Intervals, learn_intervals, run_backtests
+from csv_plugin.core.intervals import (Intervals, learn_all_intervals,
+                                       run_backtests)
 from csv_plugin.core.loss_unit import learn_loss_unit
 from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -73,8 +73,8 @@ def fit_predictor(
         accuracies (AccuracyTable): What was observed, `(M, B)`; the fit to
             a benchmark leaves out models that were not run on it.
         families (Sequence[str]): Family of each model of `accuracies`.
-        solver (Solvers): One of
-            `salience.SOLVERS` or your own, for all benchmarks or for each.
+        solver (Solvers): One of `salience.SOLVERS` or your own, for all
+            benchmarks or for each.
         seed (int): Of the cross-validation folds; same seed, same result.
         progress (Progress): Wraps the benchmarks to show progress, while they
             are fitted and while back-tests are made for their intervals.
@@ -222,19 +222,17 @@ def _stated(fit: SalienceFit, held_out: HeldOut,
 
 def _intervals(fitted: Mapping[str, _Fitted], seed: int,
                progress: Progress) -> dict[str, Intervals]:
-    """Of all benchmarks, which share the shape of their errors' variance."""
-    errors = {
-        name: HeldOutErrors.of(part.task, part.fit)
-        for name, part in fitted.items()
-    }
-    variances = dict(zip(errors, shared_variances(list(errors.values()))))
-    intervals = {}
-    for name in progress(list(fitted)):
-        task, solver, fit, _ = fitted[name]
-        backtest = run_backtests(task, solver, seed, variances[name])
-        intervals[name] = learn_intervals(task, fit, errors[name],
-                                          variances[name], backtest)
-    return intervals
+    """Of all benchmarks, back-tested by the solvers that fitted them."""
+
+    def backtest(name: str, variance: NDArray) -> NDArray:
+        part = fitted[name]
+        return run_backtests(part.task, part.solver, seed, variance)
+
+    return learn_all_intervals(
+        {
+            name: (part.task, part.fit)
+            for name, part in fitted.items()
+        }, backtest, progress)
 
 
 def _benchmark(features: FeatureTable, accuracies: AccuracyTable,

@@ -16,6 +16,7 @@ placed by two parameters, which leaves n - 2, but 1 of two families.
 Errors are pooled in standard deviations, which are larger where the curve is
 steep (`error_variances`).
 """
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -23,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.error_variances import HeldOutErrors, deviation
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.error_variances import (HeldOutErrors, deviation,
+                                             shared_variances)
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
 from csv_plugin.core.salience.linear import Plain
@@ -225,6 +227,27 @@ def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
     if not 0 < rank <= len(values):
         return np.full(values.shape[1:], np.inf)
     return np.partition(values, rank - 1, axis=0)[rank - 1]
+
+
+def learn_all_intervals(fits: Mapping[str, tuple[Task, SalienceFit]],
+                        backtest: Callable[[str, NDArray], NDArray],
+                        progress: Progress = iter) -> dict[str, Intervals]:
+    """The intervals of fits that share the shape of their errors' variance.
+
+    Args:
+        fits (Mapping): By benchmark, what was fitted on, and the fit.
+        backtest (Callable): From a benchmark and the variance of its errors,
+            `(2,)`, to what `learn_intervals` takes as `backtest`.
+        progress (Progress): Wraps the benchmarks.
+    """
+    errors = {name: HeldOutErrors.of(*fits[name]) for name in fits}
+    variances = dict(zip(fits, shared_variances(list(errors.values()))))
+    return {
+        name:
+        learn_intervals(*fits[name], errors[name], variances[name],
+                        backtest(name, variances[name]))
+        for name in progress(list(fits))
+    }
 
 
 def learn_intervals(task: Task, fit: SalienceFit, errors: HeldOutErrors,

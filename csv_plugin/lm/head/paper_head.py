@@ -11,12 +11,11 @@ from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
-from csv_plugin.core.error_variances import HeldOutErrors, shared_variances
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
-                                       backtest_errors, learn_intervals,
+                                       backtest_errors, learn_all_intervals,
                                        worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -209,18 +208,21 @@ def _fit_of_heads(mean: BenchmarkPredictor,
 
 
 def _intervals(fits: Mapping[str, _FitOfHeads]) -> dict[str, Intervals]:
-    """Of all benchmarks, which share the shape of their errors' variance."""
-    errors = [HeldOutErrors.of(task, fit) for task, fit, _ in fits.values()]
-    intervals = {}
-    for name, error, variance in zip(fits, errors, shared_variances(errors)):
-        task, fit, backtests = fits[name]
+    """Of all benchmarks, back-tested by heads of the worse models."""
+
+    def backtest(name: str, variance: NDArray) -> NDArray:
+        heads = fits[name]
         found = [
-            backtest_errors(model, task, worse, variance)
-            for model, worse in backtests
+            backtest_errors(model, heads.task, worse, variance)
+            for model, worse in heads.backtests
         ]
-        intervals[name] = learn_intervals(
-            task, fit, error, variance, np.concatenate([np.zeros(0), *found]))
-    return intervals
+        return np.concatenate([np.zeros(0), *found])
+
+    return learn_all_intervals(
+        {
+            name: (heads.task, heads.fit)
+            for name, heads in fits.items()
+        }, backtest)
 
 
 def _with_head(mean: BenchmarkPredictor, heads: _FitOfHeads,
