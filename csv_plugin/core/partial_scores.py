@@ -36,11 +36,6 @@ LEAST_MODELS = 5
 LEAST_DEVIATION = 1e-3
 #: Correlations with a smaller eigenvalue have no inverse to trust.
 LEAST_EIGENVALUE = 1e-8
-#: Right and wrong answers in equal parts, which are added to those that a
-#: score is made of before its noise is told: two right answers out of two are
-#: no score without noise (Agresti and Coull, The American Statistician 52(2),
-#: 1998).
-_IMAGINED_ITEMS = 4
 #: Of the estimates with missing scores.
 _STEPS = 8
 #: Models that the pooled widening counts as, beside those of a benchmark.
@@ -207,30 +202,6 @@ def _is_covariance(matrix: NDArray) -> bool:
     return bool(
         np.allclose(correlation, correlation.T)
         and np.linalg.eigvalsh(correlation)[0] > LEAST_EIGENVALUE)
-
-
-def sampling_noise(accuracy: NDArray, n_items: NDArray,
-                   n_fitted: NDArray) -> NDArray:
-    """Binomial variance of accuracies beyond that of the models fitted on.
-
-    Args:
-        accuracy (NDArray): Fractions, NaN where not known. Shape `(..., B)`.
-        n_items (NDArray): Number of items that they are from, 0 where not
-            known: taken to be as many as those of the models fitted on.
-            Shape `(B,)`.
-        n_fitted (NDArray): Number of items of the models fitted on, 0 where
-            not known: taken to be without end. Shape `(B,)`.
-
-    Returns:
-        NDArray: Shape `(..., B)`, NaN where the accuracy is not known.
-    """
-    counted = n_items > 0
-    fewer = np.divide(1, n_items, where=counted, out=np.zeros(len(n_items)))
-    fewer -= np.divide(
-        1, n_fitted, where=counted & (n_fitted > 0), out=np.zeros(len(fewer)))
-    share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
-        n_items + _IMAGINED_ITEMS)
-    return np.asarray(share * (1 - share) * np.maximum(fewer, 0))
 
 
 def learn_partial_scores(benchmarks: Sequence[str], accuracies: NDArray,

@@ -13,11 +13,12 @@ from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.held_out_families import HeldOutFamily, typical_error
 from csv_plugin.core.intervals import Intervals
+from csv_plugin.core.item_noise import at_least_noise, sampling_noise
 from csv_plugin.core.loss_unit import LossUnit
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.notebook_tables import html_table
-from csv_plugin.core.partial_scores import PartialScores, sampling_noise
+from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience import SalienceModel
 from csv_plugin.core.stated_errors import (STATED_HEADER, STATED_LEGEND,
@@ -120,6 +121,7 @@ class BenchmarkPredictor:
         predicted = self.model.curve.accuracies(scores)
         said = self.contradictions(values)
         low, high = self.intervals.bounds(self.model, values, level)
+        low, high = at_least_noise(low, predicted, high, self.n_items, level)
         low, high = widened(low, predicted, high, said)
         return {
             'values':
@@ -387,7 +389,7 @@ class Predictor:
         }
         columns['with_scores'] = np.zeros(columns['values'].shape, bool)
         if known is not None:
-            self._complete(features.models, columns, known)
+            self._complete(features.models, columns, known, level)
             # What known scores have helped to say is no longer what the
             # losses alone said, which witnesses contradict.
             columns['alarm'] = columns['alarm'] & ~columns['with_scores']
@@ -447,7 +449,7 @@ class Predictor:
         return found
 
     def _complete(self, models: Sequence[str], columns: dict[str, NDArray],
-                  known: AccuracyTable) -> None:
+                  known: AccuracyTable, level: float) -> None:
         """Let known scores of models change the predictions of the others.
 
         Args:
@@ -455,14 +457,14 @@ class Predictor:
             columns (dict[str, NDArray]): As `Predictions.of_method` takes
                 them, `(M, B)` each; changed in place.
             known (AccuracyTable): As in `predict`.
+            level (float): As in `predict`.
         """
         partial, table = self._known_scores(models, known)
         scores = table.values
         place = np.array(
             [self.names.index(name) for name in partial.benchmarks])
-        noise = sampling_noise(
-            scores, table.n_items,
-            np.array([self.benchmarks[b].n_items for b in place]))
+        n_items = np.array([self.benchmarks[b].n_items for b in place])
+        noise = sampling_noise(scores, table.n_items, n_items)
         for row in np.flatnonzero(~np.isnan(scores).all(axis=1)):
             before = columns['values'][row, place]
             values, narrowing = partial.complete(before, scores[row],
@@ -475,6 +477,7 @@ class Predictor:
             says = (low > 0) | (high < 1)
             low = np.where(says, np.clip(values - below, 0, 1), 0)
             high = np.where(says, np.clip(values + above, 0, 1), 1)
+            low, high = at_least_noise(low, values, high, n_items, level)
             columns['low'][cells] = low[gaps]
             columns['high'][cells] = high[gaps]
             columns['values'][cells] = values[gaps]

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
+from csv_plugin.core.accuracies import standard_error
 from csv_plugin.triage.forward_tests import forward_errors, unit_of
 
 #: With fewer earlier runs, a regression left one out has no error.
@@ -323,6 +324,5 @@ def _remaining(ends: NDArray, now: NDArray) -> float:
 
 def _noise(accuracy: NDArray, n_items: NDArray, level: float) -> NDArray:
     """Half-width of the interval of a score by its items alone, `(B,)`."""
-    variance = np.where(n_items > 0,
-                        accuracy * (1 - accuracy) / np.maximum(n_items, 1), 0)
-    return norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    deviation = np.nan_to_num(standard_error(accuracy, n_items))
+    return norm.ppf((1 + level) / 2) * deviation

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,6 +14,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.demo.zoo_files import tokenizer_folder
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.model_lists import read_model_list
+from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts, write_texts
 from tests.bench import bench_engines, describe_texts
 from tests.io import dump_files
@@ -154,3 +156,23 @@ def test_texts_are_described(tmp_path, capsys):
     assert rows[2][0] == 'tokenizer' and len(rows[2]) == 5
     assert ['sums', '1', '1', '100%', '3', '3', '0.22'] in rows
     assert rows[-1] == ['all', '2', '1', '100%', '3', '3', '0.31']
+
+
+def test_noise_of_items_is_that_of_the_scores(tmp_path):
+    """Of 40 runs whose scores rise and scatter by half the binomial noise."""
+    rng = np.random.default_rng(0)
+    names = [f'r{run}@{step}' for run in range(40) for step in range(1, 7)]
+    rising = np.tile(np.linspace(.4, .6, 6), 40)
+    scores = rising + rng.normal(0, .5 * np.sqrt(.25 / 100), len(names))
+    write_csv(tmp_path / 'scores.csv', ('model', 'exam'), zip(names, scores))
+    write_csv(tmp_path / 'models.csv',
+              ('model', 'family', 'split', 'run', 'step'),
+              ((name, 'all', 'val', *name.split('@')) for name in names))
+    write_csv(tmp_path / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
+              [('exam', 0, 100)])
+    printed = run('noise_of_items', str(tmp_path), '--fit', 'val')
+    [row] = [line for line in printed.splitlines() if '| exam' in line]
+    *_, binomial, own, share = row.strip('| ').split('|')
+    assert float(binomial) == 5
+    assert float(own) == pytest.approx(2.5, abs=.3)
+    assert float(share) == pytest.approx(.25, abs=.06)

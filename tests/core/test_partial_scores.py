@@ -11,8 +11,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.partial_scores import (LEAST_MODELS, PartialScores,
-                                            learn_partial_scores,
-                                            sampling_noise)
+                                            learn_partial_scores)
 from csv_plugin.core.predictor import _both_sides
 from csv_plugin.core.salience import Uniform
 
@@ -63,14 +62,6 @@ def test_a_noisy_score_is_one_more_observation():
     covariance = np.linalg.inv(np.linalg.inv(TOTALS) + np.linalg.inv(ERRORS))
     share = covariance[1, 0] / (covariance[0, 0] + .0001)
     np.testing.assert_allclose(values[1][1], free[1] + share * (.38 - free[0]))
-
-
-def test_the_noise_of_fewer_items():
-    scores = np.array([[.5, .5, .5, 1, NAN]])
-    noise = sampling_noise(scores, np.array([96, 0, 1000, 2, 10]),
-                           np.array([192, 100, 500, 0, 100]))
-    np.testing.assert_allclose(noise,
-                               [[.25 / 192, 0, 0, 2 / 3 * 1 / 3 / 2, NAN]])
 
 
 def test_scores_alone_are_the_conditional_of_the_totals():
@@ -277,6 +268,20 @@ def test_a_score_from_few_items_changes_less(fitted):
         widths.append((table.high - table.low)[:5, 1].mean())
     assert np.all(np.diff(widths) < 0)
     assert moved[0] < .2 * moved[-1] < moved[2]
+
+
+def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):
+    predictor, features, real = fitted
+    of_ten = replace(
+        predictor,
+        benchmarks=tuple(
+            replace(part, n_items=10) for part in predictor.benchmarks))
+    known = holes(real, 'a')
+    of_many, noisy = (
+        each.predict(features, known=known) for each in (predictor, of_ten))
+    np.testing.assert_array_equal(of_many.values, noisy.values)
+    assert np.all((of_many.high - of_many.low)[:, 1] < .2)
+    assert np.all((noisy.high - noisy.low)[:, 1] > .2)
 
 
 def test_an_interval_that_leaves_nothing_out_stays_so(fitted):

@@ -9,6 +9,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.item_noise import OWN_SHARE
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Prediction, Predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -102,6 +103,24 @@ def test_level_moves_the_interval(tables, predictor):
     np.testing.assert_array_equal(narrow.values, wide.values)
     width = (narrow.high - narrow.low)[:, :2]
     assert (width < (wide.high - wide.low)[:, :2]).all()
+
+
+def test_no_interval_is_narrower_than_a_models_own_noise(tables, predictor):
+    """Of benchmarks with ever fewer items."""
+
+    def widths(n_items: int):
+        parts = (
+            replace(part, n_items=n_items) for part in predictor.benchmarks)
+        table = replace(
+            predictor, benchmarks=tuple(parts)).predict(tables.features)
+        return (table.high - table.low)[:, 0, 0]
+
+    np.testing.assert_array_equal(widths(10**9), widths(0))
+    predicted = predictor.predict(tables.features).values[:, 0, 0]
+    middle = np.abs(predicted - .5) < .2
+    assert middle.any()
+    assert np.all(
+        widths(10)[middle] > 2 * 1.64 * np.sqrt(OWN_SHARE * .21 / 10))
 
 
 @pytest.mark.parametrize('level', [0, 1, -0.1, 90, float('nan')])
