@@ -72,6 +72,32 @@ def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
     return (1 - np.asarray(floor)) * share * (1 - share)
 
 
+def accuracy_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
+    """`accuracy_at`, several times as fast where it is asked for again.
+
+    It is exact to 1e-16, but not in relation to accuracies that small.
+
+    Args:
+        tangent (NDArray): The hyperbolic tangent of half the exponent.
+        floor (NDArray): As in `accuracy_at`.
+
+    >>> accuracy_by_tangent(np.tanh(np.array([-900, 0]) / 2), np.array(0.25))
+    array([0.25 , 0.625])
+    """
+    return (1 + floor) / 2 + (1 - floor) / 2 * tangent
+
+
+def slope_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
+    """`slope_at` likewise; times minus the tangent, the slope of the slope.
+
+    Args as in `accuracy_by_tangent`.
+
+    >>> slope_by_tangent(np.tanh(np.array([-900, 0]) / 2), np.array(0.25))
+    array([0.    , 0.1875])
+    """
+    return (1 - floor) / 4 * (1 - tangent**2)
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Eq. 2 with its parameters, or a stack of such curves.

@@ -190,12 +190,17 @@ class Ridges:
         masks (NDArray): As in `Solver.fit`, `(F, n)`.
         penalties (tuple[float, ...]): Candidates, in falling order.
         errors (NDArray): See `Member`; an infinite penalty is the first.
+        likely (int): The floor that these errors alone would take.
+        path (list[Solutions]): With it, `(F + 1, n)` each. Those of all
+            floors would be too much to keep.
     """
     ridge: RidgeRegressions
     task: Task
     masks: NDArray
     penalties: tuple[float, ...]
     errors: NDArray
+    likely: int
+    path: list[Solutions]
 
     __repr__ = short_repr
 
@@ -205,16 +210,19 @@ class Ridges:
         """Fit to a task."""
         floors = floor_candidates(task.chance)
         path = ridge.path(Problems.of_folds(task, masks, floors), penalties)
-        return cls(ridge, task, masks, penalties,
-                   errors_by_floor(path, task, masks, floors))
+        errors = errors_by_floor(path, task, masks, floors)
+        likely = _best_floor([_logs(errors)])
+        rows = likely * (len(masks) + 1) + np.arange(len(masks) + 1)
+        return cls(ridge, task, masks, penalties, errors, likely,
+                   [solutions[rows] for solutions in path])
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
         """See `Member.average`."""
-        floors = floor_candidates(self.task.chance)[[floor]]
-        # Paths with all floors would be too large to keep.
-        path = self.ridge.path(
-            Problems.of_folds(self.task, self.masks, floors), self.penalties)
+        floors, path = floor_candidates(self.task.chance)[[floor]], self.path
+        if floor != self.likely:
+            problems = Problems.of_folds(self.task, self.masks, floors)
+            path = self.ridge.path(problems, self.penalties)
         average = _average(path, weights)
         return average.exponents, self.ridge.models(average, floors[0])
 
