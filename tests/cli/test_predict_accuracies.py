@@ -47,19 +47,37 @@ def test_table_and_files(folder, capsys):
     assert call('dumps', '--out', 'out') == 0
     shown = capsys.readouterr().out
     assert 'strong' in shown and 'easy' in shown and 'Percent' in shown
-    assert 'out/predictions.md' in shown
-    with open('out/predictions.csv', encoding='utf-8') as file:
+    assert 'out/leaderboard.md' in shown
+    with open('out/leaderboard.csv', encoding='utf-8') as file:
         table = {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
     assert float(table['strong', 'easy']['predicted']) > 60
     assert float(table['weak', 'easy']['predicted']) < 40
     for kind in ('txt', 'md', 'json'):
-        assert (folder / f'out/predictions.{kind}').is_file()
+        assert (folder / f'out/leaderboard.{kind}').is_file()
+
+
+def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
+    """What is in percent has another name than what `salience fit` writes."""
+    fit_to_tables(folder, 'losses.csv')
+    assert main([
+        'predict', '--losses', 'losses.csv', '--predictor',
+        'fit/predictor.safetensors', '--out', 'out'
+    ]) == 0
+    assert sorted(path.name for path in Path('out').iterdir()) == [
+        'leaderboard.csv', 'leaderboard.json', 'leaderboard.md',
+        'leaderboard.txt'
+    ]
+    fractions, percents = (
+        [float(row['predicted']) for row in csv.DictReader(text.splitlines())]
+        for text in (Path('fit/predictions.csv').read_text('utf-8'),
+                     Path('out/leaderboard.csv').read_text('utf-8')))
+    assert max(fractions) <= 1 < max(percents)
 
 
 def test_json(folder, capsys):
     assert call('dumps/*.parquet', '--json', '--out', 'out') == 0
     printed = rows(capsys.readouterr().out)
-    assert printed == rows((folder / 'out/predictions.json').read_text())
+    assert printed == rows((folder / 'out/leaderboard.json').read_text())
     assert {*printed} == {(model, benchmark)
                           for model in ('strong', 'weak')
                           for benchmark in ('easy', 'hard')}
