@@ -20,6 +20,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
                                       check_folder, named_text, nan_to_none,
                                       print_json, run_tool, whole_number)
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables)
 from csv_plugin.core.conventions import InputError
@@ -140,7 +141,7 @@ def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 def _study(args: argparse.Namespace, tables: ModelTables,
            fit: Sequence[str]) -> Study:
     """The study that the options ask for."""
-    solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
+    solver = SOLVERS[args.solver]
     if args.leave_family_out:
         return leave_families_out(
             tables.features,
@@ -148,11 +149,11 @@ def _study(args: argparse.Namespace, tables: ModelTables,
             tables.families,
             solver,
             args.seed,
-            progress=progress)
+            progress=partial(tqdm, desc='folds'))
     if args.choose:
         return _study_of_chosen(args, tables, fit)
     return split_study(tables.features, tables.accuracies, tables.families,
-                       fit, solver, args.seed, progress)
+                       fit, solver, args.seed, fit_bars())
 
 
 def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
@@ -167,7 +168,7 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
                                 partial(tqdm, desc='choice'))
     return split_study(
         chosen.features, tables.accuracies, tables.families, fit, solver,
-        args.seed, partial(tqdm, desc='fit'),
+        args.seed, fit_bars(),
         partial(
             with_nested_errors,
             accuracies=accuracies,

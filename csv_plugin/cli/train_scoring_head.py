@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, add_verbose, check_folder,
                                       refuse, run_tool)
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
 from csv_plugin.core.escaping import one_line
@@ -114,7 +115,7 @@ class _Method(NamedTuple):
     def train(self, training: Training, states: 'Tensor') -> Trained:
         return METHODS['paper' if self.settings else 'auto'](
             training, states, self.validation, self.settings,
-            partial(tqdm, desc='fit'))
+            partial(tqdm, desc='steps') if self.settings else fit_bars())
 
 
 def run(args: argparse.Namespace) -> None:

@@ -76,8 +76,8 @@ def fit_predictor(
         solver (Solvers): One of `salience.SOLVERS` or your own, for all
             benchmarks or for each.
         seed (int): Of the cross-validation folds; same seed, same result.
-        progress (Progress): Wraps the benchmarks to show progress, while they
-            are fitted and while back-tests are made for their intervals.
+        progress (Progress): Wraps the benchmarks to show progress, first
+            while they are fitted, then while their intervals are made.
         watch (Optional[Watch]): Is told of every fit.
         labels (Mapping[str, int]): The column that is the label-token loss of
             a benchmark, for those that have one; it may contradict
