@@ -22,6 +22,7 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json, run_tool)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_same_tables, two_names)
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.other_methods.all_methods import (METHODS, Evidence,
                                                        own_units)
@@ -85,7 +86,8 @@ def run(args: argparse.Namespace) -> None:
     predicted = len(comparison.families)
     title = (f'{predicted} models, each predicted from other families'
              if args.leave_family_out else
-             f'{predicted} models predicted from {len(folds[0].fit)}')
+             f'{counted(predicted, "model")} predicted from '
+             f'{len(folds[0].fit)}')
     args.out.mkdir(parents=True, exist_ok=True)
     write_comparison(args.out, comparison, title, args.command)
     if args.json:

@@ -23,6 +23,7 @@ from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
 from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables)
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.nested_choice import (nested_predictions,
@@ -34,7 +35,7 @@ from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import learning_notes
+from csv_plugin.report.notes import learning_notes, shortage_notes
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
     few = shortages(tables.accuracies, tables.families, fitted)
-    warnings = [f'{benchmark}: {line}' for benchmark, line in few.items()]
+    warnings = shortage_notes(few, tables.accuracies.benchmarks)
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
     tables = tables.select_benchmarks(run_on)
@@ -131,7 +132,7 @@ def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
     if args.leave_family_out:
         return (f'{len(tables.features.models)} models, each predicted from '
                 'other families')
-    title = f'{len(predict)} models predicted from {len(fit)}'
+    title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
     if args.choose:
         n_units = len(tables.features.columns.units)
         title += f' by {args.choose} chosen units of {n_units:,}'

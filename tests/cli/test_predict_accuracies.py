@@ -67,10 +67,10 @@ def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
         'leaderboard.csv', 'leaderboard.json', 'leaderboard.md',
         'leaderboard.txt'
     ]
-    fractions, percents = (
-        [float(row['predicted']) for row in csv.DictReader(text.splitlines())]
-        for text in (Path('fit/predictions.csv').read_text('utf-8'),
-                     Path('out/leaderboard.csv').read_text('utf-8')))
+    fractions, percents = ([
+        float(row['predicted']) for row in csv.DictReader(text.splitlines())
+    ] for text in (Path('fit/predictions.csv').read_text('utf-8'),
+                   Path('out/leaderboard.csv').read_text('utf-8')))
     assert max(fractions) <= 1 < max(percents)
 
 
