@@ -1,6 +1,7 @@
 """Predicted accuracies beside the real ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -367,6 +368,28 @@ class Predictions:
                 if all(name in names for name, names in zip(cell, kept))
             },
             **chosen,
+            **cubes)
+
+    def restricted(self, benchmarks: Sequence[str],
+                   reason: Missing) -> 'Predictions':
+        """The same, with predictions on some of the benchmarks alone.
+
+        Args:
+            benchmarks (Sequence[str]): Those to be predicted.
+            reason (Missing): Why the others are not.
+        """
+        dropped = [b for b in self.benchmarks if b not in benchmarks]
+        columns = [self._place('benchmarks', b) for b in dropped]
+        cubes = {part: getattr(self, part).copy() for part in _CUBES}
+        for part, empty in _empty_cubes((1, 1, 1)).items():
+            cubes[part][:, columns] = empty
+        cells = product(self.models, dropped, self.methods)
+        return replace(
+            self,
+            missing={
+                **self.missing,
+                **dict.fromkeys(cells, reason)
+            },
             **cubes)
 
     def at(self,
