@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import (ALARM, WITH_SCORES, explain_marks, number,
                                    percent, predicted_cell)
-from csv_plugin.core.conventions import InputError, check_unique, shortened
+from csv_plugin.core.conventions import (InputError, check_list, check_unique,
+                                         shortened)
 from csv_plugin.core.notebook_tables import html_table
 
 #: What `Predictions.missing` calls the real accuracy; no method has the name.
@@ -336,16 +337,18 @@ class Predictions:
             methods (Optional[Sequence[str]]): Names; all by default.
 
         Raises:
-            InputError: The table lacks a name.
+            InputError: The table lacks a name, or as in `check_list`.
         """
-        chosen: dict[str, Any] = {
-            'models':
-            self.models if models is None else tuple(models),
-            'benchmarks':
-            self.benchmarks if benchmarks is None else tuple(benchmarks),
-            'methods':
-            self.methods if methods is None else tuple(methods)
+        asked = {
+            'models': models,
+            'benchmarks': benchmarks,
+            'methods': methods
         }
+        chosen: dict[str, Any] = {}
+        for axis, names in asked.items():
+            check_list(axis, names)
+            own = getattr(self, axis)
+            chosen[axis] = own if names is None else tuple(names)
         index = np.ix_(*([self._place(axis, name) for name in names]
                          for axis, names in chosen.items()))
         cubes: dict[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.io.csv_rows import decimals, each_row, read_rows, remedy_of
 from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
@@ -56,6 +56,7 @@ class ModelColumns:
         Raises:
             InputError: The table lacks one of them.
         """
+        check_list('columns', columns)
         place = {name: k for k, name in enumerate(self.columns)}
         for name in columns:
             if name not in place:
