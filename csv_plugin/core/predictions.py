@@ -246,12 +246,6 @@ class Predictions:
                              tuple(by_method).index(method), models,
                              benchmarks)
             chance = {**table.chance, **chance}
-        unknown = {
-            (model, benchmark, method): UNKNOWN_BENCHMARK
-            for method, table in tables.items()
-            for benchmark in benchmarks if benchmark not in table.benchmarks
-            for model in models
-        }
         levels = [table.level for table in tables.values()]
         return cls(
             tuple(models),
@@ -259,24 +253,10 @@ class Predictions:
             tuple(by_method),
             real=np.full(shape[:2], np.nan),
             level=levels[0] if levels else np.nan,
-            missing=unknown | dict(missing),
+            missing=_unknown(tables, models, benchmarks) | dict(missing),
             chance=chance,
-            contradictions={
-                cell: said
-                for method, table in tables.items()
-                for cell, said in table._contradictions_as(method).items()
-                if cell[0] in models and cell[1] in benchmarks
-            },
+            contradictions=_contradictions(tables, models, benchmarks),
             **cubes)
-
-    def _contradictions_as(
-            self, method: str
-    ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
-        """Those of a single method, under another name."""
-        return {
-            (model, benchmark, method): said
-            for (model, benchmark, _), said in self.contradictions.items()
-        }
 
     def _copy_into(self, cubes: Mapping[str, NDArray], p: int,
                    models: Sequence[str], benchmarks: Sequence[str]) -> None:
@@ -576,6 +556,30 @@ class Predictions:
                              f'{shortened(", ".join(names), 200)}', repr(name),
                              'Correct the name.')  # yapf: disable
         return names.index(name)
+
+
+def _unknown(tables: Mapping[str, Predictions], models: Sequence[str],
+             benchmarks: Sequence[str]) -> dict[tuple[str, str, str], Missing]:
+    """Cells of benchmarks that a method does not know."""
+    return {
+        (model, benchmark, method): UNKNOWN_BENCHMARK
+        for method, table in tables.items()
+        for benchmark in benchmarks if benchmark not in table.benchmarks
+        for model in models
+    }
+
+
+def _contradictions(
+    tables: Mapping[str, Predictions], models: Sequence[str],
+    benchmarks: Sequence[str]
+) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
+    """Those of single methods, under the names they have in `tables`."""
+    return {
+        (model, benchmark, method): said
+        for method, table in tables.items()
+        for (model, benchmark, _), said in table.contradictions.items()
+        if model in models and benchmark in benchmarks
+    }
 
 
 def _empty_cubes(shape: tuple[int, int, int]) -> dict[str, Any]:
