@@ -9,7 +9,8 @@ from tabulate import tabulate
 from csv_plugin.core.escaping import markdown
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.triage.benchmark_trust import LAST, SURE_ORDER, Trust
+from csv_plugin.triage.benchmark_trust import (LAST, SURE_ORDER, Trust,
+                                               shown_share)
 
 #: Parts of the training that the table shows, or those next to them.
 SHOWN = (0.05, 0.1, 0.25, 0.5)
@@ -34,13 +35,14 @@ def trust_table(rows: Sequence[Trust]) -> str:
     Returns:
         str: A Markdown table.
     """
-    shares = _shown(rows[0].shares)
-    with_losses = bool(rows[0].order_by_losses)
+    shares = _shown(sorted({share for row in rows for share in row.shares}))
+    with_losses = any(row.order_by_losses for row in rows)
     with_sizes = any(np.isfinite(row.order_by_size) for row in rows)
     header = [
-        'benchmark', 'signal to noise', 'rises', *(f'order at {share:.0%}'
-                                                   for share in shares),
-        *(f'by losses at {share:.0%}' for share in shares if with_losses),
+        'benchmark', 'signal to noise', 'rises',
+        *(f'order at {shown_share(share)}'
+          for share in shares), *(f'by losses at {shown_share(share)}'
+                                  for share in shares if with_losses),
         *(['by size'] if with_sizes else []), 'verdict',
         *(['by losses from'] if with_losses else [])
     ]
@@ -51,7 +53,7 @@ def trust_table(rows: Sequence[Trust]) -> str:
         *(_percent(_at(row, row.order_by_losses, share)) for share in shares
           if with_losses),
         *([_percent(row.order_by_size)] if with_sizes else []), row.verdict,
-        *([_percent(row.apart_from_by_losses, ' %')] if with_losses else [])
+        *([_from(row.apart_from_by_losses)] if with_losses else [])
     ] for row in sorted(rows, key=lambda row: -np.nan_to_num(
         row.signal_to_noise, nan=-1))]  # yapf: disable
     words = {'benchmark', 'verdict'}
@@ -142,5 +144,9 @@ def _number(value: float, digits: int) -> str:
     return f'{value:.{digits}f}' if np.isfinite(value) else '-'
 
 
-def _percent(value: float, unit: str = '') -> str:
-    return f'{100 * value:.0f}{unit}' if np.isfinite(value) else '-'
+def _percent(value: float) -> str:
+    return f'{100 * value:.0f}' if np.isfinite(value) else '-'
+
+
+def _from(share: float) -> str:
+    return shown_share(share, ' %') if np.isfinite(share) else '-'

@@ -329,10 +329,14 @@ def judge(
             own losses all the same.
 
     Raises:
-        InputError: No checkpoint can be used, the tokens of only some are
-            known, a run is part of the history, beyond its budget or has
-            two, or the window is none.
+        InputError: A benchmark is called `OVERALL`, no checkpoint can be
+            used, the tokens of only some are known, a run is part of the
+            history, beyond its budget or has two, or the window is none.
     """
+    if OVERALL in predictor.names:
+        raise InputError(
+            'predictor', 'benchmarks with other names than that of the mean '
+            'over them', repr(OVERALL), 'Fit it with another name.')
     refused = {
         name: reason
         for name, reason in refused.items()
