@@ -1,12 +1,13 @@
 """How far benchmarks can be trusted, as tables and files."""
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Optional
 
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown
+from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.benchmark_trust import (LAST, SURE_ORDER, Trust,
@@ -79,8 +80,12 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
         list[Path]: The files; without matplotlib there is no picture.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = f'# {title}', trust_table(rows), _LEGEND, f'    {command}\n'
-    write_text(folder / 'benchmarks.md', '\n\n'.join(parts))
+    parts = [
+        f'# {title}',
+        trust_table(rows), _LEGEND,
+        indent(visible(command), '    ')
+    ]
+    write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
     records = [record(row) for row in rows]
     write_csv(folder / 'benchmarks.csv', list(records[0]),
               [['' if v is None else v for v in one.values()]
