@@ -3,11 +3,13 @@ import argparse
 import json
 import math
 import os
+import select
 import shlex
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -41,12 +43,17 @@ def run_tool(name: str, description: Optional[str],
         int: As in `exit_code`.
     """
     words = sys.argv[1:] if argv is None else argv
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawTextHelpFormatter)
-    add_arguments(parser)
-    args = parser.parse_args(words)
-    args.command = shlex.join(['python', f'tools/{name}.py', *words])
-    return exit_code(run, args)
+
+    def parse_and_run() -> None:
+        parser = argparse.ArgumentParser(
+            description=description,
+            formatter_class=argparse.RawTextHelpFormatter)
+        add_arguments(parser)
+        args = parser.parse_args(words)
+        args.command = shlex.join(['python', f'tools/{name}.py', *words])
+        run(args)
+
+    return exit_code(parse_and_run)
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:
@@ -60,22 +67,51 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
         int: Exit code: 0, 2 after an `InputError` or an `OSError`, or
         `UNREAD` if nobody reads what is printed any more, such as behind
         `| head`.
+
+    Raises:
+        SystemExit: As in the command.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
     try:
         run(*arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more when it ends, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNREAD
+        print(end='', flush=True)
+    except SystemExit as end:
+        # After --help, which argparse prints without a look at errors.
+        if not end.code and _is_unread():
+            return UNREAD
+        raise
     except (InputError, OSError) as error:
-        print(f'error: {error}', file=sys.stderr)
+        if isinstance(error, BrokenPipeError) and _is_unread():
+            return UNREAD
+        with suppress(BrokenPipeError):
+            print(f'error: {error}', file=sys.stderr)
         return 2
     finally:
         warnings.formatwarning = usual
+        _forget_unread()
     return 0
+
+
+def _is_unread() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout, 0)
+    except (AttributeError, OSError, TypeError, ValueError):
+        return False  # Windows, or it is closed or no file.
+    return bool(poll.poll(0))
+
+
+def _forget_unread() -> None:
+    """Forget what nobody reads: Python would complain when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            print(end='', file=stream, flush=True)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except OSError:
+            pass  # Such as a full disk, of which Python tells then.
 
 
 def _warning_line(message: Warning | str,

@@ -15,9 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
-from tqdm import tqdm
-
 from csv_plugin.cli.arguments import exit_code
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.core.training import Training
 from csv_plugin.demo import building, shipped, world
 from csv_plugin.io.collection import read_collection
@@ -70,7 +69,7 @@ def train() -> None:
          for model in models})
     training = Training(losses, collection.texts, collection.accuracies,
                         collection.families, targets)
-    predictor = train_auto(training, states, progress=tqdm).predictor
+    predictor = train_auto(training, states, progress=fit_bars()).predictor
     # Where the package lies differs from machine to machine.
     name = shipped.SCORING_LM.relative_to(shipped.FOLDER.parent).as_posix()
     save_predictor(replace(predictor, scoring_lm=name), shipped.PREDICTOR)
@@ -80,7 +79,7 @@ def train() -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
+    return exit_code(lambda: run(parse_args(argv)))
 
 
 if __name__ == '__main__':

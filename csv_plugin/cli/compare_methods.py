@@ -22,7 +22,9 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json, run_tool)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_same_tables, two_names)
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.escaping import one_line
 from csv_plugin.core.other_methods.all_methods import (METHODS, Evidence,
                                                        own_units)
 from csv_plugin.core.other_methods.comparison import (Fold, compare,
@@ -78,18 +80,30 @@ def run(args: argparse.Namespace) -> None:
     chosen = {*chain.from_iterable(fold.fit + fold.predict for fold in folds)}
     tables = tables.select(
         tuple(m for m in tables.features.models if m in chosen))
-    evidence = _evidence(tables, args.own_units, args.doubles)
+    compared = _compared(args, tables, folds)
+    warnings = [
+        f'{name}: left out, as no model to fit to was run there.'
+        for name in tables.main if name not in compared
+    ]
+    for line in () if args.json else warnings:
+        print(f'warning: {one_line(line)}', flush=True)
+    evidence = _evidence(tables, compared, args.own_units, args.doubles)
     methods = list(dict.fromkeys([DEFAULT_SOLVER, *args.methods]))
     comparison = compare(evidence, tables.families, methods, folds, args.seed,
                          partial(tqdm, desc='fits'))
     predicted = len(comparison.families)
     title = (f'{predicted} models, each predicted from other families'
              if args.leave_family_out else
-             f'{predicted} models predicted from {len(folds[0].fit)}')
+             f'{counted(predicted, "model")} predicted from '
+             f'{len(folds[0].fit)}')
     args.out.mkdir(parents=True, exist_ok=True)
     write_comparison(args.out, comparison, title, args.command)
     if args.json:
-        print_json({'title': title, 'methods': plain_values(comparison)})
+        print_json({
+            'title': title,
+            'warnings': warnings,
+            'methods': plain_values(comparison)
+        })
         return
     print(
         title,
@@ -120,9 +134,26 @@ def _folds(args: argparse.Namespace, tables: ModelTables) -> list[Fold]:
     return [Fold(fit, predict)]
 
 
-def _evidence(tables: ModelTables, prefixes: Sequence[tuple[str, str]],
+def _compared(args: argparse.Namespace, tables: ModelTables,
+              folds: Sequence[Fold]) -> list[str]:
+    """The main benchmarks with a score to fit to in every fold.
+
+    Raises:
+        InputError: There is none.
+    """
+    run = [tables.accuracies.select(fold.fit).benchmarks_run for fold in folds]
+    names = [name for name in tables.main if all(name in some for some in run)]
+    if not names:
+        raise InputError(args.scores,
+                         'a score of a model to fit to on a main benchmark',
+                         'none', 'Give scores, or name other splits.')
+    return names
+
+
+def _evidence(tables: ModelTables, compared: Sequence[str],
+              prefixes: Sequence[tuple[str, str]],
               doubles: Sequence[tuple[str, str]]) -> Evidence:
-    """What the tables tell of the main benchmarks.
+    """What the tables tell of the benchmarks that methods are compared on.
 
     Raises:
         InputError: An option names a benchmark that the tables lack, or a
@@ -139,10 +170,10 @@ def _evidence(tables: ModelTables, prefixes: Sequence[tuple[str, str]],
     models, units = tables.features.models, tables.features.columns.units
     info = [tables.info[model] for model in models]
     return Evidence(tables.features,
-                    tables.accuracies.select(benchmarks=tables.main),
+                    tables.accuracies.select(benchmarks=compared),
                     np.array([details.params_b for details in info]),
                     np.array([details.tokens for details in info]),
-                    own_units(units, tables.main, first_parts),
+                    own_units(units, compared, first_parts),
                     [frozenset(pair) for pair in doubles])
 
 

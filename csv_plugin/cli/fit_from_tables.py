@@ -20,8 +20,10 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
                                       check_folder, named_text, nan_to_none,
                                       print_json, run_tool, whole_number)
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables)
+from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.nested_choice import (nested_predictions,
@@ -33,7 +35,7 @@ from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import learning_notes
+from csv_plugin.report.notes import learning_notes, shortage_notes
 from csv_plugin.report.study_tables import (summary, write_leaderboard,
                                             write_predictions, write_report)
 
@@ -85,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(args.scores, 'a score of a model to fit to', 'none',
                          'Give scores, or name other splits.')
     few = shortages(tables.accuracies, tables.families, fitted)
-    warnings = [f'{benchmark}: {line}' for benchmark, line in few.items()]
+    warnings = shortage_notes(few, tables.accuracies.benchmarks)
     for line in () if args.json else warnings:
         print(f'warning: {one_line(line)}', flush=True)
     tables = tables.select_benchmarks(run_on)
@@ -130,7 +132,7 @@ def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
     if args.leave_family_out:
         return (f'{len(tables.features.models)} models, each predicted from '
                 'other families')
-    title = f'{len(predict)} models predicted from {len(fit)}'
+    title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
     if args.choose:
         n_units = len(tables.features.columns.units)
         title += f' by {args.choose} chosen units of {n_units:,}'
@@ -140,7 +142,7 @@ def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 def _study(args: argparse.Namespace, tables: ModelTables,
            fit: Sequence[str]) -> Study:
     """The study that the options ask for."""
-    solver, progress = SOLVERS[args.solver], partial(tqdm, desc='fit')
+    solver = SOLVERS[args.solver]
     if args.leave_family_out:
         return leave_families_out(
             tables.features,
@@ -148,11 +150,11 @@ def _study(args: argparse.Namespace, tables: ModelTables,
             tables.families,
             solver,
             args.seed,
-            progress=progress)
+            progress=partial(tqdm, desc='folds'))
     if args.choose:
         return _study_of_chosen(args, tables, fit)
     return split_study(tables.features, tables.accuracies, tables.families,
-                       fit, solver, args.seed, progress)
+                       fit, solver, args.seed, fit_bars())
 
 
 def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
@@ -167,7 +169,7 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
                                 partial(tqdm, desc='choice'))
     return split_study(
         chosen.features, tables.accuracies, tables.families, fit, solver,
-        args.seed, partial(tqdm, desc='fit'),
+        args.seed, fit_bars(),
         partial(
             with_nested_errors,
             accuracies=accuracies,

@@ -12,12 +12,10 @@ losses, and from their scores so far where there are any.
 """
 import argparse
 from collections.abc import Sequence
-from functools import partial
-
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       nan_to_none, percent, print_json)
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of)
@@ -110,7 +108,7 @@ def _forecast(tables: ModelTables,
     return forecast_tables(tables.features,
                            tables.accuracies.select(benchmarks=tables.main),
                            checkpoints, fit, predict, after, all_finished,
-                           partial(tqdm, desc='fits'))
+                           fit_bars())
 
 
 def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],

@@ -8,14 +8,13 @@ Example (checkpoints have names such as run@step, or are described in a table):
 With --losses, the order that losses tell is judged beside that of the scores.
 """
 import argparse
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json)
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
                                             checkpoints_of)
 from csv_plugin.core.conventions import InputError
@@ -78,4 +77,4 @@ def _by_losses(args: argparse.Namespace, scores: ModelColumns,
     return fit_holding_out(
         tables.features,
         accuracies, [runs[model] for model in scores.models],
-        progress=partial(tqdm, desc='fits'))[1]
+        progress=fit_bars())[1]

@@ -69,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--out',
         metavar='DIR',
         type=Path,
-        help='folder for predictions.txt, .md, .csv and .json\n'
-        '(default: none)')
+        help='folder for leaderboard.txt, .md, .csv and .json, in\n'
+        'percent (default: none)')
     add_records(parser, 'predictions')
     parser.add_argument(
         '--giver',
@@ -136,7 +136,7 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
         print(as_text(board))
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        files = write_leaderboard(args.out / 'predictions', board)
+        files = write_leaderboard(args.out / 'leaderboard', board)
         if not args.json:
             print('', *files, sep='\n')
 

@@ -186,6 +186,7 @@ def run(args: argparse.Namespace) -> None:
         check_engine(
             options._replace(dtype=model.dtype), model.tokenizer, len(models))
     texts = read_texts(args.texts)
+    done: dict[str, str] = {}
     failed: list[str] = []
 
     def score(name: str,
@@ -196,8 +197,7 @@ def run(args: argparse.Namespace) -> None:
         stated = {'dtype': dtype} if dtype else {}
         if args.engine:
             stated['engine'] = ENGINES[args.engine].recorded
-        done = losses.score(shard, stated, claim)
-        print(one_line(f'{name}: {done}'), flush=True)
+        done[name] = losses.score(shard, stated, claim)
 
     @contextmanager
     def told(name: str) -> Iterator[None]:
@@ -207,6 +207,8 @@ def run(args: argparse.Namespace) -> None:
         except (InputError, OSError) as error:
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
             failed.append(name)
+        if name in done:
+            print(one_line(f'{name}: {done[name]}'), flush=True)
 
     if args.list:
         score_list(models, args.out, args.shard or (1, 1),

@@ -283,7 +283,7 @@ def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
+    return exit_code(lambda: run(parse_args(argv)))
 
 
 if __name__ == '__main__':

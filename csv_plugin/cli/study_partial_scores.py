@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
+    return exit_code(lambda: run(parse_args(argv)))
 
 
 if __name__ == '__main__':

@@ -88,7 +88,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]],
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return exit_code(run, parse_args(argv))
+    return exit_code(lambda: run(parse_args(argv)))
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, add_verbose, check_folder,
                                       refuse, run_tool)
+from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
 from csv_plugin.core.escaping import one_line
@@ -29,6 +30,7 @@ from csv_plugin.io.collection import MODELS, Collection, read_collection
 from csv_plugin.io.tables import ModelInfo, read_models, split_name
 from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
+from csv_plugin.report.notes import shortage_notes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -114,7 +116,7 @@ class _Method(NamedTuple):
     def train(self, training: Training, states: 'Tensor') -> Trained:
         return METHODS['paper' if self.settings else 'auto'](
             training, states, self.validation, self.settings,
-            partial(tqdm, desc='fit'))
+            partial(tqdm, desc='steps') if self.settings else fit_bars())
 
 
 def run(args: argparse.Namespace) -> None:
@@ -133,7 +135,7 @@ def run(args: argparse.Namespace) -> None:
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     collection = collected(args, info)
-    mixed, others = warn(collection, method.models)
+    mixed, others, few = warn(collection, method.models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -151,7 +153,7 @@ def run(args: argparse.Namespace) -> None:
     outcome = TrainingOutcome.of({method.name: predictor}
                                  | training.baselines(), losses, collection,
                                  trained.curve, others)
-    said = outcome.write(args.out, args.command, args.verbose)
+    said = outcome.write(args.out, args.command, args.verbose, few)
     print(f'{said}\n\nWritten to {args.out}.')
 
 
@@ -168,7 +170,7 @@ def chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
 
 
 def warn(collection: Collection,
-         models: Sequence[str]) -> tuple[list[str], list[str]]:
+         models: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """Print what is there, and what may harm.
 
     Args:
@@ -176,20 +178,21 @@ def warn(collection: Collection,
         models (Sequence[str]): Models to fit to.
 
     Returns:
-        tuple[list[str], list[str]]: As `mixed_engines` says of the models
-        to fit to, and `other_engines` of the others.
+        tuple[list[str], list[str], list[str]]: As `mixed_engines` says of the
+        models to fit to, and `other_engines` of the others; benchmarks with
+        too few models to fit to.
     """
     print(*collection.coverage(models), sep='\n')
     infos = {name: dump.info for name, dump in collection.losses.items()}
     mixed = mixed_engines({name: infos[name] for name in models})
     others = other_engines(infos, models)
-    lacking = shortages(collection.accuracies, collection.families, models)
+    few = shortages(collection.accuracies, collection.families, models)
     for line in [
             *(f'{note}.' for note in [*mixed, *others]),
-            *(f'{name}: {few}' for name, few in lacking.items())
+            *shortage_notes(few, collection.accuracies.benchmarks)
     ]:
         print(f'warning: {one_line(line)}', flush=True)
-    return mixed, others
+    return mixed, others, list(few)
 
 
 def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

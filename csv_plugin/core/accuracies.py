@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.cells import number, percent
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.notebook_tables import html_table
 
 
@@ -69,10 +69,13 @@ class AccuracyTable:
             benchmarks (Optional[Sequence[str]]): Likewise.
 
         Raises:
-            InputError: The table lacks a name, or it is given twice.
+            InputError: The table lacks a name, or it is given twice, or as in
+                `check_list`.
         """
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
+        check_list('models', models)
+        check_list('benchmarks', benchmarks)
         rows = [_position('model', model, self.models) for model in models]
         columns = [
             _position('benchmark', name, self.benchmarks)
@@ -93,6 +96,8 @@ class AccuracyTable:
             models (Sequence[str]): Unique names.
             benchmarks (Sequence[str]): Likewise.
         """
+        check_list('models', models)
+        check_list('benchmarks', benchmarks)
         rows = [m for m, name in enumerate(models) if name in self.models]
         columns = [
             b for b, name in enumerate(benchmarks) if name in self.benchmarks

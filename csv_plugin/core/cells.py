@@ -42,10 +42,18 @@ def interval(low: float, high: float, chance: float = 0.0) -> str:
     """
     if math.isnan(low):
         return '?'
-    first, last = math.floor(percent(low)), math.ceil(percent(high))
-    if first <= percent(chance) and last == 100:
+    if math.floor(percent(low)) <= percent(chance) and percent(high) > 99:
         return ANY
-    return f'{first}-{last}'
+    return whole_percents(low, high)
+
+
+def whole_percents(low: float, high: float) -> str:
+    """A range of fractions in whole percent, rounded outward.
+
+    >>> whole_percents(0.245, 0.453), whole_percents(0, 1)
+    ('24-46', '0-100')
+    """
+    return f'{math.floor(percent(low))}-{math.ceil(percent(high))}'
 
 
 def explain_marks(level: float) -> str:

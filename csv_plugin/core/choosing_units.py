@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.salience.shared_features import SharedFeatures
@@ -87,6 +87,7 @@ def choose_units(features: FeatureTable,
     if not 1 <= n <= len(units):
         raise InputError('number of units to choose', f'1 to {len(units)}',
                          str(n), 'Choose another number.')
+    check_list('families', families)
     if len(families) != len(accuracies.models):
         raise InputError('families',
                          f'{len(accuracies.models)}, one per model',

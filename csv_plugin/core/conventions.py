@@ -1,4 +1,5 @@
 """What every room shares: the error for bad input, progress, short reprs."""
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
@@ -54,6 +55,26 @@ def _line(text: str, width: int) -> str:
     return f'{line[:width - tail - 5]} ... {line[-tail:]}'
 
 
+def check_list(where: str, several: object) -> None:
+    """Refuse one name or path in the place of several.
+
+    Python would take it letter by letter.
+
+    Args:
+        where (str): What to call the list in the error.
+        several (object): What should be a list of names or paths.
+
+    Raises:
+        InputError: It is a text or a path.
+
+    >>> check_list('models', ['pythia-1b'])
+    """
+    if isinstance(several, (str, os.PathLike)):
+        one = os.fspath(several)
+        raise InputError(where, 'a list', repr(one),
+                         f'Put it into a list: [{one!r}].')
+
+
 def check_unique(where: str, names: Iterable[str]) -> None:
     """Refuse names that occur twice.
 
@@ -62,8 +83,9 @@ def check_unique(where: str, names: Iterable[str]) -> None:
         names (Iterable[str]): The names.
 
     Raises:
-        InputError: A name occurs twice.
+        InputError: A name occurs twice, or as in `check_list`.
     """
+    check_list(where, names)
     seen: set[str] = set()
     for name in names:
         if name in seen:

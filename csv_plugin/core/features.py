@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique, short_repr
+from csv_plugin.core.conventions import (InputError, check_list, check_unique,
+                                         short_repr)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.spans import TokenSpans
@@ -165,6 +166,7 @@ class FeatureTable:
         Raises:
             InputError: If a model has no features.
         """
+        check_list('models', models)
         row = {model: m for m, model in enumerate(self.models)}
         missing = [model for model in models if model not in row]
         if missing:

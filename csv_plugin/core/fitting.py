@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import (Intervals, learn_all_intervals,
@@ -76,8 +76,8 @@ def fit_predictor(
         solver (Solvers): One of `salience.SOLVERS` or your own, for all
             benchmarks or for each.
         seed (int): Of the cross-validation folds; same seed, same result.
-        progress (Progress): Wraps the benchmarks to show progress, while they
-            are fitted and while back-tests are made for their intervals.
+        progress (Progress): Wraps the benchmarks to show progress, first
+            while they are fitted, then while their intervals are made.
         watch (Optional[Watch]): Is told of every fit.
         labels (Mapping[str, int]): The column that is the label-token loss of
             a benchmark, for those that have one; it may contradict
@@ -145,6 +145,7 @@ def _checked(features: FeatureTable, accuracies: AccuracyTable,
             'families', 'a list, in the order of the accuracies',
             f'a {type(families).__name__}',
             'Give [families[model] for model in accuracies.models].')
+    check_list('families', families)
     if len(families) != len(accuracies.models):
         raise InputError('families',
                          f'{len(accuracies.models)}, one per model',

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.cells import number
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.mapping import LossMap, loss_array
 from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.spans import TokenSpans
@@ -215,6 +215,7 @@ class LossTable:
         Raises:
             InputError: The table lacks a model, or it is given twice.
         """
+        check_list('models', models)
         missing = [model for model in models if model not in self.models]
         if missing:
             raise InputError('losses', 'losses of every model',

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.losses import LOSS_COLUMNS, TokenLosses, loss_cells
 from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.targets import TargetTokens
@@ -191,6 +191,7 @@ class ModelLosses(Mapping[str, TokenLossDump]):
         Raises:
             InputError: There are no losses of a model.
         """
+        check_list('models', models)
         for model in models:
             if model not in self.dumps:
                 raise InputError('losses', 'losses of every model',

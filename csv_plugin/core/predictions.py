@@ -1,6 +1,7 @@
 """Predicted accuracies beside the real ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import (ALARM, WITH_SCORES, explain_marks, number,
                                    percent, predicted_cell)
-from csv_plugin.core.conventions import InputError, check_unique, shortened
+from csv_plugin.core.conventions import (InputError, check_list, check_unique,
+                                         shortened)
 from csv_plugin.core.notebook_tables import html_table
 
 #: What `Predictions.missing` calls the real accuracy; no method has the name.
@@ -244,12 +246,6 @@ class Predictions:
                              tuple(by_method).index(method), models,
                              benchmarks)
             chance = {**table.chance, **chance}
-        unknown = {
-            (model, benchmark, method): UNKNOWN_BENCHMARK
-            for method, table in tables.items()
-            for benchmark in benchmarks if benchmark not in table.benchmarks
-            for model in models
-        }
         levels = [table.level for table in tables.values()]
         return cls(
             tuple(models),
@@ -257,24 +253,10 @@ class Predictions:
             tuple(by_method),
             real=np.full(shape[:2], np.nan),
             level=levels[0] if levels else np.nan,
-            missing=unknown | dict(missing),
+            missing=_unknown(tables, models, benchmarks) | dict(missing),
             chance=chance,
-            contradictions={
-                cell: said
-                for method, table in tables.items()
-                for cell, said in table._contradictions_as(method).items()
-                if cell[0] in models and cell[1] in benchmarks
-            },
+            contradictions=_contradictions(tables, models, benchmarks),
             **cubes)
-
-    def _contradictions_as(
-            self, method: str
-    ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
-        """Those of a single method, under another name."""
-        return {
-            (model, benchmark, method): said
-            for (model, benchmark, _), said in self.contradictions.items()
-        }
 
     def _copy_into(self, cubes: Mapping[str, NDArray], p: int,
                    models: Sequence[str], benchmarks: Sequence[str]) -> None:
@@ -335,16 +317,18 @@ class Predictions:
             methods (Optional[Sequence[str]]): Names; all by default.
 
         Raises:
-            InputError: The table lacks a name.
+            InputError: The table lacks a name, or as in `check_list`.
         """
-        chosen: dict[str, Any] = {
-            'models':
-            self.models if models is None else tuple(models),
-            'benchmarks':
-            self.benchmarks if benchmarks is None else tuple(benchmarks),
-            'methods':
-            self.methods if methods is None else tuple(methods)
+        asked = {
+            'models': models,
+            'benchmarks': benchmarks,
+            'methods': methods
         }
+        chosen: dict[str, Any] = {}
+        for axis, names in asked.items():
+            check_list(axis, names)
+            own = getattr(self, axis)
+            chosen[axis] = own if names is None else tuple(names)
         index = np.ix_(*([self._place(axis, name) for name in names]
                          for axis, names in chosen.items()))
         cubes: dict[str, Any] = {
@@ -367,6 +351,28 @@ class Predictions:
                 if all(name in names for name, names in zip(cell, kept))
             },
             **chosen,
+            **cubes)
+
+    def restricted(self, benchmarks: Sequence[str],
+                   reason: Missing) -> 'Predictions':
+        """The same, with predictions on some of the benchmarks alone.
+
+        Args:
+            benchmarks (Sequence[str]): Those to be predicted.
+            reason (Missing): Why the others are not.
+        """
+        dropped = [b for b in self.benchmarks if b not in benchmarks]
+        columns = [self._place('benchmarks', b) for b in dropped]
+        cubes = {part: getattr(self, part).copy() for part in _CUBES}
+        for part, empty in _empty_cubes((1, 1, 1)).items():
+            cubes[part][:, columns] = empty
+        cells = product(self.models, dropped, self.methods)
+        return replace(
+            self,
+            missing={
+                **self.missing,
+                **dict.fromkeys(cells, reason)
+            },
             **cubes)
 
     def at(self,
@@ -550,6 +556,30 @@ class Predictions:
                              f'{shortened(", ".join(names), 200)}', repr(name),
                              'Correct the name.')  # yapf: disable
         return names.index(name)
+
+
+def _unknown(tables: Mapping[str, Predictions], models: Sequence[str],
+             benchmarks: Sequence[str]) -> dict[tuple[str, str, str], Missing]:
+    """Cells of benchmarks that a method does not know."""
+    return {
+        (model, benchmark, method): UNKNOWN_BENCHMARK
+        for method, table in tables.items()
+        for benchmark in benchmarks if benchmark not in table.benchmarks
+        for model in models
+    }
+
+
+def _contradictions(
+    tables: Mapping[str, Predictions], models: Sequence[str],
+    benchmarks: Sequence[str]
+) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
+    """Those of single methods, under the names they have in `tables`."""
+    return {
+        (model, benchmark, method): said
+        for method, table in tables.items()
+        for (model, benchmark, _), said in table.contradictions.items()
+        if model in models and benchmark in benchmarks
+    }
 
 
 def _empty_cubes(shape: tuple[int, int, int]) -> dict[str, Any]:

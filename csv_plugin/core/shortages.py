@@ -41,7 +41,8 @@ def shortages(accuracies: AccuracyTable,
 
     Returns:
         dict[str, str]: By benchmark what is lacking, what comes of it, and
-        what would do; sentences to stand behind the name and a colon.
+        what would do; to stand behind the name, or all names with the same,
+        and a colon.
     """
     table = accuracies.select(fitted)
     found = {}
@@ -57,9 +58,9 @@ def _too_few(n: int, n_families: int, level: float) -> str:
     """What comes of n models of so many families; empty if they suffice."""
     enough = least_models(level)
     if not n:
-        return 'no model to fit to was run on it: it is left out.'
+        return 'left out, as no model to fit to was run there.'
     if n < LEAST_MODELS:
-        result = 'it is predicted by its mean accuracy'
+        result = 'the mean accuracy is predicted'
     elif n_families < LEAST_FAMILIES:
         result = ('nothing can be held out, so that settings are not chosen '
                   'and all intervals are 0 to 100 %')

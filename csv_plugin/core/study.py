@@ -16,10 +16,13 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.notebook_tables import html_table
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.splits import grouped_folds
+
+#: Why a fold has no prediction.
+_NO_OTHER_FAMILY = Missing('no other family was run on the benchmark')
 
 
 @dataclass(frozen=True)
@@ -184,9 +187,10 @@ def leave_families_out(features: FeatureTable,
     """Predict every model from models of other families.
 
     Families are dealt to folds; each fold is predicted by a predictor that
-    was fitted, cross-validation included, on the others. The study's
-    predictor is fitted on all models. Arguments and errors as in
-    `split_study`, but `progress` wraps the folds.
+    was fitted, cross-validation included, on the others; on a benchmark that
+    none of these was run on, it is not. The study's predictor is fitted on all
+    models. Arguments and errors as in `split_study`, but `progress` wraps the
+    folds.
     """
     observed = accuracies.select(features.models)
     groups = _groups(families, features.models)
@@ -194,9 +198,11 @@ def leave_families_out(features: FeatureTable,
     names = np.array(features.models, dtype=object)
     parts = []
     for fold in progress(range(folds.max() + 1)):
-        study = split_study(features, observed, families,
-                            list(names[folds != fold]), solver, seed)
-        parts.append(study.predictions.select(list(names[folds == fold])))
+        others = list(names[folds != fold])
+        study = split_study(features, observed, families, others, solver, seed)
+        held_out = study.predictions.select(list(names[folds == fold]))
+        run = observed.select(others).benchmarks_run
+        parts.append(held_out.restricted(run, _NO_OTHER_FAMILY))
     predictor = fit_predictor(features, observed, groups, solver, seed)
     predictions = Predictions.concatenate(parts).select(features.models)
     return Study(predictor, predictions, observed.n_items)

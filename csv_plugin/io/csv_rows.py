@@ -4,7 +4,7 @@ import io
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from csv_plugin.core.conventions import InputError
@@ -17,6 +17,9 @@ _NUMBER = re.compile(r'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
 _MEANT = re.compile(r"[-+.,'\s_eE\d]*\d[-+.,'\s_eE\d]*")
 #: All characters of numbers.
 _ONLY_NUMBERS = re.compile(r'[-+.0-9eE]*')
+#: What spreadsheets make of names such as 3-8.
+_DATE = re.compile(r'\d{4}-\d\d-\d\d( [\d:.]+)?|\d{1,2}/\d{1,2}/\d{2,4}|'
+                   r'\d{1,2}-[A-Z][a-z]{2}(-\d{2,4})?|[A-Z][a-z]{2}-\d{2}')
 
 
 def decimal(text: str) -> float:
@@ -70,6 +73,19 @@ def marked(name: str) -> str:
     """
     mark = ', which begins with a byte order mark, invisible'
     return repr(name) + (mark if name.startswith('\ufeff') else '')
+
+
+def date_hint(names: Iterable[str]) -> str:
+    """What to add to an error about names if one of them looks like a date.
+
+    >>> date_hint(['3-8B', '8-Mar'])
+    " A spreadsheet may have taken a name for a date: '8-Mar'."
+    >>> date_hint(['3-8B', 'gpt-4o-2024-05-13'])
+    ''
+    """
+    dates = [name for name in names if _DATE.fullmatch(name)]
+    return (f' A spreadsheet may have taken a name for a date: {dates[0]!r}.'
+            if dates else '')
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.escaping import file_name
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath, write_text
@@ -157,6 +157,8 @@ def read_every_eval_ever(
             format, there is no accuracy, two of a model on an evaluation
             differ, one is not in its range, or as in `benchmark_infos`.
     """
+    check_list('paths of records', paths)
+    check_list('benchmarks', benchmarks)
     cells: dict[tuple[str, str], float] = {}
     origins: dict[tuple[str, str], str] = {}
     for path in _files(paths):

@@ -3,7 +3,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 
 #: The known benchmarks that are averages over a group of datasets, and the
@@ -82,6 +82,7 @@ def benchmark_infos(names: Sequence[str],
     >>> benchmark_infos(['mmlu', 'mine'], {'mine': 0.5})['mine'].chance
     0.5
     """
+    check_list('benchmarks', names)
     _check_chance(names, chance)
     shipped = known_benchmarks()
     unknown = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import write_collection
@@ -62,6 +62,7 @@ def merge_contributions(paths: Sequence[FilePath],
         InputError: The folder has files, there is no contribution, one
             cannot be used (see `read_contribution`), or two disagree.
     """
+    check_list('contributions', paths)
     root = Path(folder)
     if not paths:
         raise InputError('contributions', 'at least one', 'none',

@@ -14,8 +14,9 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.io.csv_rows import decimals, each_row, read_rows, remedy_of
+from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.io.csv_rows import (date_hint, decimals, each_row, read_rows,
+                                    remedy_of)
 from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.parquet_tables import read_numbers
@@ -56,13 +57,15 @@ class ModelColumns:
         Raises:
             InputError: The table lacks one of them.
         """
+        check_list('columns', columns)
         place = {name: k for k, name in enumerate(self.columns)}
         for name in columns:
             if name not in place:
                 raise InputError(
                     os.fspath(where), f'the {len(columns)} columns that are '
                     'needed', f'none of {name!r}',
-                    'Add it, or fit to the columns that are there.')
+                    'Add it, or fit to the columns that are there.' +
+                    date_hint(self.columns))
         places = [place[name] for name in columns]
         return ModelColumns(self.models, tuple(columns),
                             np.take(self.values, places, axis=1))

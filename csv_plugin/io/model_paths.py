@@ -1,9 +1,8 @@
 """Files and folders that are named after the models whose losses they hold."""
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import check_list, check_unique
 from csv_plugin.io.files import FilePath
 
 
@@ -24,10 +23,7 @@ def paths_by_model(
         InputError: Two have one name, or there is a path in place of
             several.
     """
-    if isinstance(paths, (str, os.PathLike)):
-        raise InputError('paths of losses', 'a list of paths',
-                         f'the path {os.fspath(paths)!r}',
-                         'Put it into a list.')
+    check_list('paths of losses', paths)
     if isinstance(paths, Mapping):
         return {model: Path(path) for model, path in paths.items()}
     named = [(_model_name(Path(path)), Path(path)) for path in paths]

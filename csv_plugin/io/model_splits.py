@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import isnan
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.splits import paper_split, split_by_size
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.paper import paper_accuracies, paper_models
@@ -66,6 +66,7 @@ def models_in(splits: Sequence[str],
     Raises:
         InputError: A split has no model.
     """
+    check_list('splits', splits)
     present = {info[model].split for model in models} - {''}
     for split in splits:
         if split not in present:

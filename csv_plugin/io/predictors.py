@@ -161,7 +161,19 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     Raises:
         InputError: The folder does not exist.
     """
-    where, columns = os.fspath(path), predictor.columns
+    header, arrays = _packed(predictor)
+    # safetensors writes arrays with strides wrongly, and raises no error.
+    contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
+    text = json.dumps(header, allow_nan=False, ensure_ascii=False)
+    with atomic_path(path) as temporary:
+        # save_file would make a file that only its owner may read.
+        data = save(contiguous, metadata={FORMAT: text})
+        temporary.write_bytes(sealed(os.fspath(path), data))
+
+
+def _packed(predictor: Predictor) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """What the JSON and the arrays of its file hold."""
+    columns = predictor.columns
     arrays: dict[str, NDArray] = {'uniform': columns.uniform}
     if columns.scored is not None:
         arrays['scored'] = columns.scored
@@ -172,7 +184,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     for index, part in enumerate(predictor.benchmarks):
         for name, array in _arrays(part).items():
             arrays[f'{index}.{name}'] = array
-    header = {
+    header: dict[str, Any] = {
         'format': FORMAT,
         'format_version': _version(predictor),
         'digest': PLACEHOLDER,
@@ -199,13 +211,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             getattr(predictor.partial_scores, name)
             for name in _PARTIAL_SHAPES
         })
-    # safetensors writes arrays with strides wrongly, and raises no error.
-    contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
-    text = json.dumps(header, allow_nan=False, ensure_ascii=False)
-    with atomic_path(path) as temporary:
-        # save_file would make a file that only its owner may read.
-        data = save(contiguous, metadata={FORMAT: text})
-        temporary.write_bytes(sealed(where, data))
+    return header, arrays
 
 
 def load_predictor(path: FilePath) -> Predictor:

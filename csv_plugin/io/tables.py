@@ -7,7 +7,7 @@ Losses and accuracies may be in files of other formats too.
 import csv
 import math
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Optional
@@ -17,7 +17,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell
-from csv_plugin.io.csv_rows import CsvRow, marked, read_rows
+from csv_plugin.io.csv_rows import CsvRow, date_hint, marked, read_rows
 from csv_plugin.io.files import FilePath, atomic_path
 from csv_plugin.io.model_columns import (ModelColumns, Quantity,
                                          read_model_columns)
@@ -202,7 +202,8 @@ def read_accuracies(scores_path: FilePath,
                 f'{os.fspath(scores_path)}, line 1, column {benchmark!r}',
                 f'a benchmark of {os.fspath(benchmarks_path)}',
                 repr(benchmark),
-                'Add a row with its chance level and number of items there.')
+                'Add a row with its chance level and number of items there.' +
+                date_hint([*accuracies.columns, *info]))
     benchmarks = [info[benchmark] for benchmark in accuracies.columns]
     return AccuracyTable(
         accuracies.models, accuracies.columns, accuracies.values,
@@ -210,16 +211,16 @@ def read_accuracies(scores_path: FilePath,
         np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
 
 
-def check_models_in(path: FilePath, models: Iterable[str],
+def check_models_in(path: FilePath, models: Collection[str],
                     other_path: FilePath,
-                    other_models: Container[str]) -> None:
+                    other_models: Collection[str]) -> None:
     """Refuse a file that names models which another file lacks.
 
     Args:
         path (FilePath): The file, for the error.
-        models (Iterable[str]): Models of the file.
+        models (Collection[str]): Models of the file.
         other_path (FilePath): The other file, for the error.
-        other_models (Container[str]): Models of the other file.
+        other_models (Collection[str]): Models of the other file.
 
     Raises:
         InputError: The other file lacks a model.
@@ -227,11 +228,12 @@ def check_models_in(path: FilePath, models: Iterable[str],
     missing = [model for model in models if model not in other_models]
     if missing:
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
+        without = [model for model in other_models if model not in models]
         raise InputError(
             os.fspath(path), f'models of {os.fspath(other_path)}',
             f'{marked(missing[0])}{more}',
             f'Add {"them" if more else "it"} there or remove '
-            f'{"them" if more else "it"} here.')
+            f'{"them" if more else "it"} here.{date_hint(missing + without)}')
 
 
 def with_all_models(accuracies: AccuracyTable,

@@ -17,7 +17,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from csv_plugin import __version__
-from csv_plugin.core.conventions import InputError, Progress, check_unique
+from csv_plugin.core.conventions import (InputError, Progress, check_list,
+                                         check_unique)
 from csv_plugin.io.files import (FilePath, atomic_folder, check_fields,
                                  check_plain_files, write_text)
 from csv_plugin.io.json_files import read_json
@@ -58,6 +59,7 @@ def average_weights(folders: Sequence[FilePath],
             in name, shape, type, or, of whole numbers and numbers of 8 bits,
             in value; or as in `atomic_folder`.
     """
+    check_list('checkpoints to average', folders)
     if len(folders) < 2:
         raise InputError('checkpoints to average', 'two or more',
                          str(len(folders)), 'Name more of their folders.')

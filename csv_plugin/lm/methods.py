@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.mixed_engines import mixed_engines, noted
@@ -122,6 +122,7 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
         InputError: All or none of the models are for validation, or a name
             is not among them.
     """
+    check_list('validation models', validation)
     unknown = [model for model in validation if model not in models]
     if unknown:
         raise InputError('validation models', 'some of the models to fit to',

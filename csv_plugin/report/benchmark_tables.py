@@ -1,15 +1,17 @@
 """How far benchmarks can be trusted, as tables and files."""
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Optional
 
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown
+from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.triage.benchmark_trust import LAST, SURE_ORDER, Trust
+from csv_plugin.triage.benchmark_trust import (LAST, SURE_ORDER, Trust,
+                                               shown_share)
 
 #: Parts of the training that the table shows, or those next to them.
 SHOWN = (0.05, 0.1, 0.25, 0.5)
@@ -34,13 +36,14 @@ def trust_table(rows: Sequence[Trust]) -> str:
     Returns:
         str: A Markdown table.
     """
-    shares = _shown(rows[0].shares)
-    with_losses = bool(rows[0].order_by_losses)
+    shares = _shown(sorted({share for row in rows for share in row.shares}))
+    with_losses = any(row.order_by_losses for row in rows)
     with_sizes = any(np.isfinite(row.order_by_size) for row in rows)
     header = [
-        'benchmark', 'signal to noise', 'rises', *(f'order at {share:.0%}'
-                                                   for share in shares),
-        *(f'by losses at {share:.0%}' for share in shares if with_losses),
+        'benchmark', 'signal to noise', 'rises',
+        *(f'order at {shown_share(share)}'
+          for share in shares), *(f'by losses at {shown_share(share)}'
+                                  for share in shares if with_losses),
         *(['by size'] if with_sizes else []), 'verdict',
         *(['by losses from'] if with_losses else [])
     ]
@@ -51,7 +54,7 @@ def trust_table(rows: Sequence[Trust]) -> str:
         *(_percent(_at(row, row.order_by_losses, share)) for share in shares
           if with_losses),
         *([_percent(row.order_by_size)] if with_sizes else []), row.verdict,
-        *([_percent(row.apart_from_by_losses, ' %')] if with_losses else [])
+        *([_from(row.apart_from_by_losses)] if with_losses else [])
     ] for row in sorted(rows, key=lambda row: -np.nan_to_num(
         row.signal_to_noise, nan=-1))]  # yapf: disable
     words = {'benchmark', 'verdict'}
@@ -77,8 +80,12 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
         list[Path]: The files; without matplotlib there is no picture.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = f'# {title}', trust_table(rows), _LEGEND, f'    {command}\n'
-    write_text(folder / 'benchmarks.md', '\n\n'.join(parts))
+    parts = [
+        f'# {title}',
+        trust_table(rows), _LEGEND,
+        indent(visible(command), '    ')
+    ]
+    write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
     records = [record(row) for row in rows]
     write_csv(folder / 'benchmarks.csv', list(records[0]),
               [['' if v is None else v for v in one.values()]
@@ -142,5 +149,9 @@ def _number(value: float, digits: int) -> str:
     return f'{value:.{digits}f}' if np.isfinite(value) else '-'
 
 
-def _percent(value: float, unit: str = '') -> str:
-    return f'{100 * value:.0f}{unit}' if np.isfinite(value) else '-'
+def _percent(value: float) -> str:
+    return f'{100 * value:.0f}' if np.isfinite(value) else '-'
+
+
+def _from(share: float) -> str:
+    return shown_share(share, ' %') if np.isfinite(share) else '-'

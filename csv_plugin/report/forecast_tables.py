@@ -2,13 +2,14 @@
 from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
+from textwrap import indent
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.core.escaping import markdown
+from csv_plugin.core.escaping import markdown, visible
 from csv_plugin.core.overall import ranks
 from csv_plugin.core.resampling import mean_with_interval
 from csv_plugin.io.files import write_text
@@ -186,8 +187,9 @@ def write_forecasts(folder: Path, tables: TableForecasts, title: str,
         command (str): The line that was typed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = f'# {title}', as_report(tables), f'    {command}\n'
-    write_text(folder / 'forecasts.md', '\n\n'.join(parts))
+    # A block of code behind the notes would be a part of the last one.
+    parts = [f'# {title}', indent(visible(command), '    '), as_report(tables)]
+    write_text(folder / 'forecasts.md', '\n\n'.join(parts) + '\n')
     write_csv(folder / 'forecasts.csv', EndForecast._fields, tables.forecasts)
     return [folder / 'forecasts.md', folder / 'forecasts.csv']
 

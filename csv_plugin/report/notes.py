@@ -1,6 +1,6 @@
 """What a reader of predictions must know, one line each, in plain words."""
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
 from typing import Optional, Union
@@ -385,20 +385,39 @@ def learning_notes(predictor: Predictor,
     Returns:
         list[str]: Benchmarks with the same remark are in one line.
     """
-    alike: dict[str, list[str]] = {}
-    for part in predictor.benchmarks:
-        for remark in _remarks(part, predictor, part.benchmark in told):
-            alike.setdefault(remark, []).append(part.benchmark)
-    lines = [
-        f'{_named(names, predictor.names, "benchmarks")}: {remark}'
-        for remark, names in alike.items()
-    ]
+    lines = _by_remark(
+        ((part.benchmark, remark) for part in predictor.benchmarks
+         for remark in _remarks(part, predictor, part.benchmark in told)),
+        predictor.names)
     if verbose:
         lines += [
             f'{part.benchmark}: {note}' for part in predictor.benchmarks
             for note in part.notes
         ]
     return lines
+
+
+def shortage_notes(few: Mapping[str, str],
+                   benchmarks: Sequence[str]) -> list[str]:
+    """Too few models to fit to, benchmarks that lack the same in one line.
+
+    Args:
+        few (Mapping[str, str]): As `shortages` returns it.
+        benchmarks (Sequence[str]): All that were looked at.
+    """
+    return _by_remark(few.items(), benchmarks)
+
+
+def _by_remark(remarks: Iterable[tuple[str, str]],
+               benchmarks: Sequence[str]) -> list[str]:
+    """Remarks on benchmarks, each behind the names of all it is made on."""
+    alike: dict[str, list[str]] = {}
+    for benchmark, remark in remarks:
+        alike.setdefault(remark, []).append(benchmark)
+    return [
+        f'{_named(names, benchmarks, "benchmarks")}: {remark}'
+        for remark, names in alike.items()
+    ]
 
 
 def _remarks(part: BenchmarkPredictor, predictor: Predictor,

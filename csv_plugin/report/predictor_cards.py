@@ -1,9 +1,10 @@
 """Cards of predictors: what a file says of itself, as Markdown."""
+import math
 from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from csv_plugin.core.cells import interval, number, percent
+from csv_plugin.core.cells import number, percent, whole_percents
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
@@ -103,7 +104,7 @@ def _licences(predictor: Predictor) -> str:
 def _benchmark_row(part: BenchmarkPredictor) -> tuple[str, ...]:
     accuracies = _NOT_RECORDED
     if part.families:
-        accuracies = interval(
+        accuracies = whole_percents(
             min(family.lowest for family in part.families),
             max(family.highest for family in part.families))
     return (markdown(part.benchmark), number(percent(part.chance)),
@@ -121,8 +122,9 @@ def _families(parts: Sequence[BenchmarkPredictor]) -> list[str]:
     for index, part in enumerate(known):
         for family in part.families:
             row = cells.setdefault(family.family, ['-'] * len(known))
-            row[index] = (f'{number(percent(family.error))} '
-                          f'({percent(family.bias):+.1f})')
+            if not math.isnan(family.error):
+                row[index] = (f'{number(percent(family.error))} '
+                              f'({percent(family.bias):+.1f})')
             models[family.family] = max(
                 models.get(family.family, 0), family.n_models)
     header = ('family', 'models', *(markdown(p.benchmark) for p in known))

@@ -67,8 +67,10 @@ def leaderboard(study: Study, models: Sequence[str],
     table = study.predictions.select(models, methods=[solver])
     columns = [['model', *models]]
     title, found = standings(table.select(benchmarks=main))
+    # Without a real accuracy, nothing before it says what is predicted.
+    predicted = 'predicted' if len(found) > 1 else f'{title}, predicted'
     for standing in found:
-        name = title if standing.label == REAL else 'predicted'
+        name = title if standing.label == REAL else predicted
         columns += [[name, *standing.means], ['rank', *standing.ranks]]
     for benchmark, real in zip(table.benchmarks, table.real.T):
         columns += [[benchmark, *map(number, map(percent, real))],

@@ -1,5 +1,5 @@
 """The files of a training: a predictor, tables and pictures."""
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.capability_points import (CapabilityPoints,
                                                capability_points)
+from csv_plugin.core.cells import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
@@ -86,13 +87,18 @@ class TrainingOutcome:
             Study.of(predictors, losses, accuracies), points, splits, main,
             curve, remarks)
 
-    def write(self, out: Path, command: str, verbose: bool = False) -> str:
+    def write(self,
+              out: Path,
+              command: str,
+              verbose: bool = False,
+              told: Container[str] = ()) -> str:
         """Write everything; see docs/formats.md.
 
         Args:
             out (Path): Folder to write to.
             command (str): The command that reproduces the files.
             verbose (bool): As in `learning_notes`.
+            told (Container[str]): As there.
 
         Returns:
             str: As `summary` of the study.
@@ -101,7 +107,7 @@ class TrainingOutcome:
         fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
         shown = [model for model in self.splits if model not in fitted]
         n_fitted = len(self.splits) - len(shown)
-        title = f'{len(shown)} models predicted from {n_fitted}'
+        title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
         _remove_earlier(out)
         write_predictions(out / 'predictions.csv', study, self.splits)
         write_leaderboard(out / 'leaderboard.md', study, shown, self.main)
@@ -115,7 +121,7 @@ class TrainingOutcome:
                 save(figure, out / PICTURES / f'{name}.{kind}')
         # The last file: where there is a predictor, all the rest is there.
         save_predictor(study.predictor, out / PREDICTOR)
-        return summary(study, self.main, title, verbose)
+        return summary(study, self.main, title, verbose, told)
 
     def _pictures(self, held_out: bool) -> Iterator[tuple[str, Figure]]:
         """Names and figures; the paper's Figures 4, 6 and 7."""

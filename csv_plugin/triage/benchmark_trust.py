@@ -102,7 +102,16 @@ class Trust:
         """The plain answer."""
         if np.isnan(self.apart_from):
             return NOT_HERE
-        return f'tells runs apart from {self.apart_from:.0%} on'
+        return f'tells runs apart from {shown_share(self.apart_from)} on'
+
+
+def shown_share(share: float, unit: str = '%') -> str:
+    """A part of the training in percent, a small one to a tenth of it.
+
+    >>> shown_share(0.254), shown_share(0.004)
+    ('25%', '0.4%')
+    """
+    return f'{100 * share:.{0 if share >= 0.01 else 1}f}{unit}'
 
 
 def _sure_from(shares: Sequence[float], order: Sequence[float]) -> float:

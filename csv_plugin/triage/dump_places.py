@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import FilePath
@@ -84,6 +84,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
         InputError: A place does not exist, a pattern matches nothing, or
             two dumps have the same name.
     """
+    check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}
     for place in places:
         for path in _matches(os.fspath(place)):

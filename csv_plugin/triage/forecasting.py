@@ -116,8 +116,9 @@ class Forecaster:
                 raise InputError(
                     f'history, run {past.run!r}',
                     'runs that are finished, each once',
-                    f'{past.shares[-1]:.0%} of the budget, '
-                    f'{names.count(past.run)} times',
+                    f'it {names.count(past.run)} times' if past.finished else
+                    f'its last checkpoint at {past.tokens[-1]:.6g} of '
+                    f'{past.budget:.6g}',
                     'Leave unfinished runs out of the history.')
         self._backtests: dict[float, Backtest] = {}
 

@@ -329,10 +329,14 @@ def judge(
             own losses all the same.
 
     Raises:
-        InputError: No checkpoint can be used, the tokens of only some are
-            known, a run is part of the history, beyond its budget or has
-            two, or the window is none.
+        InputError: A benchmark is called `OVERALL`, no checkpoint can be
+            used, the tokens of only some are known, a run is part of the
+            history, beyond its budget or has two, or the window is none.
     """
+    if OVERALL in predictor.names:
+        raise InputError(
+            'predictor', 'benchmarks with other names than that of the mean '
+            'over them', repr(OVERALL), 'Fit it with another name.')
     refused = {
         name: reason
         for name, reason in refused.items()
@@ -350,23 +354,13 @@ def judge(
     if math.isnan(budget) and earlier:
         budget = float(np.median([run.budget for run in earlier]))
     runs = _trajectories(predictor, means, chosen, measure, budget)
-    if not runs:
-        reasons = [f'{name}: {reason}' for name, reason in refused.items()]
-        raise InputError(
-            'checkpoints', 'one or more that can be used',
-            reasons[0].rstrip('.') if reasons else 'none beyond 0 tokens',
-            'Collect losses of checkpoints.')
+    _check_any(runs, refused)
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
     expected = {
         name: expect(exponents, predictor, LEVEL)
         for name, exponents in forecasts.items()
     }
-    parts: dict[str, Union[int, slice]] = {
-        name: b
-        for b, name in enumerate(predictor.names)
-    }
-    parts[OVERALL] = slice(None)
     names = [name for run in runs for name in run.checkpoints]
     return Triage(
         benchmarks=predictor.names,
@@ -374,10 +368,7 @@ def judge(
         runs=tuple(runs),
         predictions=predictor.predict(means.select(names), LEVEL),
         expected=expected,
-        rankings={
-            name: rank(list(expected.values()), part, LEVEL)
-            for name, part in parts.items()
-        },
+        rankings=_rankings(predictor.names, list(expected.values())),
         backtests={
             run.run: forecasts[run.run].backtest
             for run in runs
@@ -390,6 +381,28 @@ def judge(
                 _trajectories(predictor, features, past, measure))),
         notes=(*_notes(measure, refused, window),
                *_notes_on_runs(runs, chosen, forecaster)))
+
+
+def _check_any(runs: Sequence[RunTrajectory], refused: Mapping[str,
+                                                               str]) -> None:
+    """That there is a run to judge; else the first reason why not."""
+    if not runs:
+        reasons = [f'{name}: {reason}' for name, reason in refused.items()]
+        raise InputError(
+            'checkpoints', 'one or more that can be used',
+            reasons[0].rstrip('.') if reasons else 'none beyond 0 tokens',
+            'Collect losses of checkpoints.')
+
+
+def _rankings(benchmarks: Sequence[str],
+              expected: Sequence[Expectation]) -> dict[str, Ranking]:
+    """Of the runs on each benchmark, and last by the mean over all."""
+    parts: dict[str, Union[int, slice]] = {
+        name: b
+        for b, name in enumerate(benchmarks)
+    }
+    parts[OVERALL] = slice(None)
+    return {name: rank(expected, part, LEVEL) for name, part in parts.items()}
 
 
 def _trajectories(predictor: Predictor,

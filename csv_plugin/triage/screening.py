@@ -112,18 +112,28 @@ def _residuals(tokens: NDArray, values: NDArray) -> NDArray:
         tokens (NDArray): Rising, shape `(n,)`, three or more.
         values (NDArray): Shape `(n, q)`.
     """
-    place, last = np.log(tokens), len(tokens) - 1
     residuals = np.empty_like(values)
     for i in range(len(tokens)):
-        near, far = {
-            0: (1, 2),
-            last: (last - 2, last - 1)
-        }.get(i, (i - 1, i + 1))
-        weight = (place[i] - place[near]) / (place[far] - place[near])
-        expected = (1 - weight) * values[near] + weight * values[far]
+        expected, weight = _expected(tokens, values, i)
         residuals[i] = (values[i] - expected) / np.sqrt(1 + (1 - weight)**2 +
                                                         weight**2)
     return residuals
+
+
+def _expected(tokens: NDArray, values: NDArray,
+              i: int) -> tuple[NDArray, float]:
+    """What its neighbours lead to expect of checkpoint i.
+
+    Args and shapes as in `_residuals`.
+
+    Returns:
+        tuple[NDArray, float]: The values, `(q,)`, and the weight of the later
+        neighbour in them; one less it is that of the earlier.
+    """
+    place, last = np.log(tokens), len(tokens) - 1
+    near, far = {0: (1, 2), last: (last - 2, last - 1)}.get(i, (i - 1, i + 1))
+    weight = (place[i] - place[near]) / (place[far] - place[near])
+    return (1 - weight) * values[near] + weight * values[far], float(weight)
 
 
 def _unfitting(run: RunTrajectory, scale: NDArray,
@@ -151,14 +161,11 @@ def _unfitting(run: RunTrajectory, scale: NDArray,
                                   [k for k in kept if k != i]).max())
         row = kept.index(worst)
         deviations = _residuals(run.tokens[kept], values[kept])[row] / scale
+        expected, _ = _expected(run.tokens[kept], values[kept], row)
         kept.remove(worst)
-        expected = np.exp(
-            np.interp(
-                np.log(run.tokens[worst]), np.log(run.tokens[kept]),
-                values[kept, 0]))
         off.append(
             OffTrajectory(run.checkpoints[worst], run.run,
-                          float(run.mean_loss[worst] / expected),
+                          float(np.exp(values[worst, 0] - expected[0])),
                           float(deviations[0]),
                           float(np.median(deviations[1:])), ''))
     return sorted(off, key=lambda bad: run.checkpoints.index(bad.checkpoint))

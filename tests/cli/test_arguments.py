@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, STDOUT, Popen
 
 import pytest
 from hypothesis import given
@@ -48,19 +48,48 @@ def test_other_errors_are_bugs():
         exit_code(lambda: 1 / 0)
 
 
-@pytest.mark.parametrize('n_lines', [1, 100_000])
-def test_a_pipe_that_nobody_reads_any_more(n_lines):
+#: Calls `exit_code` when nobody reads its output any more.
+UNREAD = """
+import sys
+from csv_plugin.cli.arguments import exit_code, run_tool
+sys.stdin.read()
+sys.exit({call})
+"""
+HELP = 'run_tool("a", "", lambda parser: None, print, ["--help"])'
+
+
+@pytest.mark.parametrize('unbuffered', ['', '1'])
+@pytest.mark.parametrize('stderr', [PIPE, STDOUT])
+@pytest.mark.parametrize('call, code', [
+    ('exit_code(print, "line")', 141),
+    ('exit_code(print, *["line"] * 100_000)', 141),
+    (HELP, 141),
+    ('run_tool("a", "", lambda parser: None, print, ["--no"])', 2),
+    ('exit_code(open, "/nowhere")', 2),
+])
+def test_a_pipe_that_nobody_reads_any_more(call, code, stderr, unbuffered):
     """Few lines are written when the program ends only."""
-    script = ('import sys; from csv_plugin.cli.arguments import exit_code; '
-              'sys.stdin.read(); '
-              f'sys.exit(exit_code(print, *["line"] * {n_lines}))')
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    with Popen([sys.executable, '-c', script], stdin=PIPE, stdout=PIPE,
-               stderr=PIPE, env=environment) as process:  # yapf: disable
+    environment = {
+        **os.environ, 'PYTHONPATH': str(ROOT),
+        'PYTHONUNBUFFERED': unbuffered
+    }
+    with Popen([sys.executable, '-c', UNREAD.format(call=call)],
+               stdin=PIPE, stdout=PIPE, stderr=stderr,
+               env=environment) as process:  # yapf: disable
         process.stdout.close()
         process.stdin.close()
-        assert process.stderr.read() == b''
-    assert process.returncode == 141
+        said = process.stderr.read() if process.stderr else b''
+    assert process.returncode == code
+    assert b'Pipe' not in said and bool(said) == (code == 2 and stderr == PIPE)
+
+
+def test_pipes_of_others_are_errors(capsys):
+
+    def fail():
+        raise BrokenPipeError('of a server')
+
+    assert exit_code(fail) == 2
+    assert capsys.readouterr().err == 'error: of a server\n'
 
 
 def test_a_run_that_ends_well_is_silent(capsys):

@@ -117,3 +117,36 @@ def test_pairs_need_two_names(options, text, capsys):
     with pytest.raises(SystemExit):
         script.main([*options, '--own-units', text])
     assert f'found {text!r}' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('more, family', [
+    (['--leave-family-out'], 'family-0'),
+    ([], None),
+])
+def test_benchmarks_without_a_score_to_fit_to_are_left_out(
+        options, tmp_path, capsys, more, family):
+    """All models with one are of the same family, or are to be predicted."""
+    values = TABLES.accuracies.values.copy()
+    for m, model in enumerate(TABLES.models):
+        kept = (
+            TABLES.families[model] == family
+            if family else SPLITS[model] == 'test')
+        values[m, 0] = values[m, 0] if kept else np.nan
+    accuracies = replace(TABLES.accuracies, values=values)
+    write_tables(tmp_path, replace(TABLES, accuracies=accuracies), SPLITS)
+    options += ['--methods', 'constant', *more]
+    assert script.main([*options, '--json']) == 0
+    answer = json.loads(capsys.readouterr().out)
+    said = 'easy: left out, as no model to fit to was run there.'
+    assert answer['warnings'] == [said]
+    assert [*answer['methods']['constant']['benchmarks']] == ['hard']
+    assert script.main(options) == 0
+    assert capsys.readouterr().out.startswith(f'warning: {said}\n')
+
+
+def test_no_score_to_fit_to(options, tmp_path, capsys):
+    nothing = np.full_like(TABLES.accuracies.values, np.nan)
+    accuracies = replace(TABLES.accuracies, values=nothing)
+    write_tables(tmp_path, replace(TABLES, accuracies=accuracies), SPLITS)
+    assert script.main(options) == 2
+    assert 'expected a score of a model to fit' in capsys.readouterr().err

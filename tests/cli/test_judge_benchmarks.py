@@ -1,6 +1,7 @@
 """Benchmarks judged: what is written, printed and refused."""
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,29 @@ def options(tmp_path):
 def rows(path):
     with path.open(newline='') as file:
         return list(csv.DictReader(file))
+
+
+def test_the_table_shows_all_parts_of_the_training(tmp_path, capsys):
+    """Also those at which the first benchmark has no score."""
+    tables = runs_of_checkpoints()
+    values = tables.accuracies.values.copy()
+    values[np.isin(np.arange(len(values)) % 5, (0, 1, 2)), 0] = np.nan
+    tables = replace(
+        tables, accuracies=replace(tables.accuracies, values=values))
+    options = write_tables(tmp_path, tables,
+                           dict.fromkeys(tables.models, 'train'))
+    places = [options.index(name) for name in ('--scores', '--models')]
+    assert salience.main([
+        'benchmarks', *(word for place in places
+                        for word in options[place:place + 2]), '--out',
+        str(tmp_path / 'out')
+    ]) == 0
+    header, _, *lines = capsys.readouterr().out.split('\n\n')[1].splitlines()
+    shown = [cell for cell in header.split('|') if 'order at' in cell]
+    assert [cell.strip() for cell in shown
+            ] == ['order at 10%', 'order at 20%', 'order at 40%']
+    easy, = (line.split('|') for line in lines if '| easy ' in line)
+    assert [cell.strip() for cell in easy[4:7]] == ['-', '-', '-']
 
 
 def test_files_and_the_screen(options, tmp_path, capsys):

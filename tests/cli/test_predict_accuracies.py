@@ -47,19 +47,37 @@ def test_table_and_files(folder, capsys):
     assert call('dumps', '--out', 'out') == 0
     shown = capsys.readouterr().out
     assert 'strong' in shown and 'easy' in shown and 'Percent' in shown
-    assert 'out/predictions.md' in shown
-    with open('out/predictions.csv', encoding='utf-8') as file:
+    assert 'out/leaderboard.md' in shown
+    with open('out/leaderboard.csv', encoding='utf-8') as file:
         table = {(r['model'], r['benchmark']): r for r in csv.DictReader(file)}
     assert float(table['strong', 'easy']['predicted']) > 60
     assert float(table['weak', 'easy']['predicted']) < 40
     for kind in ('txt', 'md', 'json'):
-        assert (folder / f'out/predictions.{kind}').is_file()
+        assert (folder / f'out/leaderboard.{kind}').is_file()
+
+
+def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
+    """What is in percent has another name than what `salience fit` writes."""
+    fit_to_tables(folder, 'losses.csv')
+    assert main([
+        'predict', '--losses', 'losses.csv', '--predictor',
+        'fit/predictor.safetensors', '--out', 'out'
+    ]) == 0
+    assert sorted(path.name for path in Path('out').iterdir()) == [
+        'leaderboard.csv', 'leaderboard.json', 'leaderboard.md',
+        'leaderboard.txt'
+    ]
+    fractions, percents = ([
+        float(row['predicted']) for row in csv.DictReader(text.splitlines())
+    ] for text in (Path('fit/predictions.csv').read_text('utf-8'),
+                   Path('out/leaderboard.csv').read_text('utf-8')))
+    assert max(fractions) <= 1 < max(percents)
 
 
 def test_json(folder, capsys):
     assert call('dumps/*.parquet', '--json', '--out', 'out') == 0
     printed = rows(capsys.readouterr().out)
-    assert printed == rows((folder / 'out/predictions.json').read_text())
+    assert printed == rows((folder / 'out/leaderboard.json').read_text())
     assert {*printed} == {(model, benchmark)
                           for model in ('strong', 'weak')
                           for benchmark in ('easy', 'hard')}
@@ -183,7 +201,15 @@ def test_units_of_a_table_are_found_by_their_names(folder, capsys):
     ]) == 2
     assert (
         "fewer.parquet: expected the 4 columns that are needed, found none "
-        "of 't2'") in capsys.readouterr().err
+        "of 't2'. Add it, or fit to the columns that are there.\n"
+    ) in capsys.readouterr().err
+    renamed = [name.replace('t2', '2-Feb') for name in table.column_names]
+    pq.write_table(table.rename_columns(renamed), 'dates.parquet')
+    assert main([
+        'predict', '--losses', 'dates.parquet', '--predictor',
+        'fit/predictor.safetensors'
+    ]) == 2
+    assert "taken a name for a date: '2-Feb'." in capsys.readouterr().err
 
 
 def test_losses_in_another_unit_are_told_of(folder, capsys):

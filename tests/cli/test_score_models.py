@@ -242,6 +242,21 @@ def test_a_model_that_fails_does_not_stop_the_others(texts, tmp_path, capsys):
     assert captured.out.startswith('mine: 3 texts')
 
 
+def test_a_line_that_nobody_reads_is_no_failure_of_the_model(
+        texts, monkeypatch, capsys):
+
+    def unread(*words, file=None, **more):
+        if file is None:
+            raise BrokenPipeError('nobody reads')
+        print(*words, file=file)
+
+    monkeypatch.setattr(score_models, 'print', unread, raising=False)
+    assert call(f'mine={MODEL}') == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines
+            if 'error' in line] == ['error: nobody reads']
+
+
 @pytest.mark.parametrize('options, says', [
     ([], 'MODEL or --checkpoints: expected one of them, found none'),
     (['a/x', 'b/x'], "expected every name once, found 'x' twice"),

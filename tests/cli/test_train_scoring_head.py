@@ -459,9 +459,12 @@ def test_too_few_models_are_told(tool, world, tmp_path, no_pictures, capsys):
                for m in CHOSEN])
     arguments = options(world, models=[str(table)])
     assert tool.main([*arguments, '--out', str(tmp_path / 'new')]) == 0
-    assert ('warning: scenes: too few models to fit to, 2 of 1 family: it is '
-            'predicted by its mean accuracy. 9 models of 2 families would do, '
-            'some dozens are better.\n') in capsys.readouterr().out
+    screen = capsys.readouterr().out
+    assert ('warning: scenes: too few models to fit to, 2 of 1 family: the '
+            'mean accuracy is predicted. 9 models of 2 families would do, '
+            'some dozens are better.\n') in screen
+    told = [line for line in screen.splitlines() if 'scenes: ' in line]
+    assert len(told) == 2 and ' of 24 models, 2 of them to ' in told[0]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 import dataclasses
 import importlib
 import pkgutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import csv_plugin.core
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.blocks import Block, JoinedColumns
 from csv_plugin.core.capability_points import capability_points
-from csv_plugin.core.conventions import InputError, check_unique, short_repr
+from csv_plugin.core.conventions import (InputError, check_list, check_unique,
+                                         short_repr)
 from csv_plugin.core.coverage import coverage_by_level
 from csv_plugin.core.error_variances import HeldOutErrors
 from csv_plugin.core.features import text_columns
@@ -183,3 +185,17 @@ def test_the_repr_of_a_predictor_fits_in_three_lines(records):
 
 def test_the_repr_of_missing_is_its_reason():
     assert repr(Missing('no losses')) == "Missing(reason='no losses')"
+
+
+@pytest.mark.parametrize('one, shown', [('a-b', "'a-b'"),
+                                        (Path('a/b'), "'a/b'")])
+def test_one_name_is_no_list(one, shown):
+    """It would be read letter by letter."""
+    with pytest.raises(InputError) as error:
+        check_list('models', one)
+    assert str(error.value) == (f'models: expected a list, found {shown}. '
+                                f'Put it into a list: [{shown}].')
+    with pytest.raises(InputError, match='models: expected a list'):
+        check_unique('models', one)
+    check_list('models', [one])
+    check_list('models', None)

@@ -21,7 +21,7 @@ def fitted(n_models, n_families, level=0.9):
 
 
 @pytest.mark.parametrize('n_models, n_families, starts', [
-    (2, 2, 'easy: too few models to fit to, 2 of 2 families: it is predicted'),
+    (2, 2, 'easy: too few models to fit to, 2 of 2 families: the mean accu'),
     (3, 1, 'easy: too few models to fit to, 3 of 1 family: nothing can be he'),
     (20, 1, 'easy: too few models to fit to, 20 of 1 family: nothing can be '),
     (3, 3, 'easy: too few models to fit to, 3 of 3 families: all 90% interva'),
@@ -38,9 +38,7 @@ def test_what_comes_of_too_few_models(n_models, n_families, starts):
 def test_no_model_was_run():
     tables = small_tables().only('easy', 'none')
     found = shortages(tables.accuracies, tables.families, tables.models)
-    assert found == {
-        'none': 'no model to fit to was run on it: it is left out.'
-    }
+    assert found == {'none': 'left out, as no model to fit to was run there.'}
     assert tables.accuracies.benchmarks_run == ('easy', )
 
 

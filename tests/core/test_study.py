@@ -376,3 +376,22 @@ def test_a_study_needs_the_accuracies_of_its_models(tables, study):
 ])  # yapf: disable
 def test_geometric_mean(values, mean):
     assert geometric_mean(values) == pytest.approx(mean, nan_ok=True)
+
+
+def test_what_no_other_family_was_run_on_is_not_predicted(tables):
+    values = tables.accuracies.values.copy()
+    own = np.array(tables.groups) == 'family-1'
+    values[~own, 0] = np.nan
+    sparse = leave_out(
+        replace(tables, accuracies=replace(tables.accuracies, values=values)),
+        Uniform())
+    cubes = [getattr(sparse.predictions, part) for part in PARTS]
+    for cube in cubes[:3]:
+        np.testing.assert_array_equal(np.isnan(cube[:, 0, 0]), own)
+        assert not np.isnan(cube[:, 1]).any()
+    assert not any(cube[own, 0].any() for cube in cubes[3:])
+    model = tables.models[own.argmax()]
+    assert 'no other family' in sparse.predictions.at(model, 'easy').reason
+    assert sparse.predictions.chance == leave_out(tables).predictions.chance
+    errors = sparse.errors('uniform')['easy']
+    assert errors.n_models == own.sum() and np.isnan(errors.mse)

@@ -79,7 +79,7 @@ def test_page(outputs, monkeypatch, capsys):
     assert '--tasks salience_texts-ce4e749ad947' in printed
     assert '--tasks salience_texts-ce4e749ad947' in PAGE.read_text('utf-8')
     assert '19 models, 250 units' in printed
-    assert '1 models predicted from 18' in printed
+    assert '1 model predicted from 18' in printed
 
 
 def test_three_ways_to_the_same_losses(outputs):

@@ -189,6 +189,21 @@ def test_a_mark_inside_a_file_is_named(read):
         read(scores=text)
 
 
+@pytest.mark.parametrize('date', [
+    '8-Mar', '08-Mar-2024', 'Mar-24', '3/8/2024', '2024-03-08',
+    '2024-03-08 00:00:00'
+])
+@pytest.mark.parametrize('table, name', [('losses', 'd'), ('scores', 'a'),
+                                         ('models', 'b'), ('benchmarks', 'y')])
+def test_names_that_a_spreadsheet_made_into_dates(read, table, name, date):
+    """Whichever of two tables has them."""
+    changed = CONTENT[table].replace(f'\n{name},', f'\n{date},')
+    with pytest.raises(InputError) as error:
+        read(**{table: changed})
+    assert str(error.value).endswith(
+        f' A spreadsheet may have taken a name for a date: {date!r}.')
+
+
 def test_a_benchmark_that_is_not_described(read):
     text = CONTENT['benchmarks'].replace('y,0.5,,0\n', '')
     with pytest.raises(InputError, match="column 'y': .*benchmarks.csv"):

@@ -45,6 +45,22 @@ def test_a_card_says_what_the_file_holds(predictor, tmp_path):
     assert '-' in row(card, predictor.benchmarks[0].families[-1].family)
 
 
+def test_a_family_that_no_other_could_predict():
+    tables = small_tables(n_families=1).only('easy')
+    alone = cp.fit(tables.features, tables.accuracies, tables.families)
+    assert row(cp.predictor_card('a', alone),
+               'family-0') == ['family-0', '15', '-']
+
+
+def test_accuracies_from_nothing_to_all_are_a_range(predictor):
+    part = predictor.benchmark('easy')
+    wide = replace(part.families[0], lowest=0.002, highest=0.995)
+    part = replace(part, families=(wide, *part.families[1:]))
+    card = cp.predictor_card(
+        'a', replace(predictor, benchmarks=(part, ), partial_scores=None))
+    assert row(card, 'easy')[4] == '0-100'
+
+
 def test_a_file_of_an_earlier_version_has_a_card():
     predictor = cp.load(shipped.PREDICTOR)
     before = tuple(

@@ -283,6 +283,15 @@ def test_leaderboard(study):
     assert table.in_sample.any() and not table.in_sample.all()
 
 
+def test_means_without_a_real_accuracy_are_called_means(study):
+    table = study.predictions
+    unknown = replace(
+        study,
+        predictions=replace(table, real=np.full_like(table.real, np.nan)))
+    header = cells(leaderboard(unknown, table.models, MAIN).splitlines()[0])
+    assert header[:3] == ['model', f'mean of {len(MAIN)}, predicted', 'rank']
+
+
 def test_leaderboard_file(tmp_path, study):
     models = study.predictions.models[:2]
     benchmarks = study.predictions.benchmarks

@@ -71,6 +71,14 @@ def test_the_first_steps_of_a_long_run_are_left_out():
     assert trust.shares == (0.1, )
 
 
+def test_small_parts_of_the_training_are_no_0_percent():
+    models = [f'{run}@{step}' for run in 'abc' for step in (4, 900, 1000)]
+    trust, = trust_benchmarks(models, ['exam'],
+                              np.linspace(0, 1, 9)[:, None],
+                              describe_checkpoints(models))
+    assert trust.verdict == 'tells runs apart from 0.4% on'
+
+
 def test_runs_are_told_apart_after_the_last_slip():
     scores = rising(*np.arange(1, 7) / 10)
     assert judge(scores).apart_from == 0.1

@@ -264,6 +264,12 @@ def test_the_untrained_model_is_left_out(predictor):
         forecast(predictor, untrained)
 
 
+def test_a_benchmark_that_is_called_like_the_mean():
+    dumps = {name: dump(name, model_losses(1)) for name in ('a@1', 'a@2')}
+    with pytest.raises(InputError, match="^predictor: .* found 'mean'"):
+        forecast(train(('easy', 'mean')), dumps)
+
+
 def test_without_checkpoints(predictor, history):
     with pytest.raises(InputError, match='at least one model'):
         forecast(predictor, {})

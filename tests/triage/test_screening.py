@@ -42,10 +42,20 @@ def test_broken_loss(place, loss):
     [off] = screen(broken(place, loss=loss))
     assert off.checkpoint == f'run-1@{SHARES[place]:g}'
     assert off.run == 'run-1'
-    # An end of the run has neighbours on one side only.
     assert off.loss_ratio == pytest.approx(loss, rel=0.15)
     assert np.sign(off.loss_deviations) == np.sign(loss - 1)
     assert off.checkpoint in str(off) and '%' in str(off)
+
+
+@pytest.mark.parametrize('place', range(7))
+def test_how_far_a_loss_is_off(place):
+    """At the ends, too, where it goes on as between the nearest two."""
+    losses = 2 * SHARES**-0.3
+    losses[place] *= 1.5
+    smooth = [make_run(f'other-{i}') for i in range(3)]
+    [off] = screen([make_run(losses=losses)], smooth)
+    assert off.loss_ratio == pytest.approx(1.5)
+    assert ' mean loss +50% off its neighbours' in str(off)
 
 
 @pytest.mark.parametrize('place', [0, 3, 6])

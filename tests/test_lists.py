@@ -1,0 +1,67 @@
+"""A name where a list of names belongs is refused wherever users give one.
+
+Python would take it letter by letter, and models may well be called 'a'.
+"""
+import numpy as np
+import pytest
+
+import csv_plugin as cp
+from csv_plugin.core.features import Columns
+from csv_plugin.io.model_columns import ModelColumns
+from csv_plugin.io.model_splits import models_in
+from csv_plugin.lm.methods import check_validation
+from csv_plugin.triage.dump_places import find_dumps
+from tests.runs import TEXTS, dump, model_losses, train
+
+NAMES = ('a', 'b')
+ACCURACIES = cp.AccuracyTable(NAMES, NAMES, np.full((2, 2), 0.5), np.zeros(2),
+                              np.zeros(2, np.int64))
+FEATURES = cp.FeatureTable(NAMES, Columns(NAMES, np.full(2, 0.5), 'texts'),
+                           np.ones((2, 2)))
+
+
+@pytest.fixture(scope='module')
+def dumps():
+    return {name: dump(name, model_losses(1)) for name in NAMES}
+
+
+@pytest.mark.parametrize('call', [
+    lambda: ACCURACIES.select('ab'),
+    lambda: ACCURACIES.select(benchmarks='ab'),
+    lambda: ACCURACIES.spread('ab', NAMES),
+    lambda: ACCURACIES.spread(NAMES, 'ab'),
+    lambda: FEATURES.select('ab'),
+    lambda: ModelColumns(NAMES, NAMES, np.ones((2, 2))).select('ab', 'a.csv'),
+    lambda: cp.split_study(FEATURES, ACCURACIES, {}, 'ab', cp.SOLVERS['plain']
+                           ),
+    lambda: cp.choose_units(FEATURES, ACCURACIES, 'ab', 1),
+    lambda: check_validation('ab', NAMES),
+    lambda: cp.read_every_eval_ever('a'),
+    lambda: cp.read_every_eval_ever([], 'ab'),
+    lambda: cp.read_lm_eval_accuracies('a', ['b']),
+    lambda: cp.read_lm_eval_accuracies(['a'], 'ab'),
+    lambda: cp.read_dumps('a', TEXTS),
+    lambda: cp.merge_contributions('ab', TEXTS, 'folder'),
+    lambda: cp.average_weights('ab', 'folder'),
+    lambda: models_in('ab', (), {}),
+    lambda: find_dumps('ab'),
+])  # yapf: disable
+def test_one_name_for_many(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+            cp.InputError, match='expected a list, found .ab?.\\. '):
+        call()
+
+
+def test_one_name_for_many_of_token_losses(dumps):
+    predictions = train().predict(dumps)
+    for axis in ('models', 'benchmarks', 'methods'):
+        with pytest.raises(cp.InputError, match=f'^{axis}: expected a list'):
+            predictions.select(**{axis: 'ab'})
+    losses = cp.ModelLosses(TEXTS, dumps)
+    table = losses.tokens_of('a').table(
+        {name: losses[name].texts
+         for name in NAMES})
+    for select in (losses.select, table.select):
+        with pytest.raises(cp.InputError, match='^models: expected a list'):
+            select('ab')
