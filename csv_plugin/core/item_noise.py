@@ -5,7 +5,7 @@ there are items (binomial). But all models answer the same items, and most of
 them the same ones rightly: only a part of this noise is a model's own.
 """
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 #: Right and wrong answers in equal parts, which are added to those that a
@@ -19,17 +19,18 @@ _IMAGINED_ITEMS = 4
 OWN_SHARE = 0.25
 
 
-def item_variance(accuracy: NDArray, n_items: NDArray) -> NDArray[np.float64]:
+def item_variance(accuracy: NDArray, n_items: ArrayLike) -> NDArray[np.float64]:
     """Variance of the answer to one item, above 0 even for none right.
 
     Args:
         accuracy (NDArray): Fractions, NaN where not known, any shape.
-        n_items (NDArray): Number of items that they are from, 0 where not
+        n_items (ArrayLike): Number of items that they are from, 0 where not
             known. Broadcasts against them.
 
     >>> item_variance(np.array([0.5, 1.0]), np.array([100, 2]))
     array([0.25      , 0.22222222])
     """
+    n_items = np.asarray(n_items)
     share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
         n_items + _IMAGINED_ITEMS)
     return np.asarray(share * (1 - share))
@@ -55,14 +56,14 @@ def sampling_noise(accuracy: NDArray, n_items: NDArray,
 
 
 def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
-                   n_items: NDArray, level: float) -> tuple[NDArray, NDArray]:
+                   n_items: ArrayLike, level: float) -> tuple[NDArray, NDArray]:
     """Intervals that are no narrower than the noise of a model's own.
 
     Args:
         low (NDArray): Lower ends, fractions in any shape.
         predicted (NDArray): In the same shape.
         high (NDArray): Upper ends, likewise.
-        n_items (NDArray): Of the benchmark, as in `item_variance`; where it
+        n_items (ArrayLike): Of the benchmark, as in `item_variance`; where it
             is not known, intervals are as they were.
         level (float): Of the intervals, in (0, 1).
 
@@ -81,7 +82,7 @@ def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
             np.maximum(high, np.minimum(predicted + half, 1)))
 
 
-def _inverse(n_items: NDArray) -> NDArray[np.float64]:
+def _inverse(n_items: ArrayLike) -> NDArray[np.float64]:
     """1 / n, and 0 where n is 0, for not known."""
     n_items = np.asarray(n_items)
     return np.divide(

@@ -231,6 +231,22 @@ def test_names_in_any_script(tmp_path):
     assert loaded.columns.fingerprint == 'тексты "α"\n'
 
 
+@pytest.mark.parametrize(
+    'solver',
+    [Averaged(), Plain(), Ridge(), Uniform()],
+    ids=lambda solver: solver.name)
+@pytest.mark.parametrize('n_models', [2, 3, 4, 6])
+def test_fits_to_very_few_models(solver, n_models, tmp_path):
+    """A fold of one model has a flat curve, whose beta is far away."""
+    few = small_tables(n_models=n_models, n_families=2)
+    fitted = fit_predictor(few.features, few.accuracies, few.groups, solver)
+    save_predictor(fitted, tmp_path / 'few.safetensors')
+    np.testing.assert_array_equal(
+        load_predictor(tmp_path / 'few.safetensors').predict(
+            few.features).values,
+        fitted.predict(few.features).values)
+
+
 def test_same_predictor_same_bytes(predictor, path, tmp_path):
     save_predictor(predictor, tmp_path / 'b')
     assert (tmp_path / 'b').read_bytes() == path.read_bytes()

@@ -15,6 +15,9 @@ from csv_plugin.core.splits import grouped_folds
 LEAST_RATIO = 1e-3
 #: Losses over smaller typical ones could be too large for float64.
 LEAST_TYPICAL = 1e-150
+#: Slope of a curve that is flat: its beta, the offset over the slope, stays
+#: a number that files of predictors may hold.
+LEAST_SLOPE = 1e-50
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,8 +258,7 @@ class SalienceModel:
         """
         typical = gradient if logs is None else gradient + logs.coefficients
         scale = np.abs(typical).sum(axis=-1) / np.abs(uniform).sum()
-        # The slope of a flat curve, so that its beta stays finite.
-        scale = np.maximum(scale, 1e-100)
+        scale = np.maximum(scale, LEAST_SLOPE)
         alpha = np.where(typical @ uniform > 0, scale, -scale)
         return cls(
             gradient / alpha[..., None],
