@@ -26,6 +26,10 @@ STEP_TOLERANCE = 0.1
 NEAR_ZERO = 1e-3
 #: Keeps columns that are alike solvable.
 LEAST_RIDGE = 1e-12
+#: Iterations of non-negative least squares, by the number of weights.
+MAX_NNLS = 30
+#: By how much a convex objective may seem to bend downward.
+ROUNDING = 1e-12
 
 
 class Curvature(NamedTuple):
@@ -116,7 +120,8 @@ class Step(NamedTuple):
             if gradient @ step + step @ equations @ step / 2 >= 0:
                 root = np.linalg.cholesky(equations)
                 target = solve_triangular(root, target, lower=True)
-                step = nnls(root.T, target)[0] - weights
+                step = nnls(root.T, target,
+                            MAX_NNLS * len(target))[0] - weights
             change[row, free] = step
         return change
 
@@ -338,7 +343,10 @@ class _Quadratic(NamedTuple):
         solved = np.linalg.solve(
             equations, np.column_stack([strength * right, self.lines.T]))
         solution, by_line = solved[:, 0], solved[:, 1:]
-        rest = np.eye(2) - self.lines @ inner @ by_line
+        # `I - L inner by_line`, of which rounding would leave nothing where
+        # the penalty is small beside the products.
+        rest = (1 + ROUNDING) * np.eye(2) - self.lines @ self.lines.T
+        rest += strength * self.lines @ by_line
         if np.linalg.eigvalsh(rest)[0] <= 0:
             return None
         along = np.linalg.solve(rest, self.lines @ inner @ solution)

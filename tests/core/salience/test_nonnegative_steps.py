@@ -33,3 +33,19 @@ def test_equations_of_the_models_solve_what_scipy_solves():
                  np.full(n_columns, np.sqrt(strength))]))
         assert 0 < (expected > 0).sum() < n_columns
         np.testing.assert_allclose(weights[row], expected, atol=1e-9)
+
+
+def test_a_penalty_that_is_lost_in_rounding_leaves_weights_finite():
+    """Curvature along two lines is 0, and products are many times larger."""
+    rng = np.random.default_rng(5)
+    n, n_columns = 12, 300
+    columns = 1e6 * rng.normal(size=(n, n_columns))
+    lines = np.linalg.qr(rng.normal(size=(n, 2)))[0].T[None]
+    rest = np.zeros((1, n))
+    curvature = Curvature(
+        rng.normal(size=(1, n)), np.ones((1, n)), lines, lines, rest, rest,
+        rest, rest[:, 0])
+    start = np.ones((1, n_columns))
+    weights, scores = ModelSpace(columns).step(
+        np.arange(1), curvature, 1e-3, start, start @ columns.T)
+    assert np.isfinite(weights).all() and np.isfinite(scores).all()
