@@ -19,7 +19,8 @@ _IMAGINED_ITEMS = 4
 OWN_SHARE = 0.25
 
 
-def item_variance(accuracy: NDArray, n_items: ArrayLike) -> NDArray[np.float64]:
+def item_variance(accuracy: NDArray,
+                  n_items: ArrayLike) -> NDArray[np.float64]:
     """Variance of the answer to one item, above 0 even for none right.
 
     Args:
@@ -56,7 +57,8 @@ def sampling_noise(accuracy: NDArray, n_items: NDArray,
 
 
 def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
-                   n_items: ArrayLike, level: float) -> tuple[NDArray, NDArray]:
+                   n_items: ArrayLike,
+                   level: float) -> tuple[NDArray, NDArray]:
     """Intervals that are no narrower than the noise of a model's own.
 
     Args:
