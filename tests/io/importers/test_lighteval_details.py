@@ -49,6 +49,12 @@ def test_the_newest_run_counts(tmp_path):
                    for loss in read_lighteval(LIGHTEVAL / 'c-l-80')})
 
 
+def test_details_of_two_models_are_refused():
+    """Of each task, those of the model that was run last would count."""
+    with pytest.raises(InputError, match='one model, found c-l-80, d-s-100'):
+        read_lighteval(LIGHTEVAL)
+
+
 def test_examples_and_instructions_are_part_of_the_text(tmp_path):
     path = changed(
         tmp_path, lambda row: row['doc'].update(
