@@ -7,7 +7,7 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
-from csv_plugin.core.conventions import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import FilePath
@@ -33,7 +33,15 @@ def dump_info(engine: Engine,
         texts (TextSet): The whole validation set.
         name (Optional[str]): Name of the model, its path by default.
         context (Optional[int]): As in `token_losses`.
+
+    Raises:
+        InputError: The tokenizer is none of `transformers`.
     """
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise InputError(
+            'tokenizer', 'a tokenizer of transformers',
+            f'a {type(tokenizer).__name__}',
+            'Load it by transformers.AutoTokenizer.from_pretrained(path).')
     facts = engine.facts
     limit = facts.context if context is None else context
     return DumpInfo(
