@@ -158,11 +158,16 @@ class LivePredictions:
                              str(step), 'Read the model once at a step.')
         step = int(step)
         name = f'{self.run}@{step}'
-        write_dump(self.losses / f'{name}.parquet',
-                   losses_in_training(model, tokenizer, self.texts, name))
+        write_dump(
+            self.dump(step),
+            losses_in_training(model, tokenizer, self.texts, name))
         self._read.add(step)
         if self._stale:
             self._stale.discard(step)
+
+    def dump(self, step: int) -> Path:
+        """Where the losses of a step are, or will be."""
+        return self.losses / f'{self.run}@{step}.parquet'
 
     def steps(self) -> list[int]:
         """Steps whose losses are in the folder, rising."""
@@ -186,8 +191,7 @@ class LivePredictions:
                 failed, which is said after all others were written.
         """
         dumps = [
-            self.losses / f'{self.run}@{reading}.parquet'
-            for reading in self.steps()
+            self.dump(reading) for reading in self.steps()
             if reading <= step and reading not in (self._stale or ())
         ]
         # What could not be written or logged before is tried again.

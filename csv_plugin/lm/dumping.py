@@ -37,7 +37,7 @@ def dump_info(engine: Engine,
     Raises:
         InputError: The tokenizer is none of `transformers`.
     """
-    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+    if not hasattr(tokenizer, 'name_or_path'):
         raise InputError(
             'tokenizer', 'a tokenizer of transformers',
             f'a {type(tokenizer).__name__}',
