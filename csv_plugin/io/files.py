@@ -282,24 +282,37 @@ def _opened_at_once(path: str, flags: int) -> int:
     return opened
 
 
+#: What may lie in the place of a file, by its first bytes: no file that is
+#: read here begins with them.
+_STAND_INS = {
+    b'\x1f\x8b': ('a file compressed by gzip', 'Unpack it by gunzip.'),
+    b'version https://git-lfs':
+    ('a pointer of Git LFS', 'Fetch it by git lfs pull.'),
+}
+
+
 def read_bytes(path: FilePath) -> bytes:
     """The content of a file.
 
     Raises:
-        InputError: The file cannot be read, as in `open_file`, or holds more
-            than 1 GiB.
+        InputError: The file cannot be read, as in `open_file`, holds more
+            than 1 GiB, or is something in the place of what is read.
     """
     try:
         with open_file(path) as file:
             if os.fstat(file.fileno()).st_size > _LARGEST:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-            return file.read()
+            data = file.read()
     except (OSError, ValueError) as error:
         # ValueError: a name that holds the character 0.
         problem = getattr(error, 'strerror', str(error))
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {problem!r}', 'Check the path.') from error
+    for start, (found, remedy) in _STAND_INS.items():
+        if data.startswith(start):
+            raise InputError(os.fspath(path), 'the file itself', found, remedy)
+    return data
 
 
 def read_text(path: FilePath) -> str:

@@ -40,7 +40,7 @@ class DumpPlace:
         Raises:
             InputError: There is no dump, or it cannot be read.
         """
-        if self.path.suffix == _SUFFIX:
+        if self.path.suffix == _SUFFIX or self.path.is_file():
             return merge_dumps([read_dump(self.path)])
         return read_run_dump(self.path, self.model, fingerprint)
 

@@ -254,7 +254,7 @@ SCORED = np.array([True, False, True])
     (dict(fingerprint='others'), 'validation set texts, .* set others'),
     (dict(units=('x', 'z')), "2 columns, 'z' in the place of 'y'"),
     (dict(units=('y', 'x')), "2 columns, 'y' in the place of 'x'"),
-    (dict(scored=None), 'of 2 tokens, .*found features of no'),
+    (dict(scored=None), 'token losses, .*found a table of losses'),
     (dict(scored=~SCORED), 'of 2 tokens, .*found features of 1'),
     (dict(scored=np.array([True, True, False])),
      'of 2 tokens, .*of 2 tokens, or other'),
