@@ -338,6 +338,23 @@ def read_text(path: FilePath) -> str:
     return text
 
 
+def check_is_folder(path: FilePath, content: str) -> None:
+    """Refuse a path that is no folder, where a file may have been meant.
+
+    Args:
+        path (FilePath): What is to be read.
+        content (str): What should be in it, for the error.
+
+    Raises:
+        InputError: It is not there, or a file.
+    """
+    if not os.path.isdir(path):
+        raise InputError(
+            os.fspath(path), f'a folder with {content}',
+            'a file' if os.path.exists(path) else 'nothing of that name',
+            'Check the path.')
+
+
 def check_plain_files(path: FilePath) -> None:
     """Refuse what would keep a library waiting that reads a file or folder.
 

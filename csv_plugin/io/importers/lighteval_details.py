@@ -3,7 +3,7 @@ import os
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
                                                read_parquet_rows)
 from csv_plugin.io.importers.text_losses import TextLoss
@@ -31,6 +31,7 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
             models, a file is damaged, an item has not a single right answer,
             has no log-likelihood, or was truncated.
     """
+    check_is_folder(path, 'the details of a model')
     files: dict[str, Path] = {}
     # The folder of a run is its date, in that of the model.
     found = sorted(

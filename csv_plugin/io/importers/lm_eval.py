@@ -11,7 +11,7 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.files import FilePath, check_is_folder, write_text
 from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
                                                read_json_part, read_json_rows)
 from csv_plugin.io.importers.text_losses import TextLoss
@@ -150,10 +150,7 @@ def read_results(path: FilePath) -> Results:
         InputError: There is no such folder or no such file in it, one is
             damaged, or they are of several models.
     """
-    if not Path(path).is_dir():
-        raise InputError(
-            os.fspath(path), 'the output folder of a model', 'no folder',
-            'Name what --output_path of the harness named.')
+    check_is_folder(path, 'the outputs of a model')
     # The date is in the name, whatever the folder.
     results = [(file, read_json_part(file, _REMEDY)) for file in sorted(
         Path(path).rglob('results_*.json'), key=lambda file: file.name)]

@@ -66,9 +66,9 @@ def read_lm_eval_accuracies(
     Raises:
         InputError: As in `read_results` and `benchmark_infos`; there is no
             path; no model was run on a benchmark; it has no such metric, or
-            has it with several filters; an accuracy is no fraction; or two
-            models have other metrics, other numbers of few-shot examples or
-            of items.
+            has it with several filters; an accuracy is no fraction, or lower
+            for better models; or two models have other metrics, other
+            numbers of few-shot examples or of items.
     """
     if isinstance(benchmarks, str):
         raise InputError('benchmarks', 'a list of names',
@@ -121,12 +121,25 @@ def _cell(path: Path, content: JsonPart, benchmark: str,
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(f'{path}, {benchmark}', f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
+    if _is_lower_better(content, benchmark, key):
+        raise InputError(f'{path}, {benchmark}',
+                         'a metric that is higher for better models',
+                         repr(key), 'Name another metric.')
     if 'sample_len' in scores.fields:
         n_items = scores.get('sample_len', int)
     else:
         n_items = _n_items(content, benchmark)
     return _Cell(accuracy, n_items, key, _stated(content, 'n-shot', benchmark),
                  _stated(content, 'versions', benchmark))
+
+
+def _is_lower_better(content: JsonPart, benchmark: str, key: str) -> bool:
+    """Whether the results say so of a metric, such as a Brier score."""
+    by_metric = content.fields.get('higher_is_better')
+    for name in (benchmark, key.partition(',')[0]):
+        by_metric = by_metric.get(name) if isinstance(by_metric,
+                                                      dict) else None
+    return by_metric is False
 
 
 def _n_items(content: JsonPart, name: str) -> int:

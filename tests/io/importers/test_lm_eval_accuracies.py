@@ -97,6 +97,16 @@ def test_accuracies_that_were_measured_otherwise_are_refused(
         read_changed(tmp_path, change)
 
 
+def test_a_metric_that_falls_for_better_models_is_refused(tmp_path):
+
+    def change(content):
+        content['higher_is_better']['tiny_choice']['acc_norm'] = False
+
+    with pytest.raises(
+            InputError, match="higher for better .* 'acc_norm,none"):
+        read_changed(tmp_path, change)
+
+
 def test_another_version_of_a_task_is_told(tmp_path):
     with pytest.warns(UserWarning, match='1.0 of c-l-80, 2.0 of d-s-100'):
         read_changed(
@@ -133,7 +143,7 @@ def test_items_are_counted_where_other_versions_count_them(tmp_path):
 
 
 def test_paths_and_names_that_are_none(tmp_path):
-    with pytest.raises(InputError, match='nowhere: .* found no folder'):
+    with pytest.raises(InputError, match='nowhere: .* found nothing of that'):
         read_lm_eval_accuracies([tmp_path / 'nowhere'], ['mmlu'])
     with pytest.raises(InputError, match="a list of names, found .* 'mmlu'"):
         read_lm_eval_accuracies(PATHS, 'mmlu')
