@@ -95,7 +95,21 @@ class Columns:
                              f'{_kind(trained)}, to which it was fitted',
                              _kind(self),
                              'Give it such losses, or train another one.')
+        # The texts behind the units of a table may be known by these alone.
+        if trained.scored is None:
+            self._check_units(
+                trained, 'Give them in the order of predictor.columns.units, '
+                'as by read_loss_features(path, units=...).')
         trained.check_texts(self.fingerprint)
+        self._check_units(
+            trained, 'Build the features as they were built for the training.')
+        if not self.counts_as(trained):
+            raise InputError(
+                'predictor', f'{_counted(trained)}, those of the training',
+                f'{_counted(self)}, or other tokens',
+                'Build the features with scored=predictor.columns.scored.')
+
+    def _check_units(self, trained: 'Columns', remedy: str) -> None:
         if self.units != trained.units:
             theirs, ours = next(
                 pair for pair in zip_longest(self.units, trained.units)
@@ -103,13 +117,7 @@ class Columns:
             raise InputError(
                 'predictor', f'the {len(trained.units)} feature columns of '
                 'the training, in their order', f'{len(self.units)} columns, '
-                f'{theirs!r} in the place of {ours!r}',
-                'Build the features as they were built for the training.')
-        if not self.counts_as(trained):
-            raise InputError(
-                'predictor', f'{_counted(trained)}, those of the training',
-                f'{_counted(self)}, or other tokens',
-                'Build the features with scored=predictor.columns.scored.')
+                f'{theirs!r} in the place of {ours!r}', remedy)
 
 
 def _kind(columns: Columns) -> str:

@@ -266,6 +266,15 @@ def test_columns_are_compared_in_all_their_parts(changes, message):
         columns(**(dict(scored=SCORED) | changes)).check_same(trained)
 
 
+def test_units_of_tables_are_named_before_their_texts():
+    """Which are not known: the names of the units stand for them."""
+    a, b = (
+        FeatureTable.of_losses(['m'], units, [[1, 2]]).columns
+        for units in ('xy', 'yx'))
+    with pytest.raises(InputError, match="'x' in the place of 'y'.*units="):
+        a.check_same(b)
+
+
 def test_tables_of_the_same_columns_are_concatenated():
     both = FeatureTable.concatenate(
         [features(),
