@@ -95,8 +95,8 @@ class Columns:
                              f'{_kind(trained)}, to which it was fitted',
                              _kind(self),
                              'Give it such losses, or train another one.')
-        # The texts behind the units of a table may be known by these alone.
-        if trained.scored is None:
+        # Texts may be known by the names of units alone, in their order.
+        if trained.scored is None and {*self.units} >= {*trained.units}:
             self._check_units(
                 trained, 'Give them in the order of predictor.columns.units, '
                 'as by read_loss_features(path, units=...).')
