@@ -156,7 +156,9 @@ class AccuracyTable:
     def _make_arrays(self) -> None:
         """Tuples and arrays of what was given as lists."""
         for field in ('models', 'benchmarks'):
-            object.__setattr__(self, field, tuple(getattr(self, field)))
+            names = getattr(self, field)
+            check_list(f'AccuracyTable.{field}', names)
+            object.__setattr__(self, field, tuple(names))
         for field in ('values', 'chance', 'n_items'):
             try:
                 array = np.asarray(getattr(self, field))

@@ -89,6 +89,10 @@ def choose_units(features: FeatureTable,
         raise InputError('number of units to choose', f'1 to {len(units)}',
                          str(n), 'Choose another number.')
     check_list('families', families)
+    if isinstance(families, Mapping):
+        families = [
+            families[model] for model in accuracies.models if model in families
+        ]
     if len(families) != len(accuracies.models):
         raise InputError('families',
                          f'{len(accuracies.models)}, one per model',

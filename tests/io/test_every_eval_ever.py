@@ -157,13 +157,6 @@ def test_fractions_that_are_called_percent_are_refused(tmp_path):
         read_every_eval_ever(paths, (), {'demo-source.demo_bench': .25})
 
 
-def test_a_name_in_the_place_of_a_list():
-    with pytest.raises(InputError, match="a list of each, found 'mmlu'"):
-        read_every_eval_ever([DATA / 'record.json'], 'mmlu')
-    with pytest.raises(InputError, match="a list of each, found 'a.json'"):
-        read_every_eval_ever('a.json')
-
-
 def test_two_scores_of_a_model_have_to_agree(tmp_path):
     first, second = DATA / 'record.json', written(tmp_path)
     assert len(read_every_eval_ever([first, second], (), CHANCE).models) == 1

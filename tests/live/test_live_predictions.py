@@ -131,7 +131,7 @@ def test_bad_input(tmp_path):
     for settings in (dict(window=5), dict(budget=0), dict(budget=-1)):
         with pytest.raises(InputError, match=next(iter(settings))):
             LivePredictions(PREDICTOR, TEXTS, tmp_path, **settings)
-    with pytest.raises(InputError, match='a list of paths'):
+    with pytest.raises(InputError, match='places of dumps: expected a list'):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, history='old/*.parquet')
     with pytest.raises(InputError, match='a name without slashes'):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, '../run')

@@ -70,9 +70,6 @@ def read_lm_eval_accuracies(
             for better models; or two models have other metrics, other
             numbers of few-shot examples or of items.
     """
-    if isinstance(benchmarks, str):
-        raise InputError('benchmarks', 'a list of names',
-                         f'the name {benchmarks!r}', 'Put it into a list.')
     folders = paths_by_model(paths)
     infos = benchmark_infos(benchmarks, chance or {})
     named = metrics or {}

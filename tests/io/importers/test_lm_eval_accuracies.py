@@ -145,5 +145,6 @@ def test_items_are_counted_where_other_versions_count_them(tmp_path):
 def test_paths_and_names_that_are_none(tmp_path):
     with pytest.raises(InputError, match='nowhere: .* found nothing of that'):
         read_lm_eval_accuracies([tmp_path / 'nowhere'], ['mmlu'])
-    with pytest.raises(InputError, match="a list of names, found .* 'mmlu'"):
+    with pytest.raises(
+            InputError, match="benchmarks: expected a list, found 'mmlu'"):
         read_lm_eval_accuracies(PATHS, 'mmlu')
