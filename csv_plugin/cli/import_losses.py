@@ -6,20 +6,24 @@ Of lm-evaluation-harness (docs/importing.md has the other programs):
         --texts texts.jsonl --benchmarks arc_easy hellaswag \\
         --chance arc_easy=0.25 --out outputs/imported
 
-`salience fit` learns from the tables and predicts.
+`salience fit` learns from the tables and predicts. Without --texts, the
+accuracies alone are written.
 """
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Optional
 
+import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, named_number,
                                       named_text, refuse, run_tool)
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.cells import counted
+from csv_plugin.core.conventions import InputError, check_unique, shortened
+from csv_plugin.core.escaping import one_line
 from csv_plugin.io.every_eval_ever import read_every_eval_ever
 from csv_plugin.io.importers.importing import SOURCES, import_losses
 from csv_plugin.io.importers.lm_eval_accuracies import read_lm_eval_accuracies
@@ -49,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--texts',
         metavar='JSONL',
         help='the validation set that was scored; not needed by\n'
-        'lighteval and olmo-eval, whose losses are on items\n'
-        '(default: none)')
+        'lighteval and olmo-eval, whose losses are on items, nor\n'
+        'by lm-eval for accuracies alone (default: none)')
     parser.add_argument(
         '--benchmarks',
         nargs='+',
@@ -89,24 +93,44 @@ def run(args: argparse.Namespace) -> None:
     if not args.benchmarks:
         refuse(args, 'no --benchmarks', 'metric', 'chance')
     paths = _named_paths(args.paths)
-    texts = read_texts(args.texts) if args.texts else None
-    features = import_losses(args.source, paths, texts,
-                             partial(tqdm, desc='models', delay=2))
-    accuracies = None
+    features, accuracies = None, None
+    if args.texts or not args.benchmarks:
+        texts = read_texts(args.texts) if args.texts else None
+        features = import_losses(args.source, paths, texts,
+                                 partial(tqdm, desc='models', delay=2))
     if args.benchmarks:
         accuracies = read_lm_eval_accuracies(paths, args.benchmarks,
                                              dict(args.metric or ()),
                                              dict(args.chance or ()))
     args.out.mkdir(parents=True, exist_ok=True)
-    write_csv(
-        args.out / LOSSES, ('model', *features.columns.units),
-        ((model, *row)
-         for model, row in zip(features.models, features.values.tolist())))
+    written, counts = [], [counted(len(paths), 'model')]
+    if features:
+        write_csv(
+            args.out / LOSSES, ('model', *features.columns.units),
+            ((model, *row)
+             for model, row in zip(features.models, features.values.tolist())))
+        written.append(LOSSES)
+        counts.append(counted(len(features.columns.units), 'unit'))
     if accuracies:
         _write_accuracies(args.out, accuracies)
-    print(f'{len(features.models)} models, {len(features.columns.units)} '
-          f'units. Written to {args.out}: {LOSSES}'
-          f'{f", {SCORES}, {BENCHMARKS}" if accuracies else ""}')
+        written += [SCORES, BENCHMARKS]
+        counts.append(counted(len(accuracies.benchmarks), 'benchmark'))
+        for line in _not_run(accuracies):
+            print(line)
+    print(f'{", ".join(counts)}. Written to {args.out}: {", ".join(written)}')
+
+
+def _not_run(accuracies: AccuracyTable) -> Iterator[str]:
+    """A line for each benchmark that lacks models; their cells are empty."""
+    for b, name in enumerate(accuracies.benchmarks):
+        lacking = [
+            accuracies.models[m]
+            for m in np.flatnonzero(np.isnan(accuracies.values[:, b]))
+        ]
+        if lacking:
+            yield one_line(f'No accuracy on {name} of '
+                           f'{counted(len(lacking), "model")}: '
+                           f'{shortened(", ".join(lacking), 60)}')
 
 
 def import_records(args: argparse.Namespace) -> None:
@@ -115,8 +139,9 @@ def import_records(args: argparse.Namespace) -> None:
                                       dict(args.chance or ()))
     args.out.mkdir(parents=True, exist_ok=True)
     _write_accuracies(args.out, accuracies)
-    print(f'{len(accuracies.models)} models, {len(accuracies.benchmarks)} '
-          f'benchmarks. Written to {args.out}: {SCORES}, {BENCHMARKS}')
+    print(f'{counted(len(accuracies.models), "model")}, '
+          f'{counted(len(accuracies.benchmarks), "benchmark")}. '
+          f'Written to {args.out}: {SCORES}, {BENCHMARKS}')
 
 
 def _named_paths(paths: Sequence[str]) -> dict[str, Path]:

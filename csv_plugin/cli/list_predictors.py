@@ -2,6 +2,7 @@
 
     salience predictors
     salience predictors outputs --cards
+    salience predictors outputs/study/predictor.safetensors --cards
     salience predictors hub:example-lab/predictors --out shelf
     salience predictors outputs/predictor --upload example-lab/predictors
 
@@ -44,9 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'place',
         nargs='?',
         metavar='PLACE',
-        help='a folder, or a repository of the hub such as\n'
-        f'{HUB}owner/name or {HUB}owner/name@revision, which is\n'
-        'downloaded (default: the package)')
+        help='a folder, a file that ends in .safetensors, or a\n'
+        f'repository of the hub such as {HUB}owner/name or\n'
+        f'{HUB}owner/name@revision, which is downloaded\n'
+        '(default: the package)')
     parser.add_argument(
         '--cards',
         action='store_true',
@@ -68,11 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if args.out:
         check_folder(args.out)
-    with shelf_folder(args.place) as folder:
+    with shelf_folder(args.place) as (folder, file):
         if args.out and args.out.resolve() == folder.resolve():
             raise InputError('--out', 'another folder than that of PLACE',
                              str(args.out), 'Choose another folder.')
-        shelf = shelved_predictors(folder)
+        shelf = shelved_predictors(folder, file)
         sound = {
             name: predictor
             for name, predictor in shelf.items()

@@ -179,10 +179,11 @@ def from_dumps(
         losses were made.
 
     Raises:
-        InputError: There are no dumps, or none of them can be used.
+        InputError: The predictor is not, there are no dumps, or none of them
+            can be used.
     """
+    predictor.check_tokens()
     dumps = find_dumps(places)
-
     infos: dict[str, DumpInfo] = {}
 
     def read(model: str, fingerprint: str) -> TokenLossDump:
@@ -200,7 +201,8 @@ def from_dumps(
     }
     if len(refused) == len(dumps):
         model = next(iter(refused), '')
-        raise InputError('dumps', 'losses that the predictor can use',
-                         f'{model}: {refused[model]}' if refused else 'none',
-                         'Give losses on the texts of the predictor.')
+        raise InputError(
+            'dumps', 'losses that the predictor can use',
+            f'{model}: {refused[model].rstrip(".")}' if refused else 'none',
+            'Give losses on the texts of the predictor.')
     return predict_models(predictors, columns, predictor.names, known), infos

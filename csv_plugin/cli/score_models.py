@@ -50,6 +50,7 @@ from csv_plugin.io.model_lists import DTYPES, ListedModel, read_model_list
 from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts
+from csv_plugin.io.weight_files import weights_newer
 
 if TYPE_CHECKING:
     from csv_plugin.lm.tokens.known_tokens import KnownTokens
@@ -315,7 +316,10 @@ class _Losses:
             info = merge_dumps([read_dump(self.file)], self.texts).info
             self._check_whole(info, stated)
             self.parts.remove()
-            return f'{self.file} is there ({info.engine}, {info.dtype})'
+            newer = (', but the model was written after it: remove it to have '
+                     'the model scored anew') * weights_newer(
+                         self.model, self.file)
+            return f'{self.file} is there ({info.engine}, {info.dtype}){newer}'
         self.parts.check_call()
         if shard:
             part, label = self._shard(shard), '{}-of-{}'.format(*shard)

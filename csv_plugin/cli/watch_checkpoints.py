@@ -83,8 +83,10 @@ def run(args: argparse.Namespace) -> None:
         say(as_text(triage), end='\n\n')
 
     with until_stopped() as stop:
-        job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*', live,
-                            say, stop, args.tokenizer, args.trust_remote_code)
+        # Others, such as checkpoint-best, are those of a step once more.
+        job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*[0-9]',
+                            live, say, stop, args.tokenizer,
+                            args.trust_remote_code)
         try:
             if args.once:
                 triage = job.update(saved=True)

@@ -16,6 +16,8 @@ from csv_plugin.core.notebook_tables import html_table
 class AccuracyTable:
     """Accuracies of models on benchmarks, as observed.
 
+    Lists are as good as tuples and arrays.
+
     Args:
         models (tuple[str, ...]): Names, unique. Shape `(M,)`.
         benchmarks (tuple[str, ...]): Names, unique. Shape `(B,)`.
@@ -37,6 +39,7 @@ class AccuracyTable:
     n_items: NDArray[np.int64]
 
     def __post_init__(self) -> None:
+        self._make_arrays()
         check_unique('AccuracyTable.models', self.models)
         check_unique('AccuracyTable.benchmarks', self.benchmarks)
         self._check_shapes()
@@ -149,6 +152,23 @@ class AccuracyTable:
                 for model, row in zip(self.models, self.values))
         return html_table(f'{self!r}, percent', ['model', *self.benchmarks],
                           rows, len(self.models))
+
+    def _make_arrays(self) -> None:
+        """Tuples and arrays of what was given as lists."""
+        for field in ('models', 'benchmarks'):
+            names = getattr(self, field)
+            check_list(f'AccuracyTable.{field}', names)
+            object.__setattr__(self, field, tuple(names))
+        for field in ('values', 'chance', 'n_items'):
+            try:
+                array = np.asarray(getattr(self, field))
+                if array.dtype.kind not in 'iuf':
+                    array = array.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError(f'AccuracyTable.{field}',
+                                 'an array of numbers', str(error),
+                                 'Give NaN where there is none.') from error
+            object.__setattr__(self, field, array)
 
     def _check_shapes(self) -> None:
         n_benchmarks = len(self.benchmarks)

@@ -5,7 +5,7 @@ whose values all units together give well. A unit is good if it follows what
 predicts the benchmarks beyond its noise, which is measured on models of
 families left out; and a choice is good if the units measure different things.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +46,7 @@ class _Factors(NamedTuple):
 
 def choose_units(features: FeatureTable,
                  accuracies: AccuracyTable,
-                 families: Sequence[str],
+                 families: Sequence[str] | Mapping[str, str],
                  n: int,
                  seed: int = 0) -> tuple[str, ...]:
     """The units that predict all benchmarks together best.
@@ -72,7 +72,8 @@ def choose_units(features: FeatureTable,
         accuracies (AccuracyTable): What was observed, `(M, B)`. Benchmarks
             on which nothing can be learned, or no model stands above
             chance, take no part.
-        families (Sequence[str]): Family of each model of `accuracies`.
+        families (Sequence | Mapping): Family of each model of `accuracies`,
+            in their order or by their names.
         n (int): How many units to choose, from 1 to K.
         seed (int): Of the folds of families; same seed, same choice.
 
@@ -88,6 +89,10 @@ def choose_units(features: FeatureTable,
         raise InputError('number of units to choose', f'1 to {len(units)}',
                          str(n), 'Choose another number.')
     check_list('families', families)
+    if isinstance(families, Mapping):
+        families = [
+            families[model] for model in accuracies.models if model in families
+        ]
     if len(families) != len(accuracies.models):
         raise InputError('families',
                          f'{len(accuracies.models)}, one per model',

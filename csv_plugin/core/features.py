@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any, Optional
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
@@ -17,7 +17,7 @@ from csv_plugin.core.conventions import (InputError, check_list, check_unique,
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import Text
+from csv_plugin.core.texts import Text, fingerprint
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +86,30 @@ class Columns:
         """Refuse columns that are not those of a training.
 
         Raises:
-            InputError: The texts, the units or the tokens that are counted
-                are not the same.
+            InputError: One is of token losses and the other is not, or the
+                texts, the units or the tokens that are counted are not the
+                same.
         """
+        if (self.scored is None) != (trained.scored is None):
+            raise InputError('predictor',
+                             f'{_kind(trained)}, to which it was fitted',
+                             _kind(self),
+                             'Give it such losses, or train another one.')
+        # Texts may be known by the names of units alone, in their order.
+        if trained.scored is None and {*self.units} >= {*trained.units}:
+            self._check_units(
+                trained, 'Give them in the order of predictor.columns.units, '
+                'as by read_loss_features(path, units=...).')
         trained.check_texts(self.fingerprint)
+        self._check_units(
+            trained, 'Build the features as they were built for the training.')
+        if not self.counts_as(trained):
+            raise InputError(
+                'predictor', f'{_counted(trained)}, those of the training',
+                f'{_counted(self)}, or other tokens',
+                'Build the features with scored=predictor.columns.scored.')
+
+    def _check_units(self, trained: 'Columns', remedy: str) -> None:
         if self.units != trained.units:
             theirs, ours = next(
                 pair for pair in zip_longest(self.units, trained.units)
@@ -97,19 +117,16 @@ class Columns:
             raise InputError(
                 'predictor', f'the {len(trained.units)} feature columns of '
                 'the training, in their order', f'{len(self.units)} columns, '
-                f'{theirs!r} in the place of {ours!r}',
-                'Build the features as they were built for the training.')
-        if not self.counts_as(trained):
-            raise InputError(
-                'predictor',
-                f'{_counted(trained.scored)}, those of the training',
-                f'{_counted(self.scored)}, or other tokens',
-                'Build the features with scored=predictor.columns.scored.')
+                f'{theirs!r} in the place of {ours!r}', remedy)
 
 
-def _counted(scored: Optional[NDArray]) -> str:
-    n_tokens = 'no' if scored is None else np.count_nonzero(scored)
-    return f'features of {n_tokens} tokens'
+def _kind(columns: Columns) -> str:
+    return 'a table of losses' if columns.scored is None else 'token losses'
+
+
+def _counted(columns: Columns) -> str:
+    scored = () if columns.scored is None else columns.scored
+    return f'features of {np.count_nonzero(scored)} tokens'
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +160,38 @@ class FeatureTable:
                 'features', 'finite values',
                 f'{self.values[m, k]} for model {self.models[m]!r}, unit '
                 f'{self.columns.units[k]!r}', 'Leave that model or unit out.')
+
+    @classmethod
+    def of_losses(cls, models: Sequence[str], units: Sequence[str],
+                  losses: ArrayLike) -> 'FeatureTable':
+        """Losses that are in no file, as tables of losses are read.
+
+        Args:
+            models (Sequence[str]): M names, unique.
+            units (Sequence[str]): Names of K units of text, unique. They
+                tell one set of units from another, since the texts behind
+                them are not known.
+            losses (ArrayLike): In any unit, the same for all models,
+                `(M, K)`.
+
+        Returns:
+            FeatureTable: The uniform score is the plain mean of the columns.
+
+        Raises:
+            InputError: As for the table itself, or a loss is negative.
+
+        >>> FeatureTable.of_losses(['a', 'b'], ['x'], [[1.5], [1.2]])
+        FeatureTable(2 models, Columns(1 columns, texts 578579c7a966))
+        """
+        values = np.asarray(losses, np.float64)
+        if (values < 0).any():
+            raise InputError(
+                'losses', '0 or more', f'{values.min():g}',
+                'Losses are -log p: change the sign of log-likelihoods.')
+        columns = Columns(
+            tuple(units), np.full(len(units), 1 / max(len(units), 1)),
+            fingerprint((unit, '') for unit in units))
+        return cls(tuple(models), columns, values)
 
     def __repr__(self) -> str:
         return f'FeatureTable({len(self.models)} models, {self.columns})'

@@ -4,13 +4,15 @@ Errors name all models whose losses are missing, so that they can be scored
 in one run.
 """
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.cells import counted
+from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.percentages import REMEDY, fractions_found, seem_fractions
 from csv_plugin.core.texts import TextSet
@@ -115,7 +117,8 @@ def dumps_of_files(paths: Sequence[FilePath],
 
     Args:
         paths (Sequence): Paths such as `losses/my-model.parquet`.
-        models (Iterable[str]): Names of the models.
+        models (Iterable[str]): Names of the models. A warning tells of other
+            models that have a file.
         fingerprint (str): Of the validation set.
         progress (Progress): Wraps the models.
 
@@ -126,7 +129,13 @@ def dumps_of_files(paths: Sequence[FilePath],
         InputError: Two files have one name, or a model has no file, or the
             file of a model is not a dump on these texts.
     """
-    files = paths_by_model(paths)
+    files, models = paths_by_model(paths), list(models)
+    rest = [name for name in files if name not in models]
+    if rest:
+        warnings.warn(
+            f'losses of {counted(len(rest), "model")} without a row in the '
+            f'table of models are left out: {shortened(", ".join(rest), 80)}',
+            stacklevel=3)
 
     def read(model: str) -> TokenLossDump:
         if model not in files:

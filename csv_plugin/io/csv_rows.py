@@ -15,6 +15,8 @@ from csv_plugin.io.files import FilePath, read_text
 _NUMBER = re.compile(r'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
 #: What someone may have meant for a number: digits and marks around them.
 _MEANT = re.compile(r"[-+.,'\s_eE\d]*\d[-+.,'\s_eE\d]*")
+#: What a spreadsheet may have made of one.
+_DATE_OF_NUMBER = re.compile(r'[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}')
 #: All characters of numbers.
 _ONLY_NUMBERS = re.compile(r'[-+.0-9eE]*')
 #: What spreadsheets make of names such as 3-8.
@@ -58,6 +60,9 @@ def remedy_of(cell: str, absent: str) -> str:
     """
     if cell.endswith('%'):
         return 'Divide percentages by 100, and write no sign behind them.'
+    if _DATE_OF_NUMBER.fullmatch(cell):
+        return ('A spreadsheet may have made a date of a number: import the '
+                'column as text, and write the number.')
     if _MEANT.fullmatch(cell):
         return 'Write it with a decimal point, such as 0.25.'
     return absent

@@ -18,6 +18,7 @@ from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.escaping import file_name
+from csv_plugin.core.percentages import fractions_found, seem_fractions
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.importers.json_rows import JsonPart, read_json_part
@@ -29,6 +30,8 @@ SCHEMA_VERSION = '0.3.0'
 PREDICTED_KIND = 'predicted_accuracy'
 #: Kinds of metrics that are accuracies.
 _ACCURACIES = ('accuracy', 'acc', 'exact_match')
+#: What the largest score in a unit is not.
+_OTHER_LARGEST = {'proportion': 100, 'percent': 1}
 _WARNING = ('No result: the benchmark was not run. Predicted from losses on '
             'other texts by csv_plugin.')
 _REMEDY = 'Check it by the tool of Every Eval Ever.'
@@ -155,7 +158,8 @@ def read_every_eval_ever(
     Raises:
         InputError: A file is no such record or of another version of the
             format, there is no accuracy, two of a model on an evaluation
-            differ, one is not in its range, or as in `benchmark_infos`.
+            differ, one is not in its range or seems to be a fraction of what
+            the record says, or as in `benchmark_infos`.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
@@ -181,10 +185,23 @@ def read_every_eval_ever(
     infos = benchmark_infos(names, chance or {}).values()
     values = [[cells.get((model, name), np.nan) for name in names]
               for model in models]
-    return AccuracyTable(
+    table = AccuracyTable(
         tuple(models), tuple(names), np.array(values),
         np.array([info.chance for info in infos]),
         np.array([info.n_items for info in infos], np.int64))
+    _check_units(table)
+    return table
+
+
+def _check_units(table: AccuracyTable) -> None:
+    """Refuse benchmarks whose scores seem to have another unit than stated."""
+    for name, column, chance in zip(table.benchmarks, table.values.T,
+                                    table.chance.tolist()):
+        if seem_fractions(column[~np.isnan(column)], chance):
+            raise InputError(f'accuracies on {name!r}',
+                             'scores from 0 to 100, as their max_score says',
+                             fractions_found(chance),
+                             'Correct max_score of the records.')
 
 
 def _record(model: str, giver: str, timestamp: int, source: str,
@@ -301,6 +318,9 @@ def _is_accuracy(metric: Mapping[str, Any]) -> bool:
 
 def _fraction(metric: JsonPart, score: float) -> float:
     largest = metric.number('max_score')
+    unit = str(metric.fields.get('metric_unit'))
+    if score <= 1 and largest == _OTHER_LARGEST.get(unit):
+        raise metric.error('max_score', f'the largest score in {unit}')
     if largest not in (1, 100) or not 0 <= score <= largest:
         raise InputError(metric.where, 'a score from 0 to 1, or to 100',
                          f'{score} of '

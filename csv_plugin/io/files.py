@@ -282,24 +282,37 @@ def _opened_at_once(path: str, flags: int) -> int:
     return opened
 
 
+#: What may lie in the place of a file, by its first bytes: no file that is
+#: read here begins with them.
+_STAND_INS = {
+    b'\x1f\x8b': ('a file compressed by gzip', 'Unpack it by gunzip.'),
+    b'version https://git-lfs':
+    ('a pointer of Git LFS', 'Fetch it by git lfs pull.'),
+}
+
+
 def read_bytes(path: FilePath) -> bytes:
     """The content of a file.
 
     Raises:
-        InputError: The file cannot be read, as in `open_file`, or holds more
-            than 1 GiB.
+        InputError: The file cannot be read, as in `open_file`, holds more
+            than 1 GiB, or is something in the place of what is read.
     """
     try:
         with open_file(path) as file:
             if os.fstat(file.fileno()).st_size > _LARGEST:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-            return file.read()
+            data = file.read()
     except (OSError, ValueError) as error:
         # ValueError: a name that holds the character 0.
         problem = getattr(error, 'strerror', str(error))
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {problem!r}', 'Check the path.') from error
+    for start, (found, remedy) in _STAND_INS.items():
+        if data.startswith(start):
+            raise InputError(os.fspath(path), 'the file itself', found, remedy)
+    return data
 
 
 def read_text(path: FilePath) -> str:
@@ -323,6 +336,23 @@ def read_text(path: FilePath) -> str:
         raise InputError(f'{file}, line {line}', 'text', 'a NUL character',
                          'Fetch an intact copy of the file.')
     return text
+
+
+def check_is_folder(path: FilePath, content: str) -> None:
+    """Refuse a path that is no folder, where a file may have been meant.
+
+    Args:
+        path (FilePath): What is to be read.
+        content (str): What should be in it, for the error.
+
+    Raises:
+        InputError: It is not there, or a file.
+    """
+    if not os.path.isdir(path):
+        raise InputError(
+            os.fspath(path), f'a folder with {content}',
+            'a file' if os.path.exists(path) else 'nothing of that name',
+            'Check the path.')
 
 
 def check_plain_files(path: FilePath) -> None:

@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
-import numpy as np
-
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.choosing_units import choose_units
-from csv_plugin.core.features import Columns, FeatureTable
-from csv_plugin.core.texts import fingerprint
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.io import model_splits
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import (ModelInfo, check_models_in, read_accuracies,
@@ -90,8 +87,8 @@ class ModelTables:
         values = self.features.values[:, [place[unit] for unit in units]]
         return replace(
             self,
-            features=FeatureTable(self.features.models, _columns(units),
-                                  values))
+            features=FeatureTable.of_losses(self.features.models, units,
+                                            values))
 
 
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
@@ -148,11 +145,4 @@ def read_loss_features(path: FilePath,
     losses = read_losses(path, models)
     if units is not None:
         losses = losses.select(units, path)
-    return FeatureTable(losses.models, _columns(losses.columns), losses.values)
-
-
-def _columns(units: Sequence[str]) -> Columns:
-    # The texts behind the units are not known, their names are.
-    return Columns(
-        tuple(units), np.full(len(units), 1 / len(units)),
-        fingerprint((unit, '') for unit in units))
+    return FeatureTable.of_losses(losses.models, losses.columns, losses.values)

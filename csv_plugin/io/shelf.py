@@ -20,11 +20,15 @@ HUB = 'hub:'
 _SUFFIX = '.safetensors'
 
 
-def shelved_predictors(folder: FilePath) -> dict[str, Predictor | InputError]:
+def shelved_predictors(
+        folder: FilePath,
+        only: Optional[str] = None) -> dict[str, Predictor | InputError]:
     """The predictors in a folder and in its folders.
 
     Args:
         folder (FilePath): Other safetensors files in it are passed over.
+        only (Optional[str]): Name of a file in the folder, if only this one
+            is wanted.
 
     Returns:
         dict: By path within the folder, without suffix: the predictor, or
@@ -38,7 +42,8 @@ def shelved_predictors(folder: FilePath) -> dict[str, Predictor | InputError]:
         raise InputError(
             str(root), 'a folder with predictors', 'no folder',
             f'Name a folder, or a repository as {HUB}owner/name.')
-    paths = sorted([*root.glob(f'*{_SUFFIX}'), *root.glob(f'*/*{_SUFFIX}')])
+    paths = [root / only] if only else sorted(
+        [*root.glob(f'*{_SUFFIX}'), *root.glob(f'*/*{_SUFFIX}')])
     shelf: dict[str, Predictor | InputError] = {}
     for path in paths:
         name = str(path.relative_to(root)).removesuffix(_SUFFIX)
@@ -51,11 +56,11 @@ def shelved_predictors(folder: FilePath) -> dict[str, Predictor | InputError]:
 
 
 @contextmanager
-def shelf_folder(place: Optional[str]) -> Iterator[Path]:
-    """The folder of a shelf.
+def shelf_folder(place: Optional[str]) -> Iterator[tuple[Path, Optional[str]]]:
+    """The folder of a shelf, and the file in it if the place is one.
 
     Args:
-        place (Optional[str]): A folder; a repository such as
+        place (Optional[str]): A folder or a file; a repository such as
             `hub:owner/name` or `hub:owner/name@revision`, whose predictors
             are downloaded into the cache of `huggingface_hub`; None for what
             comes with the package.
@@ -65,11 +70,13 @@ def shelf_folder(place: Optional[str]) -> Iterator[Path]:
     """
     if place is None:
         with as_file(files('csv_plugin')) as folder:
-            yield folder
+            yield folder, None
     elif place.startswith(HUB):
-        yield _downloaded(place.removeprefix(HUB))
+        yield _downloaded(place.removeprefix(HUB)), None
+    elif place.endswith(_SUFFIX) and Path(place).is_file():
+        yield Path(place).parent, Path(place).name
     else:
-        yield Path(place)
+        yield Path(place), None
 
 
 def upload_shelf(folder: FilePath, repository: str) -> None:

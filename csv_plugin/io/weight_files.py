@@ -43,6 +43,22 @@ def weights_mark(path: FilePath) -> str:
     return digest.hexdigest()[:16] if files else ''
 
 
+def weights_newer(path: FilePath, file: FilePath) -> bool:
+    """Whether a model was written after what was made of it.
+
+    Args:
+        path (FilePath): Folder or file of the model; a name on the hub has no
+            files here.
+        file (FilePath): What was made, such as its losses.
+
+    Raises:
+        OSError: A file cannot be looked at.
+    """
+    made = Path(file).stat().st_mtime_ns
+    return any(weights.stat().st_mtime_ns > made
+               for weights in _files(Path(path)))
+
+
 def read_ahead(path: FilePath) -> threading.Thread:
     """Read the weights of a model in the background, and keep nothing.
 

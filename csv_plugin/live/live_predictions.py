@@ -19,6 +19,7 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.live.undisturbed import losses_in_training
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.report.triage_files import write_tables
+from csv_plugin.triage.averaging import check_window
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.readings import Readings
 from csv_plugin.triage.watching import TriageJob
@@ -53,8 +54,8 @@ class LivePredictions:
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
             together, the predictor was fitted to tables, the name of the run
-            is not one for files, or the history cannot be used or holds this
-            run.
+            is not one for files, the budget or the window is out of its
+            range, or the history cannot be used or holds this run.
         OSError: The folder cannot be created.
 
     Attributes:
@@ -74,6 +75,11 @@ class LivePredictions:
             window: float = 0,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
+        check_window(window)
+        if not math.isnan(budget) and not budget > 0:
+            raise InputError('budget', 'more than 0 steps, or NaN',
+                             f'{budget:g}',
+                             'Give the steps at the end of the training.')
         if not isinstance(predictor, Predictor):
             predictor = load_predictor(predictor)
         self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
@@ -93,6 +99,7 @@ class LivePredictions:
                              'history', 'it in the history too',
                              'Leave it out of the history.')
         self._read: set[int] = set()
+        self._stale: Optional[set[int]] = None
         self.triage: Optional[Triage] = None
 
     def read(self, model: nn.Module, tokenizer: PreTrainedTokenizerBase,
@@ -104,7 +111,9 @@ class LivePredictions:
         Args:
             model (nn.Module): The model in training.
             tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-            step (int): Optimiser steps so far, 1 or more; each once.
+            step (int): Optimiser steps so far, 1 or more; each once. At the
+                first, readings from it on that were found in the folder are
+                those of a training that was cut off: see `begin`.
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
@@ -116,8 +125,26 @@ class LivePredictions:
                 `losses_in_training` and `judge`.
             OSError: Something cannot be written.
         """
+        if self._stale is None:
+            self.begin(step - 1)
         self.write_losses(model, tokenizer, step)
         return self.judge(step)
+
+    def begin(self, step: int) -> list[int]:
+        """Leave out the readings beyond the step where a training begins.
+
+        They are those of another training of this name, or of one that was
+        cut off and goes on from an earlier checkpoint. Each counts again
+        once it is made anew.
+
+        Args:
+            step (int): 0, or that of the checkpoint.
+
+        Returns:
+            list[int]: Steps of the readings that are left out, rising.
+        """
+        self._stale = {reading for reading in self.steps() if reading > step}
+        return sorted(self._stale)
 
     def write_losses(self, model: nn.Module,
                      tokenizer: PreTrainedTokenizerBase, step: int) -> None:
@@ -125,14 +152,22 @@ class LivePredictions:
 
         Args and errors as in `read`.
         """
-        if step < 1 or step in self._read:
+        if not float(step).is_integer() or step < 1 or step in self._read:
             raise InputError(f'run {self.run!r}',
-                             'a step of 1 or more that was not read',
+                             'a whole step of 1 or more that was not read',
                              str(step), 'Read the model once at a step.')
+        step = int(step)
         name = f'{self.run}@{step}'
-        write_dump(self.losses / f'{name}.parquet',
-                   losses_in_training(model, tokenizer, self.texts, name))
+        write_dump(
+            self.dump(step),
+            losses_in_training(model, tokenizer, self.texts, name))
         self._read.add(step)
+        if self._stale:
+            self._stale.discard(step)
+
+    def dump(self, step: int) -> Path:
+        """Where the losses of a step are, or will be."""
+        return self.losses / f'{self.run}@{step}.parquet'
 
     def steps(self) -> list[int]:
         """Steps whose losses are in the folder, rising."""
@@ -147,8 +182,8 @@ class LivePredictions:
         """Predictions and forecasts by the losses in the folder, logged.
 
         Args:
-            step (int): Later readings are left out: those of a training
-                that was cut off and resumed from an earlier checkpoint.
+            step (int): Later readings are left out, and those that `begin`
+                names.
 
         Raises:
             InputError: The losses cannot be used, there are none, the step
@@ -156,8 +191,8 @@ class LivePredictions:
                 failed, which is said after all others were written.
         """
         dumps = [
-            self.losses / f'{self.run}@{reading}.parquet'
-            for reading in self.steps() if reading <= step
+            self.dump(reading) for reading in self.steps()
+            if reading <= step and reading not in (self._stale or ())
         ]
         # What could not be written or logged before is tried again.
         known = self.triage if dumps == self._job.dumps else None

@@ -83,7 +83,7 @@ class PredictionCallback(TrainerCallback):
         self.seconds, self._began = 0.0, time.perf_counter()
         self._read_at = state.global_step
         self._guarded(state, 'Preparing predictions',
-                      lambda: self._prepare(state, kwargs))
+                      lambda: self._begin(state, kwargs))
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState,
                     control: TrainerControl, **kwargs: Any) -> None:
@@ -127,6 +127,16 @@ class PredictionCallback(TrainerCallback):
                     one_line(f'{type(error).__name__}: {error}'))
             self._warned = True
         self.seconds += time.perf_counter() - began
+
+    def _begin(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
+        live, _ = self._prepare(state, kwargs)
+        stale = live.begin(state.global_step)
+        if stale:
+            logging.getLogger(__name__).warning(
+                'Readings at %s in %s are beyond step %d, where this training '
+                'begins: they are left out. Name another run or folder for '
+                'another training.', ', '.join(map(str, stale)), live.losses,
+                state.global_step)
 
     def _prepare(
         self, state: TrainerState,

@@ -58,10 +58,11 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
         # A compiled model, or one that is the same on several devices.
         held = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
         if not isinstance(held, nn.Module):
-            raise InputError('model in training',
-                             'a causal LM of transformers',
-                             f'a {type(inner).__name__}',
-                             'Give the model that the trainer wraps.')
+            raise InputError(
+                'model in training', 'a causal LM of transformers',
+                f'a {type(inner).__name__}',
+                'Give the model that the trainer wraps; for '
+                'others, see Tables in docs/importing.md.')
         inner = held
     if _is_sharded(model):
         # The others would have to run the model too: waiting for them hangs.

@@ -7,16 +7,16 @@ import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
-from csv_plugin.core.conventions import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import FilePath
-from csv_plugin.lm.engines.causal_lm import prefix_token
+from csv_plugin.lm.engines.causal_lm import prefix_token, weights_in_memory
 from csv_plugin.lm.engines.protocol import Engine
 from csv_plugin.lm.engines.token_losses import (Tokenize, as_engine,
                                                 token_losses)
 from csv_plugin.lm.engines.windows import window_stride
-from csv_plugin.lm.scoring_in_chunks import score_in_chunks
+from csv_plugin.lm.scoring_in_chunks import check_weights, score_in_chunks
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
@@ -33,7 +33,15 @@ def dump_info(engine: Engine,
         texts (TextSet): The whole validation set.
         name (Optional[str]): Name of the model, its path by default.
         context (Optional[int]): As in `token_losses`.
+
+    Raises:
+        InputError: The tokenizer is none of `transformers`.
     """
+    if not hasattr(tokenizer, 'name_or_path'):
+        raise InputError(
+            'tokenizer', 'a tokenizer of transformers',
+            f'a {type(tokenizer).__name__}',
+            'Load it by transformers.AutoTokenizer.from_pretrained(path).')
     facts = engine.facts
     limit = facts.context if context is None else context
     return DumpInfo(
@@ -125,7 +133,8 @@ def score(model: Union[PreTrainedModel, Engine],
         texts (TextSet): The validation set.
         name (Optional[str]): Name of the model, its path by default.
         folder (Optional[FilePath]): Keeps losses in case of an interruption,
-            as in `dump_losses`; delete it once they are saved.
+            as in `dump_losses`; delete it once they are saved. It is for one
+            state of the model.
         progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
@@ -133,8 +142,11 @@ def score(model: Union[PreTrainedModel, Engine],
         several models.
 
     Raises:
-        InputError: As in `token_losses`.
+        InputError: As in `token_losses`, or the folder has losses of other
+            weights.
     """
+    if folder is not None and isinstance(model, PreTrainedModel):
+        check_weights(Path(folder), weights_in_memory(model))
     dump = dump_losses(
         model, tokenizer, texts, name=name, folder=folder, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})

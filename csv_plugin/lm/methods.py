@@ -173,6 +173,10 @@ def fit(losses: Union[ModelLosses, FeatureTable],
             for losses of another type, or as in `check_validation`,
             `fit_predictor`, `train_auto` and `train_paper`.
     """
+    if not isinstance(accuracies, AccuracyTable):
+        raise InputError('accuracies', 'an AccuracyTable',
+                         f'a {type(accuracies).__name__}',
+                         'Make one, or read one by read_accuracies(...).')
     _check_families(accuracies.models, families)
     if not accuracies.benchmarks_run:
         raise InputError('accuracies', 'one on a benchmark or more', 'none',
@@ -215,7 +219,9 @@ def _check_families(models: Sequence[str], families: Mapping[str,
         raise InputError('accuracies', 'those of a model or more', 'none',
                          'Give accuracies of the models to fit to.')
     for model in models:
-        if model not in families:
+        family = families.get(model)
+        # Tables of pandas have NaN, which differs from itself, in holes.
+        if family is None or family == '' or family != family:
             raise InputError('families', 'the family of every model',
                              f'none of {model!r}', 'Name its family.')
 

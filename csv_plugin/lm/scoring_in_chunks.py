@@ -8,6 +8,7 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.files import read_text, write_text
 
 #: Number of texts that are scored together; a run that is killed loses the
 #: losses of at most that many texts.
@@ -59,6 +60,33 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
             dump = read_dump(file)
         losses.update({text.text_id: text for text in dump.texts})
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
+
+
+def check_weights(folder: Path, weights: str) -> None:
+    """Refuse a folder with losses of other weights.
+
+    The weights of a model in memory change while it trains, and its name
+    does not.
+
+    Args:
+        folder (Path): As in `score_in_chunks`; is made, and keeps a mark of
+            the weights.
+        weights (str): The mark.
+
+    Raises:
+        InputError: The folder has another mark, or cannot be written to.
+    """
+    file = folder / 'weights.txt'
+    if file.exists():
+        found = read_text(file)
+        if found != weights:
+            raise InputError(
+                str(folder), f'losses of the weights {weights}',
+                f'those of {found[:16]!r}',
+                'Remove the folder, or name one for each state of the model.')
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(file, weights)
 
 
 def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],

@@ -30,9 +30,7 @@ def average_losses(features: FeatureTable, checkpoints: Mapping[str,
         InputError: The window is negative or larger than 1, or the tokens of
             only some checkpoints are known.
     """
-    if not 0 <= window <= 1:
-        raise InputError('window', 'a part of the training, 0 to 1',
-                         f'{window:g}', 'Give 0.05 for the last 5 %.')
+    check_window(window)
     # Two checkpoints may have the same tokens: 0 is no narrow window.
     if not window:
         return features
@@ -43,3 +41,14 @@ def average_losses(features: FeatureTable, checkpoints: Mapping[str,
             near = rows[(done >= (1 - window) * done[i]) & (done <= done[i])]
             values[row] = features.values[near].mean(axis=0)
     return replace(features, values=values)
+
+
+def check_window(window: float) -> None:
+    """Refuse what is no part of a training.
+
+    Raises:
+        InputError: It is negative or larger than 1.
+    """
+    if not 0 <= window <= 1:
+        raise InputError('window', 'a part of the training, 0 to 1',
+                         f'{window:g}', 'Give 0.05 for the last 5 %.')

@@ -40,7 +40,7 @@ class DumpPlace:
         Raises:
             InputError: There is no dump, or it cannot be read.
         """
-        if self.path.suffix == _SUFFIX:
+        if self.path.suffix == _SUFFIX or self.path.is_file():
             return merge_dumps([read_dump(self.path)])
         return read_run_dump(self.path, self.model, fingerprint)
 
@@ -81,8 +81,8 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
         dict[str, DumpPlace]: By checkpoint, sorted by name.
 
     Raises:
-        InputError: A place does not exist, a pattern matches nothing, or
-            two dumps have the same name.
+        InputError: A place does not exist, a pattern matches nothing, two
+            dumps have the same name, or there is a path in place of several.
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}

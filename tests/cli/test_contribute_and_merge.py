@@ -83,7 +83,7 @@ def test_scores_go_out_and_come_in_as_records(folder, capsys):
         '--out', 'tables'
     ]) == 0
     assert capsys.readouterr().out.endswith(
-        '2 models, 1 benchmarks. Written to tables: scores.csv, '
+        '2 models, 1 benchmark. Written to tables: scores.csv, '
         'benchmarks.csv\n')
     assert (folder / 'tables/scores.csv').read_text() == (
         'model,mmlu\nm@1,0.25\nm@2,0.5\n')

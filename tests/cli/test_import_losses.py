@@ -1,5 +1,6 @@
 """From the output of lm-evaluation-harness to tables and a predictor."""
 import csv
+import shutil
 
 import pytest
 
@@ -46,6 +47,28 @@ def test_losses_alone(tmp_path):
         header, row = csv.reader(file)
     assert header == ['model', 'sum', 'list', 'zh', 'lines', 'digits']
     assert row[0] == 'c-l-80'
+
+
+def test_accuracies_alone(tmp_path, capsys):
+    """Of models whose losses come from elsewhere; one has no benchmark."""
+    out, empty = tmp_path / 'out', tmp_path / 'empty'
+    empty.mkdir()
+    first = min((LM_EVAL / 'd-s-100').glob('results_*'))  # the texts alone
+    shutil.copy(first, empty)
+    assert not import_losses.main([
+        'lm-eval', PATHS[0],
+        str(empty), '--benchmarks', 'tiny_choice', '--chance',
+        'tiny_choice=0.4', '--out',
+        str(out)
+    ])
+    assert capsys.readouterr().out.splitlines() == [
+        'No accuracy on tiny_choice of 1 model: empty',
+        '2 models, 1 benchmark. Written to '
+        f'{out}: scores.csv, benchmarks.csv'
+    ]
+    assert (out / 'scores.csv').read_text('utf-8').splitlines() == [
+        'model,tiny_choice', 'c-l-80,1.0', 'empty,'
+    ]
 
 
 def test_folders_with_equals_signs(tmp_path):

@@ -51,6 +51,17 @@ def test_those_of_a_folder_are_listed(shelf, predictor, capsys):
     assert rows[0]['version'] == cp.__version__
 
 
+def test_a_file_is_a_shelf_of_one(shelf, tmp_path, capsys):
+    row, = listed(capsys, shelf / 'deep/b.safetensors', '--out',
+                  tmp_path / 'out')
+    assert row['name'] == 'b'
+    assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
+        'README.md', 'b.md', 'b.safetensors'
+    ]
+    assert main(['predictors', str(shelf / 'notes.txt')]) == 2
+    assert 'found no folder' in capsys.readouterr().err
+
+
 def test_damaged_files_are_told_of(shelf, capsys):
     path = shelf / 'a.safetensors'
     path.write_bytes(path.read_bytes()[:-9])

@@ -245,13 +245,20 @@ def test_losses_in_another_unit_are_told_of(folder, capsys):
 def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):
     fit_to_tables(folder, 'losses.csv')
     assert call('--losses', 'losses.csv') == 2
-    assert 'on the validation set' in capsys.readouterr().err
+    assert ('expected token losses, to which it was fitted, found a table of '
+            'losses') in capsys.readouterr().err
+    assert main(
+        ['predict', 'dumps', '--predictor', 'fit/predictor.safetensors']) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('error: predictor: expected one that was fitted')
+    assert 'texts of the predictor' not in error
 
 
 @pytest.mark.parametrize('options, says', [
     ([], 'PLACE or --losses: expected one of them, found none'),
     (['dumps', '--losses', 'l.csv'], 'found both'),
     (['none'], "dumps 'none'"),
+    (['p.safetensors'], 'Parquet'),
     (['.'], 'found none'),
     (['--losses', 'none.csv'], 'none.csv'),
     (['--losses', 'none.tsv'], 'that ends in .csv, .parquet or .safetensors'),

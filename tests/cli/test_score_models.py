@@ -1,4 +1,5 @@
 """Dumps of models from the command line: parts, repetition, bad input."""
+import os
 import shutil
 from argparse import ArgumentTypeError
 from dataclasses import replace
@@ -74,6 +75,16 @@ def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):
     assert 'out/mine.parquet is there (transformers, float32)' in (
         capsys.readouterr().out)
     assert read_dump('out/mine.parquet').info == before.info
+
+
+def test_a_model_that_was_written_after_its_losses_is_told(texts, capsys):
+    shutil.copytree(MODEL, 'mine')
+    assert call('mine') == 0
+    later = os.stat('out/mine.parquet').st_mtime_ns + 10**9
+    os.utime('mine/config.json', ns=(later, later))
+    assert call('mine') == 0
+    assert 'the model was written after it: remove it' in (
+        capsys.readouterr().out)
 
 
 def test_a_call_that_was_interrupted_goes_on(texts, tmp_path, monkeypatch):

@@ -106,6 +106,16 @@ def test_inconsistent_tables_are_refused(field, value, message) -> None:
         replace(TABLE, **{field: value})
 
 
+def test_lists_are_as_good_as_arrays() -> None:
+    table = AccuracyTable(['a', 'b'], ['x'], [[None], [.5]], [.25], [10])
+    assert table.models == ('a', 'b') and table.n_items.dtype.kind == 'i'
+    assert table.to_dict() == {'a': {'x': None}, 'b': {'x': .5}}
+    with pytest.raises(InputError, match='AccuracyTable.values: .* numbers'):
+        AccuracyTable(['a'], ['x'], [['n/a']], [.25], [10])
+    with pytest.raises(InputError, match='AccuracyTable.values: .* numbers'):
+        AccuracyTable(['a', 'b'], ['x'], [[.5], [.5, .5]], [.25], [10])
+
+
 def test_standard_error_broadcasts_and_is_nan_where_unknown() -> None:
     expected = [[np.sqrt(0.1 * 0.9 / 1319), NAN, NAN],
                 [np.sqrt(0.6 * 0.4 / 1319), NAN, 0.0]]

@@ -125,6 +125,15 @@ def test_nothing_can_be_learned():
         choose(small_tables().only('chance', 'same', 'pair', 'none'), 2)
 
 
+def test_families_by_name_are_those_in_order(world):
+    families = dict(zip(world.accuracies.models, world.groups))
+    chosen = choose_units(world.features, world.accuracies,
+                          dict(sorted(families.items())), 4)
+    assert chosen == choose(world, 4)
+
+
 def test_a_family_is_missing(world):
+    with pytest.raises(InputError, match='40, one per model, found 0'):
+        choose_units(world.features, world.accuracies, {}, 2)
     with pytest.raises(InputError, match='40, one per model'):
         choose_units(world.features, world.accuracies, world.groups[1:], 2)

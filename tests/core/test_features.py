@@ -254,7 +254,7 @@ SCORED = np.array([True, False, True])
     (dict(fingerprint='others'), 'validation set texts, .* set others'),
     (dict(units=('x', 'z')), "2 columns, 'z' in the place of 'y'"),
     (dict(units=('y', 'x')), "2 columns, 'y' in the place of 'x'"),
-    (dict(scored=None), 'of 2 tokens, .*found features of no'),
+    (dict(scored=None), 'token losses, .*found a table of losses'),
     (dict(scored=~SCORED), 'of 2 tokens, .*found features of 1'),
     (dict(scored=np.array([True, True, False])),
      'of 2 tokens, .*of 2 tokens, or other'),
@@ -264,6 +264,15 @@ def test_columns_are_compared_in_all_their_parts(changes, message):
     columns(scored=SCORED.copy()).check_same(trained)
     with pytest.raises(InputError, match=message):
         columns(**(dict(scored=SCORED) | changes)).check_same(trained)
+
+
+def test_units_of_tables_are_named_before_their_texts():
+    """Which are not known: the names of the units stand for them."""
+    a, b = (
+        FeatureTable.of_losses(['m'], units, [[1, 2]]).columns
+        for units in ('xy', 'yx'))
+    with pytest.raises(InputError, match="'x' in the place of 'y'.*units="):
+        a.check_same(b)
 
 
 def test_tables_of_the_same_columns_are_concatenated():

@@ -51,6 +51,8 @@ def test_files_that_are_no_table(tmp_path, content, found):
 @pytest.mark.parametrize('cell, remedy', [
     ('25.4%', 'Divide percentages by 100'), ('0,254', 'with a decimal point'),
     ('1_000', 'with a decimal point'), ('3 000.5', 'with a decimal point'),
+    ('12.05.2026', 'made a date'), ('2026-05-12', 'made a date'),
+    ('1.234.567', 'with a decimal point'),
     ('', 'Write a number there'), ('N/A', 'Write a number there'),
     ('nan', 'Write a number there'), ('-', 'Write a number there')
 ])  # yapf: disable

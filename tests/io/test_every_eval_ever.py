@@ -131,6 +131,8 @@ def test_percent_becomes_fractions(tmp_path):
     (dict(score=1.5), 'a score from 0 to 1'),
     (dict(score='high'), "a finite number as 'score'"),
     (dict(max_score=10), 'a score from 0 to 1'),
+    (dict(score=.45, max_score=100), 'the largest score in proportion'),
+    (dict(score=.45, metric_unit='percent'), 'the largest score in percent'),
     (dict(evaluation_results=[1]), 'an object'),
     (dict(evaluation_name=1), "a text as 'evaluation_name'"),
     (dict(model_info={}), "a text as 'id'"),
@@ -139,6 +141,20 @@ def test_what_is_no_accuracy_is_refused(tmp_path, changes, expected):
     path = written(tmp_path, **changes)
     with pytest.raises(InputError, match=expected):
         read_every_eval_ever([path], (), CHANCE)
+
+
+def test_fractions_that_are_called_percent_are_refused(tmp_path):
+    """Where guessing gives 25 %, no model of several has 0.5 %."""
+    paths = []
+    for model, score in (('a', .4), ('b', .5)):
+        path = written(
+            tmp_path, max_score=100, metric_unit='points', score=score)
+        record = json.loads(path.read_text())
+        record['model_info']['id'] = model
+        paths.append(tmp_path / f'{model}.json')
+        paths[-1].write_text(json.dumps(record))
+    with pytest.raises(InputError, match='they seem to be fractions'):
+        read_every_eval_ever(paths, (), {'demo-source.demo_bench': .25})
 
 
 def test_two_scores_of_a_model_have_to_agree(tmp_path):

@@ -1,5 +1,6 @@
 """Files that are read with clear errors and written whole or not at all."""
 import errno
+import gzip
 import os
 import subprocess
 import sys
@@ -96,6 +97,16 @@ def test_read_bytes(tmp_path) -> None:
     assert read_bytes(str(tmp_path / 'a')) == b'\x00\r\n'
     with pytest.raises(InputError, match="none: .*'No such file"):
         read_bytes(tmp_path / 'none')
+
+
+@pytest.mark.parametrize('content, remedy', [
+    (gzip.compress(b'model,a'), 'gzip. Unpack it by gunzip'),
+    (b'version https://git-lfs.github.com/spec/v1', 'Fetch it by git lfs'),
+])
+def test_what_is_in_the_place_of_a_file_is_named(tmp_path, content, remedy):
+    (tmp_path / 'a').write_bytes(content)
+    with pytest.raises(InputError, match=remedy):
+        read_bytes(tmp_path / 'a')
 
 
 @pytest.mark.parametrize('expected, value, wrong', [

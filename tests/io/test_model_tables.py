@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.texts import fingerprint
-from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.model_tables import (ModelTables, read_loss_features,
+                                        read_model_tables)
 from csv_plugin.io.tables import ModelInfo
 
 REAL = Path(__file__).parents[3] / 'shared/real/gemstones'
@@ -208,3 +210,17 @@ def test_a_benchmark_that_is_not_described(read):
     text = CONTENT['benchmarks'].replace('y,0.5,,0\n', '')
     with pytest.raises(InputError, match="column 'y': .*benchmarks.csv"):
         read(benchmarks=text)
+
+
+def test_losses_in_an_array_are_those_of_a_table(tmp_path):
+    table = FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [.5, 3]])
+    path = tmp_path / 'losses.csv'
+    path.write_text('model,y,x\na,2,1\nb,3,0.5\n')
+    read = read_loss_features(path, units=['x', 'y'])
+    assert read.columns.fingerprint == table.columns.fingerprint
+    assert read.values.tolist() == table.values.tolist()
+    assert read.mean_loss.tolist() == table.mean_loss.tolist()
+    with pytest.raises(InputError, match='change the sign'):
+        FeatureTable.of_losses(['a'], ['x'], [[-1]])
+    with pytest.raises(InputError, match=r'values of shape \(1, 2\)'):
+        FeatureTable.of_losses(['a'], ['x', 'y'], [[1]])

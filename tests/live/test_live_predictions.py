@@ -82,11 +82,30 @@ def test_files_and_a_resumed_training(tmp_path):
     assert any('want of a budget' in note for note in triage.notes)
     assert log.points[0][1:4] == ('predicted/easy', 'predicted/easy/high',
                                   'predicted/easy/low')
-    with pytest.raises(InputError, match='a step of 1 or more that was not'):
+    with pytest.raises(InputError, match='step of 1 or more that was not'):
         live.read(model(), TOKENIZER, 3)
     assert live.read(model(), TOKENIZER,
-                     5).runs[0].checkpoints == ('run@2', 'run@3', 'run@4',
-                                                'run@5')
+                     5).runs[0].checkpoints == ('run@2', 'run@3', 'run@5')
+
+
+def test_a_step_is_a_whole_number(tmp_path):
+    live = LivePredictions(PREDICTOR, TEXTS, tmp_path)
+    with pytest.raises(InputError, match='a whole step .* found 2.5'):
+        live.read(model(), TOKENIZER, 2.5)
+    triage = live.read(model(), TOKENIZER, 2.0)
+    assert triage.runs[0].checkpoints == ('run@2', )
+
+
+def test_models_and_tokenizers_that_cannot_be_scored(tmp_path):
+    live = LivePredictions(PREDICTOR, TEXTS, tmp_path)
+    with pytest.raises(InputError, match='found a Linear. .* docs/importing'):
+        live.read(torch.nn.Linear(2, 2), TOKENIZER, 1)
+    with pytest.raises(InputError, match='of transformers, found a str'):
+        live.read(model(), 'gpt2', 1)
+    small = model()
+    small.resize_token_embeddings(40)
+    with pytest.raises(InputError, match='ids below 40, .* found the id'):
+        live.read(small, TOKENIZER, 1)
 
 
 def test_a_log_that_fails_keeps_no_other_from_its_points(tmp_path):
@@ -109,6 +128,11 @@ def test_bad_input(tmp_path):
     for texts in (TEXTS, OTHER_TEXTS):
         with pytest.raises(InputError, match='found one that was fitted to t'):
             LivePredictions(of_tables, texts, tmp_path)
+    for settings in (dict(window=5), dict(budget=0), dict(budget=-1)):
+        with pytest.raises(InputError, match=next(iter(settings))):
+            LivePredictions(PREDICTOR, TEXTS, tmp_path, **settings)
+    with pytest.raises(InputError, match='places of dumps: expected a list'):
+        LivePredictions(PREDICTOR, TEXTS, tmp_path, history='old/*.parquet')
     with pytest.raises(InputError, match='a name without slashes'):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, '../run')
     with pytest.raises(InputError, match='none.safetensors'):

@@ -60,6 +60,15 @@ def test_a_training_that_is_stopped_early_has_a_last_reading(tmp_path, play):
     assert readings(tmp_path) == ['run@4.parquet', 'run@5.parquet']
 
 
+def test_readings_of_an_earlier_training_are_left_out(tmp_path, play):
+    play(PredictionCallback(PREDICTOR, TEXTS, tmp_path, 2))
+    callback = PredictionCallback(PREDICTOR, TEXTS, tmp_path, 3)
+    warning, = play(callback)
+    assert warning.startswith('Readings at 2, 4, 6 in ')
+    assert 'beyond step 0' in warning
+    assert callback.triage.runs[0].checkpoints == ('run@3', 'run@6')
+
+
 def test_other_ranks_go_on(tmp_path, play, capsys):
     callback = PredictionCallback(tmp_path / 'none', TEXTS, tmp_path / 'l', 1)
     assert play(callback, first=False) == []

@@ -1,8 +1,10 @@
 """A scoring that stops goes on where it was, whatever engine runs it."""
 import numpy as np
 import pytest
+import torch
 
 import csv_plugin as cp
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.lm import scoring_in_chunks
@@ -94,6 +96,19 @@ class OtherVersion(Exact):
 def test_chunks_of_another_engine_are_scored_again(stopped):
     assert n_calls(OtherVersion(), stopped) == 4
     assert read_dump(stopped / '0.parquet').info.versions['exact'] == '2'
+
+
+def test_chunks_of_other_weights_are_refused(tmp_path):
+    """As of a model that was trained on in the meantime."""
+    model = make('llama')
+    first = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+    again = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+    assert losses_of(first['m']) == losses_of(again['m'])
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(1.01)
+    with pytest.raises(InputError, match='one for each state of the model'):
+        cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
 
 
 def test_chunks_of_other_texts_or_contexts_are_scored_again(stopped):

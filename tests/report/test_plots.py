@@ -80,6 +80,19 @@ def test_without_axes_there_is_a_new_figure(plot):
     assert PLOTS[plot](None).figure is not axes.figure
 
 
+def test_names_are_no_formulas_on_axes_that_were_there():
+    """Title and ticks were made by the settings of the user."""
+    table = some_predictions(2)
+    table = replace(
+        table,
+        models=tuple(f'$x^{{ {name}$' for name in table.models),
+        benchmarks=tuple(f'$x_{{ {name}$' for name in table.benchmarks))
+    axes = Figure().subplots()
+    cp.plot_leaderboard(table, table.benchmarks[0], axes)
+    axes.figure.draw_without_rendering()
+    assert axes.get_title().startswith('$x_{')
+
+
 def test_styles_of_the_user_stay():
     before = matplotlib.rcParams.copy()
     PLOTS['predicted'](None)

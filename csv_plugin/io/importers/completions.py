@@ -45,17 +45,22 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
     Raises:
         InputError: The file is damaged, a request failed, an answer has no
             log-probabilities of its prompt or not of all tokens, its tokens
-            are not those of the text, or the first token of the text has no
-            loss.
+            are not those of the text, the first token of the text has no
+            loss, or the answers are of several models.
     """
     by_id = {text.text_id: text.text for text in texts}
     losses = []
+    model = None
     for row in read_json_rows(path, _REMEDY):
         text_id = row.get('custom_id', str)
         if text_id not in by_id:
             raise row.error('custom_id', 'the id of a text')
         text = by_id[text_id]
-        tokens = list(_prompt_tokens(_answer(row)))
+        answer = _answer(row)
+        model = model or answer.fields.get('model')
+        if answer.fields.get('model', model) != model:
+            raise answer.error('model', f'{model!r}, as in the lines before,')
+        tokens = list(_prompt_tokens(answer))
         _check_tokens(row, tokens, text)
         nats = sum(token.nats or 0.0 for token in tokens)
         losses.append(TextLoss(text_id, text, nats, where=row.where))

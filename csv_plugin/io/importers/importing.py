@@ -73,10 +73,11 @@ def import_losses(source: str,
     elif source not in _OF_TEXTS:
         raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
                          repr(source), 'Choose one of these.')
-    elif texts is None:
+    elif not isinstance(texts, TextSet):
         raise InputError(f'losses from {source!r}',
-                         'the texts that were scored', 'none',
-                         "Give them by read_texts('texts.jsonl').")
+                         'the texts that were scored',
+                         'none' if texts is None else repr(texts)[:80],
+                         "Give --texts, or read_texts('texts.jsonl').")
     else:
         losses = {
             model: _OF_TEXTS[source](folders[model], texts)

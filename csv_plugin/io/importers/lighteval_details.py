@@ -3,7 +3,7 @@ import os
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
                                                read_parquet_rows)
 from csv_plugin.io.importers.text_losses import TextLoss
@@ -27,15 +27,22 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
         '<task>|<few-shot examples>/<id>'.
 
     Raises:
-        InputError: There are no details of such a task, a file is damaged,
-            an item has not a single right answer, has no log-likelihood, or
-            was truncated.
+        InputError: There are no details of such a task, they are of several
+            models, a file is damaged, an item has not a single right answer,
+            has no log-likelihood, or was truncated.
     """
+    check_is_folder(path, 'the details of a model')
     files: dict[str, Path] = {}
-    # The folder of a run is its date.
-    for file in sorted(
-            Path(path).rglob('details_*.parquet'),
-            key=lambda file: (file.parent.name, file.name)):
+    # The folder of a run is its date, in that of the model.
+    found = sorted(
+        Path(path).rglob('details_*.parquet'),
+        key=lambda file: (file.parent.name, file.name))
+    models = {file.parent.parent.name for file in found}
+    if len(models) > 1:
+        raise InputError(
+            os.fspath(path), 'details of one model', ', '.join(sorted(models)),
+            'Name the folder of each model.')
+    for file in found:
         date = file.parent.name
         files[file.stem.removeprefix('details_').removesuffix(
             f'_{date}')] = file

@@ -11,7 +11,7 @@ from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.files import FilePath, check_is_folder, write_text
 from csv_plugin.io.importers.json_rows import (JsonPart, is_number,
                                                read_json_part, read_json_rows)
 from csv_plugin.io.importers.text_losses import TextLoss
@@ -20,6 +20,8 @@ from csv_plugin.io.importers.text_losses import TextLoss
 #: a text gives it no token, so that it has no loss.
 _PROBE = 'salience_texts probe'
 _REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
+#: Files of results and what is in them, the newest last.
+Results = list[tuple[Path, JsonPart]]
 _TASK = '''\
 # Losses of every text: {n_texts} texts {fingerprint}.
 task: {name}
@@ -99,7 +101,14 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
             of the texts by itself, which the harness then scores.
     """
     task = _task_name(texts)
-    results, content = newest_results(path, task)
+    found = read_results(path)
+    newest = newest_results(found, task)
+    if newest is None:
+        raise InputError(
+            os.fspath(path), f'results_*.json with the task {task!r}',
+            tasks_of(found),
+            f'Run the harness with --tasks {task} --output_path.')
+    results, content = newest
     fingerprint = (
         content.part('configs').part(task).part('metadata').get(
             'fingerprint', str))
@@ -128,40 +137,62 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     return list(losses.values())
 
 
-def newest_results(path: FilePath, task: str) -> tuple[Path, JsonPart]:
-    """The newest results of a model that hold a task.
+def read_results(path: FilePath) -> Results:
+    """All results of a model, the newest last.
 
     Args:
         path (FilePath): As in `read_lm_eval`.
-        task (str): Name of a task or a group of the harness.
 
     Returns:
-        tuple[Path, JsonPart]: The file and its content.
+        Results: Each file and its content.
 
     Raises:
-        InputError: There is no such file, one is damaged, or they are of
-            several models.
+        InputError: There is no such folder or no such file in it, one is
+            damaged, or they are of several models.
     """
-    found = []
-    models, tasks = set[str](), set[str]()
+    check_is_folder(path, 'the outputs of a model')
     # The date is in the name, whatever the folder.
-    for file in sorted(
-            Path(path).rglob('results_*.json'), key=lambda file: file.name):
-        content = read_json_part(file, _REMEDY)
-        models.add(content.get('model_name', str))
-        tasks.update(content.get('results', dict))
-        if task in content.get('results', dict):
-            found.append((file, content))
+    results = [(file, read_json_part(file, _REMEDY)) for file in sorted(
+        Path(path).rglob('results_*.json'), key=lambda file: file.name)]
+    models = {content.get('model_name', str) for _, content in results}
     if len(models) > 1:
         raise InputError(
             os.fspath(path), 'results of one model', ', '.join(sorted(models)),
             'Name the folder of each model.')
-    if not found:
+    if not results:
         raise InputError(
-            os.fspath(path), f'results_*.json with the task {task!r}',
-            ', '.join(sorted(tasks)) or 'no results_*.json',
-            f'Run the harness with --tasks {task} --output_path.')
-    return found[-1]
+            os.fspath(path), 'results_*.json', 'none',
+            'Name what --output_path of the harness named.')
+    return results
+
+
+def newest_results(results: Results,
+                   task: str) -> Optional[tuple[Path, JsonPart]]:
+    """The newest results that hold a task.
+
+    Args:
+        results (Results): Of a model, as `read_results` gives them.
+        task (str): Name of a task or a group of the harness.
+
+    Returns:
+        Optional[tuple]: The file and its content, None if there is none.
+    """
+    found = [part for part in results if task in part[1].get('results', dict)]
+    return found[-1] if found else None
+
+
+def tasks_of(results: Results) -> str:
+    """Names of the tasks that results hold, for errors.
+
+    Args:
+        results (Results): Of one model or several.
+    """
+    tasks = {
+        task
+        for _, content in results
+        for task in content.get('results', dict)
+    }
+    return ', '.join(sorted(tasks)) or 'no task'
 
 
 def _text_loss(row: JsonPart) -> TextLoss:

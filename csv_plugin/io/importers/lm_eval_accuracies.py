@@ -1,5 +1,9 @@
 """Accuracies on benchmarks from the results of lm-evaluation-harness."""
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Optional
 
 import numpy as np
@@ -8,12 +12,31 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.importers.json_rows import JsonPart, is_number
-from csv_plugin.io.importers.lm_eval import newest_results
+from csv_plugin.io.importers.lm_eval import (Results, newest_results,
+                                             read_results, tasks_of)
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.model_paths import paths_by_model
 
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The accuracy of one model on one benchmark, and how it was measured.
+
+    Args:
+        accuracy (float): A fraction.
+        n_items (int): How many items it is of, 0 where unknown.
+        metric (str): With its filter, such as 'acc,none'.
+        shots (str): Few-shot examples; empty where the results do not tell.
+        version (str): Of the task; empty likewise.
+    """
+    accuracy: float
+    n_items: int
+    metric: str
+    shots: str
+    version: str
 
 
 def read_lm_eval_accuracies(
@@ -25,6 +48,7 @@ def read_lm_eval_accuracies(
 
     Of several runs of a benchmark, the newest counts. Its accuracy is
     `acc_norm` where the harness gives it, else `acc`, else `exact_match`.
+    A warning tells where versions of a task differ.
 
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the
@@ -37,13 +61,14 @@ def read_lm_eval_accuracies(
             benchmark that `io.known_benchmarks` lacks.
 
     Returns:
-        AccuracyTable: Fractions, `(M, B)`.
+        AccuracyTable: Fractions, `(M, B)`, NaN where a model was not run.
 
     Raises:
-        InputError: As in `newest_results` and `benchmark_infos`; a benchmark
-            has no such metric, or has it with several filters; an accuracy
-            is no fraction; or two models were run on different numbers of
-            items.
+        InputError: As in `read_results` and `benchmark_infos`; there is no
+            path; no model was run on a benchmark; it has no such metric, or
+            has it with several filters; an accuracy is no fraction, or lower
+            for better models; or two models have other metrics, other
+            numbers of few-shot examples or of items.
     """
     folders = paths_by_model(paths)
     infos = benchmark_infos(benchmarks, chance or {})
@@ -52,33 +77,137 @@ def read_lm_eval_accuracies(
         if benchmark not in infos:
             raise InputError('metrics', f'some of {", ".join(benchmarks)}',
                              repr(benchmark), 'Correct or add the name.')
-    cells = [[_cell(folder, name, named.get(name)) for name in benchmarks]
-             for folder in folders.values()]
-    values, n_items = np.moveaxis(
-        np.array(cells, np.float64).reshape(len(folders), len(infos), 2), 2, 0)
-    for b, name in enumerate(benchmarks):
-        if len(set(n_items[:, b])) > 1:
-            raise InputError(
-                f'results on {name!r}', 'one number of items for all models',
-                ', '.join(f'{n:g}' for n in sorted(set(n_items[:, b]))),
-                'Run it whole, without --limit, with all models.')
+    results = {model: read_results(path) for model, path in folders.items()}
+    columns = [_cells(name, results, named.get(name)) for name in benchmarks]
     return AccuracyTable(
-        tuple(folders), tuple(benchmarks), values,
+        tuple(folders), tuple(benchmarks),
+        np.array([[
+            cells[model].accuracy if model in cells else np.nan
+            for cells in columns
+        ] for model in folders]),
         np.array([info.chance for info in infos.values()]),
-        n_items.max(axis=0, initial=0).astype(np.int64))
+        np.array([
+            max(cell.n_items for cell in cells.values()) for cells in columns
+        ], np.int64))
 
 
-def _cell(folder: FilePath, benchmark: str,
-          metric: Optional[str]) -> tuple[float, int]:
-    """Accuracy and number of items of one model on one benchmark."""
-    path, content = newest_results(folder, benchmark)
+def _cells(benchmark: str, results: Mapping[str, Results],
+           metric: Optional[str]) -> dict[str, _Cell]:
+    """The accuracies on a benchmark by model, all measured alike."""
+    cells: dict[str, _Cell] = {}
+    for model, found in results.items():
+        newest = newest_results(found, benchmark)
+        if newest:
+            cells[model] = _cell(*newest, benchmark, metric)
+    if not cells:
+        tasks = tasks_of([*chain.from_iterable(results.values())])
+        raise InputError(
+            f'results of {", ".join(results)}'[:200],
+            f'the task {benchmark!r} of a model or more', tasks,
+            'Run the harness with this task, or correct the name.')
+    _check_alike(benchmark, cells)
+    return cells
+
+
+def _cell(path: Path, content: JsonPart, benchmark: str,
+          metric: Optional[str]) -> _Cell:
+    """What the results of one model say about one benchmark."""
     scores = content.part('results').part(benchmark)
     key = _metric(scores, metric)
     accuracy = scores.fields[key]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(f'{path}, {benchmark}', f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    return accuracy, scores.get('sample_len', int)
+    if _is_lower_better(content, benchmark, key):
+        raise InputError(f'{path}, {benchmark}',
+                         'a metric that is higher for better models',
+                         repr(key), 'Name another metric.')
+    if 'sample_len' in scores.fields:
+        n_items = scores.get('sample_len', int)
+    else:
+        n_items = _n_items(content, benchmark)
+    return _Cell(accuracy, n_items, key, _stated(content, 'n-shot', benchmark),
+                 _stated(content, 'versions', benchmark))
+
+
+def _is_lower_better(content: JsonPart, benchmark: str, key: str) -> bool:
+    """Whether the results say so of a metric, such as a Brier score."""
+    by_metric = content.fields.get('higher_is_better')
+    for name in (benchmark, key.partition(',')[0]):
+        by_metric = by_metric.get(name) if isinstance(by_metric,
+                                                      dict) else None
+    return by_metric is False
+
+
+def _n_items(content: JsonPart, name: str) -> int:
+    """Number of items of a task, or of the tasks of a group.
+
+    As versions of the harness tell that do not state it with the accuracy;
+    0 where they do not tell either.
+    """
+    if 'n-samples' not in content.fields:
+        return 0
+    counted = content.part('n-samples')
+    names, n_items = [name], 0
+    for task in names:
+        if task in counted.fields:
+            n_items += counted.part(task).get('effective', int)
+        else:
+            members = content.part('group_subtasks').get(task, list)
+            names += [new for new in members if new not in names]
+    return n_items
+
+
+def _stated(content: JsonPart, field: str, benchmark: str) -> str:
+    """A field of all benchmarks; groups have none in some versions."""
+    stated = content.fields.get(field)
+    value = stated.get(benchmark) if isinstance(stated, dict) else None
+    return '' if value is None else str(value)
+
+
+def _check_alike(benchmark: str, cells: Mapping[str, _Cell]) -> None:
+    """Refuse accuracies that were not measured in the same way.
+
+    Raises:
+        InputError: As in `read_lm_eval_accuracies`.
+    """
+    _check_same(
+        benchmark, 'one metric', {
+            m: cell.metric
+            for m, cell in cells.items()
+        },
+        'Name one that all have, or run it with one version of the harness.')
+    _check_same(benchmark, 'one number of few-shot examples', {
+        m: cell.shots
+        for m, cell in cells.items() if cell.shots
+    }, 'Run it with the same --num_fewshot.')
+    _check_same(benchmark, 'one number of items', {
+        m: str(cell.n_items)
+        for m, cell in cells.items() if cell.n_items
+    }, 'Run it whole, without --limit, with all models.')
+    versions = {m: cell.version for m, cell in cells.items() if cell.version}
+    if len(set(versions.values())) > 1:
+        warnings.warn(
+            f'results on {benchmark!r} are of several versions of the task: '
+            f'{_differing(versions)}. Their prompts or metrics may differ: '
+            'run it with one version of the harness.',
+            stacklevel=4)
+
+
+def _check_same(benchmark: str, expected: str, values: Mapping[str, str],
+                remedy: str) -> None:
+    if len(set(values.values())) > 1:
+        raise InputError(f'results on {benchmark!r}',
+                         f'{expected} for all models', _differing(values),
+                         remedy)
+
+
+def _differing(values: Mapping[str, str]) -> str:
+    """Every value once, with the first model that has it."""
+    first: dict[str, str] = {}
+    for model, value in values.items():
+        first.setdefault(value, model)
+    return ', '.join(f'{value} of {model}' for value, model in first.items())
 
 
 def _metric(scores: JsonPart, metric: Optional[str]) -> str:

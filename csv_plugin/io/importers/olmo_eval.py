@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, check_is_folder
 from csv_plugin.io.importers.json_rows import JsonPart, read_json_rows
 from csv_plugin.io.importers.text_losses import TextLoss
 
@@ -33,6 +33,7 @@ def read_olmo_eval(path: FilePath) -> list[TextLoss]:
             right answer or occurs twice, or an answer has no log-likelihood
             or one that leaves out tokens.
     """
+    check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))
     if not files:
         raise InputError(

@@ -1,4 +1,5 @@
 """Running a `transformers` causal LM: body and head, prefix, context."""
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
@@ -12,6 +13,31 @@ from csv_plugin.lm.engines.logit_statistics import (FullLogits, HeadLogits,
 
 #: Tokens on which the logits of the head are compared with the model's own.
 PROBE_TOKENS = 8
+
+#: So many numbers of a tensor of weights are looked at.
+_PLACES = 64
+
+
+def weights_in_memory(model: nn.Module) -> str:
+    """A short text that changes with the weights of a model.
+
+    It comes from some numbers of each tensor: training changes numbers
+    everywhere. Weights that lie elsewhere do not count.
+
+    Args:
+        model (nn.Module): The model.
+
+    Returns:
+        str: 16 hexadecimal digits.
+    """
+    digest = hashlib.sha256()
+    for name, weights in model.named_parameters():
+        digest.update(f'{name} {tuple(weights.shape)}\n'.encode())
+        if not weights.is_meta:
+            numbers = weights.detach().reshape(-1)
+            some = numbers[::max(1, len(numbers) // _PLACES)]
+            digest.update(some.double().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 @contextmanager

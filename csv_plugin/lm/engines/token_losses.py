@@ -24,9 +24,19 @@ Tokenize = Callable[[PreTrainedTokenizerBase, Sequence[Text]],
 
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
-    """A model of `transformers` as an engine; engines stay as they are."""
+    """A model of `transformers` as an engine; engines stay as they are.
+
+    Raises:
+        InputError: It is neither of them.
+    """
     if isinstance(model, PreTrainedModel):
         return TransformersEngine(model)
+    if not hasattr(model, 'facts'):
+        raise InputError(
+            'model', 'a causal LM of transformers, or an engine',
+            f'a {type(model).__name__}',
+            'Losses by text that were measured otherwise are read by '
+            "import_losses('table', paths, texts).")
     return model
 
 
@@ -70,8 +80,9 @@ def token_losses(model: Union[PreTrainedModel, Engine],
 
     Raises:
         InputError: If a text cannot be reproduced from its tokens, more
-            than 1 % of the tokens are unknown to the tokenizer, a loss is
-            not finite, or the engine refuses as in `Engine.score`.
+            than 1 % of the tokens are unknown to the tokenizer or one is to
+            the model, a loss is not finite, or the engine refuses as in
+            `Engine.score`.
     """
     tokenized = tokenize(tokenizer, texts)
     check_unknown_share(tokenized, tokenizer)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from csv_plugin.core.conventions import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
                                              input_device, logits_of,
                                              plain_head)
@@ -60,6 +60,7 @@ class TransformersEngine:
         """See `Engine`."""
         if not windows:
             return
+        _check_ids(self.model, windows)
         model, device = self.model, input_device(self.model)
         with evaluating(model):
             head = plain_head(model, pad(windows[:1]).to(device))
@@ -81,6 +82,22 @@ class TransformersEngine:
         return TargetStatistics(statistics.losses.cpu().numpy(),
                                 _array(statistics.entropy),
                                 _array(statistics.rank))
+
+
+def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
+    """Refuse ids that the model does not have.
+
+    On a GPU they would end all that the process does there, such as a
+    training.
+    """
+    embeddings = model.get_input_embeddings()
+    largest = max(int(window.row.max()) for window in windows)
+    if isinstance(embeddings, nn.Embedding) and \
+            largest >= embeddings.num_embeddings:
+        raise InputError(
+            f'tokenizer for {str(model.name_or_path)!r}',
+            f'ids below {embeddings.num_embeddings}, which the model has',
+            f'the id {largest}', 'Give the tokenizer of the model.')
 
 
 def _targets(batch: Sequence[Window]) -> Tensor:

@@ -163,9 +163,11 @@ def drawing(ax: Optional[Axes],
             from matplotlib import pyplot
             _, ax = pyplot.subplots(figsize=size, layout='constrained')
         yield ax
-        # They take their style from the settings of this moment.
-        ax.get_xticklabels()
-        ax.get_yticklabels()
+        # Ticks take their style from the settings of this moment, but what
+        # the axes had before keeps its own: names in it are no formulas.
+        for words in (ax.title, ax.xaxis.label, ax.yaxis.label,
+                      *ax.get_xticklabels(), *ax.get_yticklabels()):
+            words.set_parse_math(False)
         interactive = matplotlib.is_interactive()
     # The first figure in a notebook turns this on for all that follow.
     matplotlib.interactive(interactive)

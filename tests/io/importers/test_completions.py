@@ -140,3 +140,11 @@ def test_an_empty_log_is_refused(tmp_path):
     path = write_rows(tmp_path / 'm.jsonl', [])
     with pytest.raises(InputError, match='an empty file'):
         read_completions(path, SET)
+
+
+def test_answers_of_two_models_are_refused(tmp_path):
+    """They may stand in one log of a server with several models."""
+    rows = [*read_rows(ANSWERS)[:2], *read_rows(SERVED)[2:]]
+    path = write_rows(tmp_path / 'both.jsonl', rows)
+    with pytest.raises(InputError, match="'c-l-80', as .* found 'zoo'"):
+        read_completions(path, SET)

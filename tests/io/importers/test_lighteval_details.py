@@ -49,6 +49,12 @@ def test_the_newest_run_counts(tmp_path):
                    for loss in read_lighteval(LIGHTEVAL / 'c-l-80')})
 
 
+def test_details_of_two_models_are_refused():
+    """Of each task, those of the model that was run last would count."""
+    with pytest.raises(InputError, match='one model, found c-l-80, d-s-100'):
+        read_lighteval(LIGHTEVAL)
+
+
 def test_examples_and_instructions_are_part_of_the_text(tmp_path):
     path = changed(
         tmp_path, lambda row: row['doc'].update(
@@ -89,6 +95,8 @@ def test_tasks_on_whole_texts_are_left_out(tmp_path):
 def test_no_details_and_damaged_ones(tmp_path):
     with pytest.raises(InputError, match='--save-details'):
         read_lighteval(tmp_path)
+    with pytest.raises(InputError, match='found nothing of that name'):
+        read_lighteval(tmp_path / 'none')
     (tmp_path / 'details_a.parquet').write_bytes(b'PAR1')
     with pytest.raises(InputError, match='an intact Parquet file'):
         read_lighteval(tmp_path)

@@ -1,6 +1,7 @@
 """Accuracies from real results of lm-evaluation-harness."""
 import shutil
 
+import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -56,17 +57,94 @@ def test_a_chance_level_is_needed():
 @pytest.mark.parametrize('field, value, message', [
     ('acc_norm,none', 54.3, "a fraction as 'acc_norm,none', found 54.3"),
     ('acc_norm,none', 'N/A', "a fraction as 'acc_norm,none'"),
-    ('sample_len', 3, 'one number of items .* 3, 4'),
+    ('sample_len', 3, 'one number of items .* 4 of c-l-80, 3 of d-s-100'),
     ('sample_len', '4', "a whole number as 'sample_len'"),
 ])
 def test_what_is_no_accuracy_of_all_items_is_refused(tmp_path, field, value,
                                                      message):
+    with pytest.raises(InputError, match=message):
+        read_changed(
+            tmp_path, lambda content: content['results']['tiny_choice'].update(
+                {field: value}))
+
+
+def read_changed(tmp_path, change, names=('tiny_choice', )):
+    """Accuracies where the results of d-s-100 were changed."""
     for path in PATHS:
         shutil.copytree(path, tmp_path / path.name)
-    change_json(
-        max((tmp_path / 'd-s-100').glob('results_*')), lambda content: content[
-            'results']['tiny_choice'].update({field: value}))
+    change_json(max((tmp_path / 'd-s-100').glob('results_*')), change)
+    return read_lm_eval_accuracies(
+        [tmp_path / model for model in MODELS],
+        names,
+        chance={name: CHANCE[name]
+                for name in names})
+
+
+def without_norm(content):
+    """As of a version of the task that has no acc_norm."""
+    for name in ('acc_norm,none', 'acc_norm_stderr,none'):
+        del content['results']['tiny_choice'][name]
+
+
+@pytest.mark.parametrize('change, message', [
+    (without_norm, 'one metric .* acc_norm,none of c-l-80, acc,none of d-s'),
+    (lambda content: content['n-shot'].update(tiny_choice=5),
+     'few-shot examples for all models, found 0 of c-l-80, 5 of d-s-100'),
+])
+def test_accuracies_that_were_measured_otherwise_are_refused(
+        tmp_path, change, message):
     with pytest.raises(InputError, match=message):
+        read_changed(tmp_path, change)
+
+
+def test_a_metric_that_falls_for_better_models_is_refused(tmp_path):
+
+    def change(content):
+        content['higher_is_better']['tiny_choice']['acc_norm'] = False
+
+    with pytest.raises(
+            InputError, match="higher for better .* 'acc_norm,none"):
+        read_changed(tmp_path, change)
+
+
+def test_another_version_of_a_task_is_told(tmp_path):
+    with pytest.warns(UserWarning, match='1.0 of c-l-80, 2.0 of d-s-100'):
+        read_changed(
+            tmp_path,
+            lambda content: content['versions'].update(tiny_choice=2.0))
+
+
+def test_a_model_that_was_not_run_has_an_empty_cell(tmp_path):
+    table = read_changed(tmp_path,
+                         lambda content: content['results'].pop('tiny_choice'),
+                         ['tiny_choice', 'tiny_group'])
+    assert np.array_equal(table.values, [[1, 1], [np.nan, .25]], True)
+    assert table.n_items.tolist() == [4, 8]
+
+
+def test_items_are_counted_where_other_versions_count_them(tmp_path):
+
+    def change(content):
+        for scores in content['results'].values():
+            del scores['sample_len']
+
+    table = read_changed(tmp_path, change, ['tiny_choice', 'tiny_group'])
+    assert table.n_items.tolist() == [4, 8]
+
+    def shorten(content):
+        content['n-samples']['tiny_choice']['effective'] = 3
+
+    newest = max((tmp_path / 'd-s-100').glob('results_*'))
+    change_json(newest, shorten)
+    with pytest.raises(InputError, match='8 of c-l-80, 7 of d-s-100'):
         read_lm_eval_accuracies([tmp_path / model for model in MODELS],
-                                ['tiny_choice'],
-                                chance={'tiny_choice': 0.4})
+                                ['tiny_group'],
+                                chance={'tiny_group': .4})
+
+
+def test_paths_and_names_that_are_none(tmp_path):
+    with pytest.raises(InputError, match='nowhere: .* found nothing of that'):
+        read_lm_eval_accuracies([tmp_path / 'nowhere'], ['mmlu'])
+    with pytest.raises(
+            InputError, match="benchmarks: expected a list, found 'mmlu'"):
+        read_lm_eval_accuracies(PATHS, 'mmlu')
