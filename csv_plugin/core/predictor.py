@@ -487,6 +487,10 @@ class Predictor:
             self, models: Sequence[str],
             known: AccuracyTable) -> tuple[PartialScores, AccuracyTable]:
         """Partial scores, and known scores of models on its benchmarks."""
+        if not isinstance(known, AccuracyTable):
+            raise InputError('known scores', 'an AccuracyTable',
+                             f'a {type(known).__name__}',
+                             'Make one of them (docs/api.md).')
         partial = self.partial_scores
         if partial is None:
             raise InputError(

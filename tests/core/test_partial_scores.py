@@ -270,6 +270,12 @@ def test_a_score_from_few_items_changes_less(fitted):
     assert moved[0] < .2 * moved[-1] < moved[2]
 
 
+def test_known_scores_that_are_no_table(fitted):
+    predictor, features, _ = fitted
+    with pytest.raises(InputError, match='expected an AccuracyTable, found a'):
+        predictor.predict(features, known={'m30': {'a': .5}})
+
+
 def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):
     predictor, features, real = fitted
     of_ten = replace(
