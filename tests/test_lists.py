@@ -31,6 +31,8 @@ def dumps():
     lambda: ACCURACIES.spread('ab', NAMES),
     lambda: ACCURACIES.spread(NAMES, 'ab'),
     lambda: FEATURES.select('ab'),
+    lambda: cp.FeatureTable.of_losses('ab', NAMES, np.ones((2, 2))),
+    lambda: cp.FeatureTable.of_losses(NAMES, 'ab', np.ones((2, 2))),
     lambda: ModelColumns(NAMES, NAMES, np.ones((2, 2))).select('ab', 'a.csv'),
     lambda: cp.split_study(FEATURES, ACCURACIES, {}, 'ab', cp.SOLVERS['plain']
                            ),

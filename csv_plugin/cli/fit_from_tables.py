@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Optional
 
+import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
@@ -93,6 +94,9 @@ def run(args: argparse.Namespace) -> None:
     tables = tables.select_benchmarks(run_on)
     title = _title(args, tables, fit, predict)
     study = _study(args, tables, fit)
+    gaps = _unpredicted(study, args.scores)
+    for line in () if args.json else gaps:
+        print(f'warning: {one_line(line)}', flush=True)
     shown = tables.features.models if args.leave_family_out else predict
     files = _write(args, tables, study, title, shown)
     if args.json:
@@ -100,7 +104,7 @@ def run(args: argparse.Namespace) -> None:
             'title':
             title,
             'warnings':
-            warnings + learning_notes(study.predictor, told=few),
+            warnings + gaps + learning_notes(study.predictor, told=few),
             'errors':
             errors(study),
             'stated':
@@ -110,6 +114,25 @@ def run(args: argparse.Namespace) -> None:
     written = f'Written to {args.out}: {", ".join(files)}'
     said = summary(study, tables.main, title, args.verbose, few)
     print(said, written, sep='\n\n')
+
+
+def _unpredicted(study: Study, scores: str) -> list[str]:
+    """What cannot be predicted from other families, by benchmark.
+
+    Raises:
+        InputError: No model that was run can.
+    """
+    gaps = np.isnan(study.predictions.values[:, :, 0])
+    if gaps[~np.isnan(study.predictions.real)].all():
+        raise InputError(
+            scores, 'a benchmark on which models of several families were run',
+            'none', 'Give scores of other families, or name other splits.')
+    return [
+        f'{name}: {counted(n, "model")} not predicted, as none of those that '
+        'were fitted to was run there.'
+        for name, n in zip(study.predictions.benchmarks,
+                           gaps.sum(axis=0).tolist()) if n
+    ]
 
 
 def _check_splits(args: argparse.Namespace) -> None:

@@ -316,10 +316,11 @@ class _Losses:
             info = merge_dumps([read_dump(self.file)], self.texts).info
             self._check_whole(info, stated)
             self.parts.remove()
-            newer = (', but the model was written after it: remove it to have '
-                     'the model scored anew') * weights_newer(
-                         self.model, self.file)
-            return f'{self.file} is there ({info.engine}, {info.dtype}){newer}'
+            said = f'{self.file} is there ({info.engine}, {info.dtype})'
+            if weights_newer(self.model, self.file):
+                said += (', but the model was written after it: remove it to '
+                         'have the model scored anew')
+            return said
         self.parts.check_call()
         if shard:
             part, label = self._shard(shard), '{}-of-{}'.format(*shard)

@@ -96,7 +96,7 @@ class Columns:
                              _kind(self),
                              'Give it such losses, or train another one.')
         # Texts may be known by the names of units alone, in their order.
-        if trained.scored is None and {*self.units} >= {*trained.units}:
+        if trained.scored is None and {*self.units} & {*trained.units}:
             self._check_units(
                 trained, 'Give them in the order of predictor.columns.units, '
                 'as by read_loss_features(path, units=...).')
@@ -114,10 +114,14 @@ class Columns:
             theirs, ours = next(
                 pair for pair in zip_longest(self.units, trained.units)
                 if pair[0] != pair[1])
+            if theirs is None or ours is None:
+                which = f'without {ours!r}' if ours else f'{theirs!r} besides'
+            else:
+                which = f'{theirs!r} in the place of {ours!r}'
             raise InputError(
                 'predictor', f'the {len(trained.units)} feature columns of '
-                'the training, in their order', f'{len(self.units)} columns, '
-                f'{theirs!r} in the place of {ours!r}', remedy)
+                'the training, in their order',
+                f'{len(self.units)} columns, {which}', remedy)
 
 
 def _kind(columns: Columns) -> str:
@@ -183,7 +187,14 @@ class FeatureTable:
         >>> FeatureTable.of_losses(['a', 'b'], ['x'], [[1.5], [1.2]])
         FeatureTable(2 models, Columns(1 columns, texts 578579c7a966))
         """
-        values = np.asarray(losses, np.float64)
+        check_list('models', models)
+        check_list('units', units)
+        try:
+            values = np.asarray(losses, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError('losses', 'an array of numbers, a row for each '
+                             'model', str(error),
+                             'Give as many for each model.') from error
         if (values < 0).any():
             raise InputError(
                 'losses', '0 or more', f'{values.min():g}',

@@ -361,6 +361,7 @@ class Predictions:
             benchmarks (Sequence[str]): Those to be predicted.
             reason (Missing): Why the others are not.
         """
+        check_list('benchmarks', benchmarks)
         dropped = [b for b in self.benchmarks if b not in benchmarks]
         columns = [self._place('benchmarks', b) for b in dropped]
         cubes = {part: getattr(self, part).copy() for part in _CUBES}
@@ -369,6 +370,11 @@ class Predictions:
         cells = product(self.models, dropped, self.methods)
         return replace(
             self,
+            contradictions={
+                cell: said
+                for cell, said in self.contradictions.items()
+                if cell[1] not in dropped
+            },
             missing={
                 **self.missing,
                 **dict.fromkeys(cells, reason)

@@ -22,7 +22,8 @@ from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.splits import grouped_folds
 
 #: Why a fold has no prediction.
-_NO_OTHER_FAMILY = Missing('no other family was run on the benchmark')
+_NOTHING_TO_FIT_TO = Missing(
+    'none of the models that were fitted to was run on the benchmark')
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ def leave_families_out(features: FeatureTable,
         study = split_study(features, observed, families, others, solver, seed)
         held_out = study.predictions.select(list(names[folds == fold]))
         run = observed.select(others).benchmarks_run
-        parts.append(held_out.restricted(run, _NO_OTHER_FAMILY))
+        parts.append(held_out.restricted(run, _NOTHING_TO_FIT_TO))
     predictor = fit_predictor(features, observed, groups, solver, seed)
     predictions = Predictions.concatenate(parts).select(features.models)
     return Study(predictor, predictions, observed.n_items)

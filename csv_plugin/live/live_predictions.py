@@ -1,5 +1,6 @@
 """Predictions of a run at the steps of its training so far."""
 import glob
+import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -130,21 +131,23 @@ class LivePredictions:
         self.write_losses(model, tokenizer, step)
         return self.judge(step)
 
-    def begin(self, step: int) -> list[int]:
+    def begin(self, step: int) -> None:
         """Leave out the readings beyond the step where a training begins.
 
         They are those of another training of this name, or of one that was
         cut off and goes on from an earlier checkpoint. Each counts again
-        once it is made anew.
+        once it is made anew. A warning in the log of the module names them.
 
         Args:
             step (int): 0, or that of the checkpoint.
-
-        Returns:
-            list[int]: Steps of the readings that are left out, rising.
         """
         self._stale = {reading for reading in self.steps() if reading > step}
-        return sorted(self._stale)
+        if self._stale:
+            logging.getLogger(__name__).warning(
+                'Readings at %s in %s are beyond step %d, where this training '
+                'begins: they are left out. Name another run or folder for '
+                'another training.', ', '.join(map(str, sorted(self._stale))),
+                self.losses, step)
 
     def write_losses(self, model: nn.Module,
                      tokenizer: PreTrainedTokenizerBase, step: int) -> None:

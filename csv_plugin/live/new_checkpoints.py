@@ -53,7 +53,8 @@ class CheckpointJob:
         # As they were at the last look, and when they could not be read.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
-        self._newer: set[Path] = set()
+        # What a callback reads is saved later: only one's own tell.
+        self._unchanged: set[Path] = set()
         self._judged = self._scored = False
 
     @property
@@ -106,11 +107,9 @@ class CheckpointJob:
 
     def _check_unchanged(self, folder: Path, step: int) -> None:
         """Say once of a checkpoint that it was written after it was read."""
-        if folder in self._newer:
-            return
         losses = self.live.dump(step)
-        if weights_newer(folder, losses):
-            self._newer.add(folder)
+        if folder in self._unchanged and weights_newer(folder, losses):
+            self._unchanged.remove(folder)
             self.complain(
                 one_line(f'{folder.name} was written after its losses: remove '
                          f'{losses} and start again to have it read anew'))
@@ -135,6 +134,7 @@ class CheckpointJob:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
             self.live.write_losses(model, tokenizer, step)
+            self._unchanged.add(folder)
         except InputError as error:
             self._refused[folder] = self._seen[folder]
             self.complain(one_line(f'{folder.name} is left out: {error}'))

@@ -130,13 +130,7 @@ class PredictionCallback(TrainerCallback):
 
     def _begin(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
         live, _ = self._prepare(state, kwargs)
-        stale = live.begin(state.global_step)
-        if stale:
-            logging.getLogger(__name__).warning(
-                'Readings at %s in %s are beyond step %d, where this training '
-                'begins: they are left out. Name another run or folder for '
-                'another training.', ', '.join(map(str, stale)), live.losses,
-                state.global_step)
+        live.begin(state.global_step)
 
     def _prepare(
         self, state: TrainerState,

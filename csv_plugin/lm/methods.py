@@ -220,10 +220,11 @@ def _check_families(models: Sequence[str], families: Mapping[str,
                          'Give accuracies of the models to fit to.')
     for model in models:
         family = families.get(model)
-        # Tables of pandas have NaN, which differs from itself, in holes.
-        if family is None or family == '' or family != family:
+        # Tables of pandas have NaN or NA in holes.
+        if not isinstance(family, str) or not family:
+            found = repr(family) if model in families else 'none'
             raise InputError('families', 'the family of every model',
-                             f'none of {model!r}', 'Name its family.')
+                             f'{found} of {model!r}', 'Name its family.')
 
 
 def _targets_and_states(

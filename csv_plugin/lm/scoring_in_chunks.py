@@ -74,19 +74,20 @@ def check_weights(folder: Path, weights: str) -> None:
         weights (str): The mark.
 
     Raises:
-        InputError: The folder has another mark, or cannot be written to.
+        InputError: The folder has another mark, or losses without one.
+        OSError: It cannot be made or written to.
     """
     file = folder / 'weights.txt'
-    if file.exists():
-        found = read_text(file)
-        if found != weights:
-            raise InputError(
-                str(folder), f'losses of the weights {weights}',
-                f'those of {found[:16]!r}',
-                'Remove the folder, or name one for each state of the model.')
-    else:
+    if not file.exists() and not any(folder.glob('*.parquet')):
         folder.mkdir(parents=True, exist_ok=True)
         write_text(file, weights)
+        return
+    found = read_text(file) if file.exists() else ''
+    if found != weights:
+        raise InputError(
+            str(folder), f'losses of the weights {weights}',
+            f'those of {found[:16]!r}' if found else 'those of unknown ones',
+            'Remove the folder, or name one for each state of the model.')
 
 
 def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],

@@ -4,9 +4,9 @@
 
 reads `scores.csv`, `benchmarks.csv` and `models.csv` (docs/formats.md) of a
 folder and prints a table in Markdown. The last checkpoints of a run are much
-alike, so what their scores scatter about a straight line through each three
-neighbours is noise. They answer the same items, so it is that of a model's
-own, and at least that: neighbours share some of it, too.
+alike, so how far a score lies from the mean of both its neighbours is noise.
+They answer the same items, so it is that of a model's own, and at least that:
+neighbours share some of it, too.
 """
 import argparse
 from pathlib import Path

@@ -210,6 +210,25 @@ def test_leave_family_out(tmp_path, capsys):
     assert re.search('folds: 100%.* 4/4 ', capsys.readouterr().err)
 
 
+def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
+        tmp_path, capsys):
+    """A benchmark of one family, alone and beside another."""
+    (tmp_path / 'in').mkdir()
+    small = small_tables(n_models=8, n_families=4).only('easy', 'hard')
+    values = small.accuracies.values.copy()
+    values[np.array(small.groups) != small.groups[0], 0] = np.nan
+    small = replace(small, accuracies=replace(small.accuracies, values=values))
+    splits = {m: SPLITS[i % 5] for i, m in enumerate(small.models)}
+    out = ['--out', str(tmp_path / 'out'), '--leave-family-out']
+    assert main([*write_tables(tmp_path / 'in', small, splits), *out]) == 0
+    assert ('warning: easy: 2 models not predicted, as none of those'
+            in capsys.readouterr().out)
+    (tmp_path / 'in2').mkdir()
+    alone = small.only('easy')
+    assert main([*write_tables(tmp_path / 'in2', alone, splits), *out]) == 2
+    assert 'models of several families were run' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('solver', sorted(SOLVERS))
 @pytest.mark.slow
 def test_every_solver(tmp_path, solver):

@@ -269,10 +269,15 @@ def test_columns_are_compared_in_all_their_parts(changes, message):
 def test_units_of_tables_are_named_before_their_texts():
     """Which are not known: the names of the units stand for them."""
     a, b = (
-        FeatureTable.of_losses(['m'], units, [[1, 2]]).columns
+        FeatureTable.of_losses(['m'], list(units), [[1, 2]]).columns
         for units in ('xy', 'yx'))
     with pytest.raises(InputError, match="'x' in the place of 'y'.*units="):
         a.check_same(b)
+
+
+def test_losses_of_unequal_length_are_refused_with_a_word():
+    with pytest.raises(InputError, match='a row for each model, found'):
+        FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3]])
 
 
 def test_tables_of_the_same_columns_are_concatenated():

@@ -336,8 +336,8 @@ def test_another_validation_set(tables, predictor):
 @pytest.mark.parametrize('units, difference', [
     (('t0', 't1', 't2', 'new'), "4 columns, 'new' in the place of 't3'"),
     (('t0', 't2', 't1', 't3'), "4 columns, 't2' in the place of 't1'"),
-    (('t0', 't1', 't2'), "3 columns, None in the place of 't3'"),
-    (('t0', 't1', 't2', 't3', 't4'), "5 columns, 't4' in the place of None"),
+    (('t0', 't1', 't2'), "3 columns, without 't3'"),
+    (('t0', 't1', 't2', 't3', 't4'), "5 columns, 't4' besides"),
 ])
 def test_other_units(tables, predictor, units, difference):
     n_units = len(units)

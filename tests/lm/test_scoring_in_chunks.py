@@ -111,6 +111,15 @@ def test_chunks_of_other_weights_are_refused(tmp_path):
         cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
 
 
+def test_chunks_of_unknown_weights_are_refused(tmp_path):
+    """As of an earlier version, which kept no mark of them."""
+    model = make('llama')
+    cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+    (tmp_path / 'chunks/weights.txt').unlink()
+    with pytest.raises(InputError, match='found those of unknown ones'):
+        cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+
+
 def test_chunks_of_other_texts_or_contexts_are_scored_again(stopped):
     first, *others = TEXTS.texts
     changed = TextSet((Text(first.text_id, first.text + '!'), *others))

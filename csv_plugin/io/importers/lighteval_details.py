@@ -37,7 +37,8 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
     found = sorted(
         Path(path).rglob('details_*.parquet'),
         key=lambda file: (file.parent.name, file.name))
-    models = {file.parent.parent.name for file in found}
+    # Two organisations may have a model of one name.
+    models = {'/'.join(file.parts[-4:-2]) for file in found}
     if len(models) > 1:
         raise InputError(
             os.fspath(path), 'details of one model', ', '.join(sorted(models)),

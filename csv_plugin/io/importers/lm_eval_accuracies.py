@@ -145,24 +145,45 @@ def _n_items(content: JsonPart, name: str) -> int:
     As versions of the harness tell that do not state it with the accuracy;
     0 where they do not tell either.
     """
-    if 'n-samples' not in content.fields:
-        return 0
-    counted = content.part('n-samples')
-    names, n_items = [name], 0
-    for task in names:
-        if task in counted.fields:
-            n_items += counted.part(task).get('effective', int)
-        else:
-            members = content.part('group_subtasks').get(task, list)
-            names += [new for new in members if new not in names]
+    counted, n_items = content.fields.get('n-samples'), 0
+    if isinstance(counted, dict):
+        for task in _tasks(content, name, counted):
+            if task not in counted:
+                return 0
+            n_items += content.part('n-samples').part(task).get(
+                'effective', int)
     return n_items
 
 
+def _tasks(content: JsonPart, name: str, stated: Mapping[str,
+                                                         object]) -> list[str]:
+    """A task, or those of a group of which nothing is stated itself."""
+    groups = content.fields.get('group_subtasks')
+    names = [name]
+    for task in names:
+        members = groups.get(task) if isinstance(groups, dict) else None
+        if task not in stated and isinstance(members, list):
+            names += [new for new in members if new not in names]
+    return [
+        task for task in names if task in stated
+        or not isinstance(groups, dict) or not groups.get(task)
+    ]
+
+
 def _stated(content: JsonPart, field: str, benchmark: str) -> str:
-    """A field of all benchmarks; groups have none in some versions."""
+    """A field of a benchmark; those of its tasks where it is a group.
+
+    Groups have none themselves in some versions.
+    """
     stated = content.fields.get(field)
-    value = stated.get(benchmark) if isinstance(stated, dict) else None
-    return '' if value is None else str(value)
+    if not isinstance(stated, dict):
+        return ''
+    values = {
+        str(stated[task])
+        for task in _tasks(content, benchmark, stated)
+        if stated.get(task) is not None
+    }
+    return ' and '.join(sorted(values))
 
 
 def _check_alike(benchmark: str, cells: Mapping[str, _Cell]) -> None:

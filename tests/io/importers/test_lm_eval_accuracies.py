@@ -97,6 +97,30 @@ def test_accuracies_that_were_measured_otherwise_are_refused(
         read_changed(tmp_path, change)
 
 
+def test_shots_of_a_group_are_those_of_its_tasks(tmp_path):
+    """Where a version of the harness states none of the group itself."""
+
+    def change(content):
+        content['n-shot'].pop('tiny_group', None)
+        for task in content['group_subtasks']['tiny_group']:
+            content['n-shot'][task] = 5
+
+    with pytest.raises(InputError, match='few-shot .* found 0 of .* 5 of d-s'):
+        read_changed(tmp_path, change, ('tiny_group', ))
+
+
+@pytest.mark.parametrize('groups', [{}, None])
+def test_items_that_nothing_tells_of_are_unknown(tmp_path, groups):
+
+    def change(content):
+        del content['results']['tiny_choice']['sample_len']
+        del content['n-samples']['tiny_choice']
+        content['group_subtasks'] = groups
+
+    table = read_changed(tmp_path, change)
+    assert table.n_items.tolist() == [4]
+
+
 def test_a_metric_that_falls_for_better_models_is_refused(tmp_path):
 
     def change(content):
