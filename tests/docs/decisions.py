@@ -161,6 +161,8 @@ NOT_RUN = {
         'sudo python -m tests.faults.full_disks': 'mounts file systems',
     },
     'docs/results.md': {
+        'python -m tests.bench.noise_of_items':
+        'needs the public tables; tests/bench/test_bench.py has made-up ones',
         'OMP_NUM_THREADS=1 python -m tests.bench.averaging': 'takes minutes',
         'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
         'python tools/study_demo_zoo.py': STUDY,
