@@ -226,6 +226,7 @@ def _intervals(fitted: Mapping[str, _Fitted], seed: int,
     """Of all benchmarks, back-tested by the solvers that fitted them."""
 
     def backtest(name: str, variance: NDArray) -> NDArray:
+        """Errors of back-tests in standard deviations, `(n_b,)`."""
         part = fitted[name]
         return run_backtests(part.task, part.solver, seed, variance)
 

@@ -73,13 +73,14 @@ def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
 
 
 def accuracy_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
-    """`accuracy_at`, several times as fast where it is asked for again.
+    """`accuracy_at` (Eq. 2) of tangents that are kept beside exponents.
 
     It is exact to 1e-16, but not in relation to accuracies that small.
 
     Args:
-        tangent (NDArray): The hyperbolic tangent of half the exponent.
-        floor (NDArray): As in `accuracy_at`.
+        tangent (NDArray): The hyperbolic tangent of half the exponent, any
+            shape.
+        floor (NDArray): A fraction, as in `accuracy_at`; broadcasts.
 
     >>> accuracy_by_tangent(np.tanh(np.array([-900, 0]) / 2), np.array(0.25))
     array([0.25 , 0.625])
@@ -88,7 +89,7 @@ def accuracy_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
 
 
 def slope_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
-    """`slope_at` likewise; times minus the tangent, the slope of the slope.
+    """`slope_at` likewise. Times minus the tangent, it is its own slope.
 
     Args as in `accuracy_by_tangent`.
 

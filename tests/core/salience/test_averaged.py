@@ -10,9 +10,11 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Averaged, LogTerms, Ridge, SalienceModel,
                                       Task, Uniform, fold_masks)
-from csv_plugin.core.salience.averaged import FLOOR_GAIN, LITTLE_GAIN
-from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.salience.averaged import FLOOR_GAIN, LITTLE_GAIN, Ridges
+from csv_plugin.core.salience.base import floor_candidates, held_out_mse
 from csv_plugin.core.salience.equal_weights import EqualWeights
+from csv_plugin.core.salience.linear import regressions_on
+from csv_plugin.core.salience.ridge_regressions import Problems
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 from tests.core.worlds import make_world, mse
 
@@ -188,6 +190,24 @@ def test_a_lower_floor_must_gain_something():
     below = replace(task, accuracy=np.maximum(task.accuracy - 0.2, 0))
     assert AVERAGED.fit(below, masks_of(below)).model.curve.floor < 0.25
     assert 0 < FLOOR_GAIN < 1
+
+
+@pytest.mark.parametrize('floor', range(6))
+def test_averages_with_any_floor_are_those_of_its_own_path(floor):
+    """Kept for one of them that is not the first, followed anew for others."""
+    task = replace(world(chance=0), chance=.25)
+    masks = masks_of(task)
+    ridge = regressions_on(task.features)
+    fitted = Ridges.of(ridge, task, masks, PENALTIES)
+    assert fitted.likely > 0
+    weights = np.arange(1, len(PENALTIES) + 2) / 21
+    exponents, models = fitted.average(floor, weights)
+    floors = floor_candidates(task.chance)[[floor]]
+    path = ridge.path(Problems.of_folds(task, masks, floors), PENALTIES)
+    expected = sum(weight * part.exponents
+                   for weight, part in zip(weights, path))
+    np.testing.assert_allclose(exponents, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(models.curve.floor, floors[0])
 
 
 def test_one_family_gets_uniform_weights():
