@@ -1,0 +1,276 @@
+"""Tables of losses and accuracies from what others published.
+
+    python -m tests.bench.public_tables COLLECTION CLONE --out FOLDER
+
+reads a clone of a public repository and writes the four tables that
+`salience fit` takes (docs/formats.md) into a folder. The collections:
+
+ladder       allenai/OLMo-ladder: 30 runs of 190 million to 3 billion
+             parameters and two of 7 and 13 billion, twelve checkpoints each
+             (Bhagia et al., arXiv 2412.04403)
+overtrained  mlfoundations/scaling: 104 models of 11 million to 7 billion
+             parameters, of three mixtures of texts (Gadre et al.,
+             arXiv 2403.08540)
+mixtures     KempnerInstitute/loss-to-loss-notebooks: 535 models of six
+             mixtures of texts (Brandfonbrener et al., arXiv 2411.12925)
+
+The split `test` is the largest models, and `validation` is, in the ladder,
+the runs of 3 billion parameters.
+"""
+import argparse
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from csv_plugin.io.tables import write_csv
+
+Row = Mapping[str, str]
+
+#: Checkpoints that are taken of each run.
+CHECKPOINTS = 12
+
+
+class Benchmark(NamedTuple):
+    """A benchmark's chance level and its number of items, 0 = not known."""
+    chance: float
+    n_items: int = 0
+
+
+class Model(NamedTuple):
+    """What is known about a model beside its losses and scores.
+
+    Attributes:
+        tokens (float): Number of tokens it was trained on.
+        params_b (float): Parameters in billions.
+    """
+    family: str
+    split: str
+    params_b: float
+    tokens: float
+    run: str = ''
+    step: int = 0
+
+
+@dataclass
+class Tables:
+    """Losses, accuracies and models of a collection, by model."""
+    benchmarks: Mapping[str, Benchmark]
+    models: dict[str, Model] = field(default_factory=dict)
+    losses: dict[str, dict[str, float]] = field(default_factory=dict)
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def add(self, name: str, model: Model, losses: dict[str, float],
+            scores: dict[str, float]) -> None:
+        self.models[name] = model
+        self.losses[name] = losses
+        self.scores[name] = scores
+
+
+#: Numbers of items of the benchmarks' splits that all three papers use.
+ITEMS = {
+    'arc_challenge_test': 1172,
+    'arc_challenge_val': 299,
+    'arc_easy_test': 2376,
+    'arc_easy_val': 570,
+    'boolq_test': 3270,
+    'boolq_val': 3270,
+    'csqa_val': 1221,
+    'hellaswag_test': 10042,
+    'hellaswag_val': 10042,
+    'mmlu_humanities_test': 4705,
+    'mmlu_other_test': 3107,
+    'mmlu_social_sciences_test': 3077,
+    'mmlu_stem_test': 3153,
+    'openbookqa_test': 500,
+    'openbookqa_val': 500,
+    'piqa_test': 1838,
+    'piqa_val': 1838,
+    'sciq_test': 1000,
+    'socialiqa_val': 1954,
+    'winogrande_test': 1267,
+    'winogrande_val': 1267,
+}
+#: Chance levels, of all that have not four answers.
+CHANCES = {
+    'boolq': 0.5,
+    'csqa': 0.2,
+    'piqa': 0.5,
+    'socialiqa': 1 / 3,
+    'winogrande': 0.5,
+}
+
+
+def described(name: str) -> Benchmark:
+    """Of a benchmark such as `piqa_val` what all papers have in common."""
+    return Benchmark(
+        CHANCES.get(name.rsplit('_', 1)[0], 0.25),
+        ITEMS.get(name.replace('_mc_5shot', ''), 0))
+
+
+def read_ladder(clone: Path) -> Tables:
+    """Losses are in nats per token, and in bits per byte of right answers."""
+    folder = clone / 'src/scripts/paper/data/ladder-runs'
+    tables = Tables({})
+    for path in sorted(folder.glob('*xC*.csv')):
+        size, length = path.stem.split('-', 1)
+        params_b = float(size[:-1]) / (1000 if size[-1] == 'M' else 1)
+        split = 'validation' if size == '3B' else 'train'
+        for row in _spread(_rows(path)):
+            step = int(row['_step'])
+            tables.add(
+                f'{path.stem}@{step}',
+                Model(path.stem, split, params_b,
+                      float(row['throughput/total_tokens']), path.stem, step),
+                *_ladder_values(row))
+    # Tokens in a step are those of the papers on OLMo 2.
+    for run, params_b, batch in [('peteish7', 7, 1024 * 4096),
+                                 ('peteish13', 13, 2048 * 4096)]:
+        rows = [
+            row for row in _rows(folder / f'{run}_eval_full.csv')
+            if int(row['_step']) > 0
+        ]
+        for row in _spread(rows):
+            step = int(row['_step'])
+            tables.add(f'{run}@{step}',
+                       Model(run, 'test', params_b, step * batch, run, step),
+                       *_ladder_values(row))
+    names = {name for row in tables.scores.values() for name in row}
+    tables.benchmarks = {name: described(name) for name in sorted(names)}
+    return tables
+
+
+def _ladder_values(row: Row) -> tuple[dict[str, float], dict[str, float]]:
+    losses, scores = {}, {}
+    for column, text in row.items():
+        if match := re.fullmatch(
+                r'eval/(?:downstream_bpb/(.*)_rc_5shot_bpb'
+                r'|(.*)-validation/CrossEntropyLoss)', column):
+            losses[match[1] or match[2]] = float(text)
+        if match := re.fullmatch(
+                r'eval/downstream/(.*)_rc_5shot_(?:len_norm|acc)', column):
+            scores[match[1]] = float(text)
+    return losses, scores
+
+
+def _spread(rows: list[Row]) -> list[Row]:
+    """Checkpoints at equal distances, and the last of them."""
+    rows = sorted(rows, key=lambda row: int(row['_step']))
+    places = np.linspace(0, len(rows) - 1, CHECKPOINTS + 1)[1:]
+    return [rows[int(place)] for place in np.round(places)]
+
+
+def read_overtrained(clone: Path) -> Tables:
+    """Losses are in nats per token, of one tokenizer."""
+    benchmarks = {
+        row['Eval Task']: Benchmark(
+            float(row['Random baseline']) / 100, int(row['#datapoints']))
+        for row in _rows(clone / 'exp_data/eval_metadata.csv')
+    }
+    # The table gives arc_challenge the number of items of arc_easy.
+    tables = Tables({
+        **benchmarks, 'arc_challenge': described('arc_challenge_test')
+    })
+    for path in sorted((clone / 'exp_data/models').glob('*.json')):
+        model = json.loads(path.read_text())
+        name, sizes = model['name'], model['hyperparameters']
+        evaluation = json.loads(
+            (clone / f'exp_data/evals/evaluation_{name}_heavy.json'
+             ).read_text())
+        losses = {
+            _corpus(result['val_data'][0]): float(result['loss'])
+            for result in model['results']
+        }
+        tables.add(
+            name,
+            Model(model['dataset_name'],
+                  'test' if Path(sizes['model']).stem.startswith('open_lm')
+                  else 'train',
+                  sizes['params'] / 1e9, sizes['tokens']), losses,
+            evaluation['eval_metrics']['icl'])
+    return tables
+
+
+def _corpus(path: str) -> str:
+    """`paloma_ptb` of `training/eval_data/val_tok_mult/paloma_ptb/1.tar`."""
+    return Path(path).parent.name
+
+
+def read_mixtures(clone: Path) -> Tables:
+    """Losses are in nats per token: of texts, and of right answers."""
+    tables = Tables({})
+    for split, file in [('train', 'sweep.csv'), ('test', 'extrapolation.csv')]:
+        for row in _rows(clone / 'data' / file):
+            losses, scores = {}, {}
+            for column, text in row.items():
+                if match := re.fullmatch(
+                        r'eval/(?:downstream_ce_loss/(.*)_ce_loss'
+                        r'|(.*)_val/CrossEntropyLoss)', column):
+                    losses[match[1] or match[2]] = float(text)
+                # How many answers the items of imbue have is not published.
+                if match := re.fullmatch(
+                        r'eval/downstream/((?!imbue).*)_(?:len_norm|acc)',
+                        column):
+                    name = match[1].replace('openbook_qa', 'openbookqa')
+                    scores[name] = float(text)
+            tables.add(
+                row['name'],
+                Model(row['data'], split,
+                      float(row['params']) / 1e9, float(row['tokens'])),
+                losses, scores)
+    names = {name for row in tables.scores.values() for name in row}
+    tables.benchmarks = {name: described(name) for name in sorted(names)}
+    return tables
+
+
+def write_tables(tables: Tables, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    _write_matrix(out / 'losses.csv', tables.losses)
+    _write_matrix(out / 'scores.csv', tables.scores)
+    used = {name for row in tables.scores.values() for name in row}
+    write_csv(out / 'benchmarks.csv', ['benchmark', *Benchmark._fields],
+              [[name, *tables.benchmarks[name]] for name in sorted(used)])
+    fields = Model._fields if any(
+        model.run for model in tables.models.values()) else Model._fields[:-2]
+    write_csv(out / 'models.csv', ['model', *fields],
+              [[name, *model[:len(fields)]]
+               for name, model in tables.models.items()])
+
+
+def _write_matrix(path: Path, rows: Mapping[str, Mapping[str,
+                                                         float]]) -> None:
+    columns = sorted({column for row in rows.values() for column in row})
+    write_csv(path, ['model', *columns],
+              [[name, *(row.get(column) for column in columns)]
+               for name, row in rows.items()])
+
+
+def _rows(path: Path) -> list[Row]:
+    with path.open(newline='') as file:
+        return list(csv.DictReader(file))
+
+
+READERS: dict[str, Callable[[Path], Tables]] = {
+    'ladder': read_ladder,
+    'overtrained': read_overtrained,
+    'mixtures': read_mixtures,
+}
+
+
+def main(argv: Iterable[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('collection', choices=list(READERS))
+    parser.add_argument('clone', type=Path)
+    parser.add_argument('--out', required=True, type=Path)
+    args = parser.parse_args(argv and list(argv))
+    write_tables(READERS[args.collection](args.clone), args.out)
+
+
+if __name__ == '__main__':
+    main()
