@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import SalienceModel, held_out_mse
+from csv_plugin.core.salience.base import (SalienceModel, held_out_mse,
+                                           steepness)
 from csv_plugin.core.salience.lines import fit_lines
 from csv_plugin.core.scaling_law import accuracy_at
 
@@ -62,7 +63,7 @@ class EqualWeights:
         uniform (NDArray): Coefficients of the mean loss, `(K,)`.
         floors (NDArray): Fractions, `(L,)`.
         lines (_Lines): The curves.
-        errors (NDArray): Mean squared errors on held-out models, `(S, L)`.
+        errors (NDArray): See `Member`.
     """
     sizes: NDArray
     orders: NDArray
@@ -90,8 +91,10 @@ class EqualWeights:
         sizes = _halves(values.shape[1])
         orders = _orders(values, accuracy, rows)
         lines = _fit(values, accuracy, rows, floors, sizes, orders)
-        predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
+        exponents = lines.exponents()
+        predicted = accuracy_at(exponents, floors[:, None, None, None])
         errors = held_out_mse(predicted[:, :, :-1], accuracy, masks)
+        errors *= steepness(exponents[:, :, -1])
         return cls(sizes, orders, uniform, floors, lines, errors.T)
 
     def average(self, floor: int,
