@@ -1,0 +1,95 @@
+"""How far beyond the fitted models predictions and their intervals hold.
+
+    OMP_NUM_THREADS=1 python -m tests.bench.larger_models FOLDER \\
+        --splits train validation
+
+reads `losses.csv`, `scores.csv`, `models.csv` with `params_b` and `tokens`,
+and `benchmarks.csv` (docs/formats.md) of a folder. The fifth of the models with
+the most compute (parameters times tokens) is predicted, by fits to all others
+and to those with at most a third, a tenth and so on of the least compute among
+these. Prints a table in Markdown.
+"""
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from tabulate import tabulate
+
+from csv_plugin.core.salience import Averaged
+from csv_plugin.core.study import geometric_mean, split_study
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+
+#: Share of the models that is predicted.
+PREDICTED = 0.2
+#: How many times less compute than those predicted the fitted models have.
+FACTORS = (1, 3, 10, 30, 100)
+#: Fewer models are not fitted to.
+LEAST_MODELS = 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('folder', type=Path)
+    parser.add_argument('--splits', nargs='+', default=['train'])
+    args = parser.parse_args()
+    tables = read_model_tables(
+        *(args.folder / f'{name}.csv'
+          for name in ('losses', 'scores', 'models', 'benchmarks')))
+    compute = compute_of(tables, tables.models_in(*args.splits))
+    least = float(np.quantile(list(compute.values()), 1 - PREDICTED))
+    largest = [name for name, amount in compute.items() if amount > least]
+    rows = []
+    for factor in FACTORS:
+        smaller = [
+            name for name, amount in compute.items()
+            if amount <= least / factor
+        ]
+        if len(smaller) >= LEAST_MODELS:
+            rows.append([factor, *judged(tables, smaller, largest)])
+    print(
+        tabulate(
+            rows, [
+                'times less compute', 'fitted', 'predicted', 'MSE averaged',
+                'MSE uniform', 'MAE', 'coverage', 'width'
+            ],
+            tablefmt='pipe',
+            floatfmt=('g', 'g', 'g', '.2f', '.2f', '.1f', '.2f', '.1f')))
+
+
+def compute_of(tables: ModelTables,
+               models: Sequence[str]) -> Mapping[str, float]:
+    """Parameters times tokens by model, which must both be known."""
+    amounts = {}
+    for name in models:
+        info = tables.info[name]
+        if info.params_b is None or info.tokens is None:
+            raise SystemExit(f'{name}: params_b and tokens are not known')
+        amounts[name] = info.params_b * info.tokens
+    return amounts
+
+
+def judged(tables: ModelTables, fitted: Sequence[str],
+           predicted: Sequence[str]) -> list[float]:
+    """Numbers of models, errors in 1e-3 and in points, and intervals."""
+    used = tables.select((*fitted, *predicted))
+    study = split_study(used.features, used.accuracies, used.families, fitted,
+                        Averaged())
+    methods = [
+        list(study.errors(method).values())
+        for method in study.predictions.methods[:2]
+    ]
+    errors = methods[0]
+    return [
+        len(fitted),
+        len(predicted), *(1e3 * geometric_mean(part.mse for part in of_method)
+                          for of_method in methods),
+        100 * float(np.mean([part.mae for part in errors])),
+        float(np.mean([part.coverage for part in errors])),
+        100 * float(np.mean([part.width for part in errors]))
+    ]
+
+
+if __name__ == '__main__':
+    main()
