@@ -124,5 +124,7 @@ def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
         parts.append(
             _forecast(
                 tables, checkpoints, others, of_run, after, all_finished=True))
-    return TableForecasts([one for part in parts for one in part.forecasts],
-                          [note for part in parts for note in part.notes])
+    return TableForecasts(
+        [one for part in parts for one in part.forecasts],
+        [note for part in parts for note in part.notes],
+        {place: share for part in parts for place, share in part.known.items()})

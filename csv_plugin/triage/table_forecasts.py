@@ -71,9 +71,13 @@ class TableForecasts(NamedTuple):
             the training.
         notes (list[RunNote]): What is not forecast, and which finished runs
             were not learned from.
+        known (dict[tuple[str, float], float]): By run and part of its
+            training that was asked for: the part that its forecast knows, at
+            the last checkpoint up to there.
     """
     forecasts: list[EndForecast]
     notes: list[RunNote]
+    known: dict[tuple[str, float], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +190,14 @@ def forecast_tables(features: FeatureTable,
     _check_ends(past, accuracies.benchmarks)
     asked = [(run, part, run.reached(part)) for run in runs if run not in past
              for part in after or [run.shares[-1]]]
-    # Parts between two checkpoints are forecast from the same one.
-    places = dict.fromkeys((run, share) for run, _, share in asked)
+    places = {(run, part): share for run, part, share in asked
+              if share is not None}
     measure = choose_measure([checkpoints[model] for model in models])
     forecasts = [
         EndForecast(run.name, share, run.end, measure, *record)
-        for run, share in places if share is not None
+        # Parts between two checkpoints are forecast from the same one.
+        for run, share in dict.fromkeys(
+            (run, share) for (run, _), share in places.items())
         for record in _of_run(run, past, share, accuracies, sources)
     ]
     notes = not_begun([checkpoints[model] for model in predict],
@@ -203,7 +209,9 @@ def forecast_tables(features: FeatureTable,
     forecast = {one.run for one in forecasts}
     notes += _beyond([run for run in runs if run.name in forecast], past,
                      measure)
-    return TableForecasts(forecasts, notes)
+    return TableForecasts(
+        forecasts, notes,
+        {(run.name, part): share for (run, part), share in places.items()})
 
 
 def _parts(described: Sequence[Checkpoint], n_fit: int,
@@ -232,9 +240,12 @@ def _parts(described: Sequence[Checkpoint], n_fit: int,
         budget = budgets.get(name, done[-1] if finished else usual)
         if budget < done[-1] or (finished and budget > done[-1]):
             least = '' if finished else ' or more'
+            found = (f'{budget:g}' if name in budgets else
+                     f'none, where finished runs end at {usual:g} in the '
+                     'median')
             raise InputError(
-                f'run {name!r}, which ends at {done[-1]:g}',
-                f'a budget of {done[-1]:g}{least}', f'{budget:g}',
+                f'run {name!r}, which has come to {done[-1]:g}',
+                f'a budget of {done[-1]:g}{least}', found,
                 'Give its budget in the table of checkpoints, and fit to '
                 'finished runs alone.')
         parts.append((name, float(budget), of_run, done))
