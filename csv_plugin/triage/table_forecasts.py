@@ -170,10 +170,10 @@ def forecast_tables(features: FeatureTable,
     models = [*fit, *predict]
     parts = _parts([checkpoints[model] for model in models], len(fit),
                    all_finished)
-    known = accuracies.select(fit)
     predictor, held_out = fit_holding_out(
-        features, known, [checkpoints[model].run for model in fit],
-        progress=progress)  # yapf: disable
+        features,
+        accuracies.select(fit), [checkpoints[model].run for model in fit],
+        progress=progress)
     by_losses = np.vstack([
         held_out,
         predictor.predict(features.select(predict)).values[:, :, 0]
@@ -190,14 +190,16 @@ def forecast_tables(features: FeatureTable,
     _check_ends(past, accuracies.benchmarks)
     asked = [(run, part, run.reached(part)) for run in runs if run not in past
              for part in after or [run.shares[-1]]]
-    places = {(run, part): share for run, part, share in asked
-              if share is not None}
+    # Parts between two checkpoints are forecast from the same one.
+    places = dict.fromkeys((run, share) for run, _, share in asked)
+    known = {
+        (run.name, part): share
+        for run, part, share in asked if share is not None
+    }
     measure = choose_measure([checkpoints[model] for model in models])
     forecasts = [
         EndForecast(run.name, share, run.end, measure, *record)
-        # Parts between two checkpoints are forecast from the same one.
-        for run, share in dict.fromkeys(
-            (run, share) for (run, _), share in places.items())
+        for run, share in places if share is not None
         for record in _of_run(run, past, share, accuracies, sources)
     ]
     notes = not_begun([checkpoints[model] for model in predict],
@@ -209,9 +211,7 @@ def forecast_tables(features: FeatureTable,
     forecast = {one.run for one in forecasts}
     notes += _beyond([run for run in runs if run.name in forecast], past,
                      measure)
-    return TableForecasts(
-        forecasts, notes,
-        {(run.name, part): share for (run, part), share in places.items()})
+    return TableForecasts(forecasts, notes, known)
 
 
 def _parts(described: Sequence[Checkpoint], n_fit: int,

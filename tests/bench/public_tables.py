@@ -175,30 +175,32 @@ def _spread(rows: list[Row]) -> list[Row]:
 def read_overtrained(clone: Path) -> Tables:
     """Losses are in nats per token, of one tokenizer."""
     benchmarks = {
-        row['Eval Task']: Benchmark(
+        row['Eval Task']:
+        Benchmark(
             float(row['Random baseline']) / 100, int(row['#datapoints']))
         for row in _rows(clone / 'exp_data/eval_metadata.csv')
     }
     # The table gives arc_challenge the number of items of arc_easy.
     tables = Tables({
-        **benchmarks, 'arc_challenge': described('arc_challenge_test')
+        **benchmarks, 'arc_challenge':
+        described('arc_challenge_test')
     })
     for path in sorted((clone / 'exp_data/models').glob('*.json')):
         model = json.loads(path.read_text())
         name, sizes = model['name'], model['hyperparameters']
         evaluation = json.loads(
-            (clone / f'exp_data/evals/evaluation_{name}_heavy.json'
-             ).read_text())
+            (clone /
+             f'exp_data/evals/evaluation_{name}_heavy.json').read_text())
         losses = {
             _corpus(result['val_data'][0]): float(result['loss'])
             for result in model['results']
         }
         tables.add(
             name,
-            Model(model['dataset_name'],
-                  'test' if Path(sizes['model']).stem.startswith('open_lm')
-                  else 'train',
-                  sizes['params'] / 1e9, sizes['tokens']), losses,
+            Model(
+                model['dataset_name'], 'test' if Path(
+                    sizes['model']).stem.startswith('open_lm') else 'train',
+                sizes['params'] / 1e9, sizes['tokens']), losses,
             evaluation['eval_metrics']['icl'])
     return tables
 
@@ -249,8 +251,7 @@ def write_tables(tables: Tables, out: Path) -> None:
                for name, model in tables.models.items()])
 
 
-def _write_matrix(path: Path, rows: Mapping[str, Mapping[str,
-                                                         float]]) -> None:
+def _write_matrix(path: Path, rows: Mapping[str, Mapping[str, float]]) -> None:
     columns = sorted({column for row in rows.values() for column in row})
     write_csv(path, ['model', *columns],
               [[name, *(row.get(column) for column in columns)]
