@@ -13,6 +13,8 @@ losses, and from their scores so far where there are any.
 import argparse
 from collections.abc import Sequence
 
+from tqdm import tqdm
+
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       nan_to_none, percent, print_json)
 from csv_plugin.cli.fit_bars import fit_bars
@@ -20,7 +22,7 @@ from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
                                             add_same_tables, checkpoints_of)
 from csv_plugin.core.cells import counted
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.report.forecast_tables import as_report, write_forecasts
 from csv_plugin.triage.checkpoints import Checkpoint
@@ -67,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
                              f'{" and ".join(sorted(in_both))} in both',
                              'Take it out of one, or use --leave-run-out.')
         ends = _forecast(tables, checkpoints, fit,
-                         tables.models_in(*args.predict), after)
+                         tables.models_in(*args.predict), after, fit_bars())
     sentences = as_sentences(ends.notes)
     if not any(one.method in SOURCES for one in ends.forecasts):
         raise InputError(
@@ -104,11 +106,12 @@ def _forecast(tables: ModelTables,
               fit: Sequence[str],
               predict: Sequence[str],
               after: Sequence[float],
+              progress: Progress,
               all_finished: bool = False) -> TableForecasts:
     return forecast_tables(tables.features,
                            tables.accuracies.select(benchmarks=tables.main),
                            checkpoints, fit, predict, after, all_finished,
-                           fit_bars())
+                           progress)
 
 
 def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
@@ -116,13 +119,24 @@ def _leave_runs_out(tables: ModelTables, checkpoints: dict[str, Checkpoint],
                     after: Sequence[float]) -> TableForecasts:
     """Each run of some checkpoints, from the other runs."""
     parts = []
-    for left_out in dict.fromkeys(checkpoints[model].run for model in fit):
+    runs = dict.fromkeys(checkpoints[model].run for model in fit)
+    for left_out in tqdm(list(runs), desc='runs'):
         of_run, others = ([
             model for model in fit
             if (checkpoints[model].run == left_out) == inside
         ] for inside in (True, False))
         parts.append(
             _forecast(
-                tables, checkpoints, others, of_run, after, all_finished=True))
+                tables,
+                checkpoints,
+                others,
+                of_run,
+                after,
+                iter,
+                all_finished=True))
+    known = {}
+    for part in parts:
+        known.update(part.known)
     return TableForecasts([one for part in parts for one in part.forecasts],
-                          [note for part in parts for note in part.notes])
+                          [note for part in parts for note in part.notes],
+                          known)

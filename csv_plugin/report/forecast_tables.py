@@ -98,18 +98,20 @@ def _names(rows: _Rows) -> list[str]:
     return [markdown(name) for name in next(iter(rows.values()))]
 
 
-def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
+def errors_table(tables: TableForecasts) -> Optional[str]:
     """Mean absolute errors of accuracies in points, by method and part.
 
-    In brackets their 90 % intervals if the runs are drawn anew.
+    The parts are those that were asked for, which runs know up to their last
+    checkpoints there. In brackets stand the 90 % intervals of the errors if
+    the runs are drawn anew.
 
     Args:
-        forecasts (Sequence[EndForecast]): Of runs whose ends are known.
+        tables (TableForecasts): Of runs of which some ends may be known.
 
     Returns:
         Optional[str]: A Markdown table; None if no end is known.
     """
-    known = _with_ends(forecasts, ACCURACY)
+    known = _with_ends(tables, ACCURACY)
     shares = sorted({one.share for one in known})
     cells = []
     for method in METHODS:
@@ -130,13 +132,13 @@ def errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
                   ['MAE, points', *(_percent(share) for share in shares)])
 
 
-def loss_errors_table(forecasts: Sequence[EndForecast]) -> Optional[str]:
+def loss_errors_table(tables: TableForecasts) -> Optional[str]:
     """Median relative errors of losses in percent, by source and part.
 
     The last row says how many of the ends lie in their intervals. Args and
     Returns as in `errors_table`.
     """
-    known = _with_ends(forecasts, LOSS)
+    known = _with_ends(tables, LOSS)
     shares = sorted({one.share for one in known})
     cells = [[
         markdown(name),
@@ -164,7 +166,7 @@ def as_report(tables: TableForecasts) -> str:
         'losses, with 90 % intervals:',
         losses_table(forecasts)
     ]
-    errors, of_losses = errors_table(forecasts), loss_errors_table(forecasts)
+    errors, of_losses = errors_table(tables), loss_errors_table(tables)
     if errors and of_losses:
         parts += [
             'Errors on runs whose ends are known, with 90 % intervals over '
@@ -194,12 +196,15 @@ def write_forecasts(folder: Path, tables: TableForecasts, title: str,
     return [folder / 'forecasts.md', folder / 'forecasts.csv']
 
 
-def _with_ends(forecasts: Sequence[EndForecast],
-               quantity: str) -> list[EndForecast]:
-    """Those whose ends are known, at parts of the training as shown."""
+def _with_ends(tables: TableForecasts, quantity: str) -> list[EndForecast]:
+    """Those whose ends are known, at parts that were asked for as shown."""
+    asked: dict[tuple[str, float], list[float]] = {}
+    for (run, part), share in tables.known.items():
+        asked.setdefault((run, share), []).append(_shown(part))
     return [
-        one._replace(share=_shown(one.share)) for one in forecasts
+        one._replace(share=part) for one in tables.forecasts
         if one.quantity == quantity and not isnan(one.real)
+        for part in asked[one.run, one.share]
     ]
 
 
@@ -215,9 +220,12 @@ def _errors_by_run(known: Sequence[EndForecast], method: str,
 
 
 def _with_interval(errors: NDArray) -> str:
-    """A mean with its interval over runs, such as '1.4 (1.1 - 1.8)'."""
-    if not len(errors):
-        return '-'
+    """A mean with its interval over runs, such as '1.4 (1.1 - 1.8)'.
+
+    One run has no interval.
+    """
+    if len(errors) < 2:
+        return f'{errors[0]:.2f}' if len(errors) else '-'
     mean, low, high = mean_with_interval(errors)
     return f'{mean:.2f} ({low:.2f} - {high:.2f})'
 

@@ -71,9 +71,13 @@ class TableForecasts(NamedTuple):
             the training.
         notes (list[RunNote]): What is not forecast, and which finished runs
             were not learned from.
+        known (dict[tuple[str, float], float]): By run and part of its
+            training that was asked for: the part that its forecast knows, at
+            the last checkpoint up to there.
     """
     forecasts: list[EndForecast]
     notes: list[RunNote]
+    known: dict[tuple[str, float], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +170,10 @@ def forecast_tables(features: FeatureTable,
     models = [*fit, *predict]
     parts = _parts([checkpoints[model] for model in models], len(fit),
                    all_finished)
-    known = accuracies.select(fit)
     predictor, held_out = fit_holding_out(
-        features, known, [checkpoints[model].run for model in fit],
-        progress=progress)  # yapf: disable
+        features,
+        accuracies.select(fit), [checkpoints[model].run for model in fit],
+        progress=progress)
     by_losses = np.vstack([
         held_out,
         predictor.predict(features.select(predict)).values[:, :, 0]
@@ -188,6 +192,10 @@ def forecast_tables(features: FeatureTable,
              for part in after or [run.shares[-1]]]
     # Parts between two checkpoints are forecast from the same one.
     places = dict.fromkeys((run, share) for run, _, share in asked)
+    known = {
+        (run.name, part): share
+        for run, part, share in asked if share is not None
+    }
     measure = choose_measure([checkpoints[model] for model in models])
     forecasts = [
         EndForecast(run.name, share, run.end, measure, *record)
@@ -203,7 +211,7 @@ def forecast_tables(features: FeatureTable,
     forecast = {one.run for one in forecasts}
     notes += _beyond([run for run in runs if run.name in forecast], past,
                      measure)
-    return TableForecasts(forecasts, notes)
+    return TableForecasts(forecasts, notes, known)
 
 
 def _parts(described: Sequence[Checkpoint], n_fit: int,
@@ -232,9 +240,12 @@ def _parts(described: Sequence[Checkpoint], n_fit: int,
         budget = budgets.get(name, done[-1] if finished else usual)
         if budget < done[-1] or (finished and budget > done[-1]):
             least = '' if finished else ' or more'
+            found = (f'{budget:g}' if name in budgets else
+                     f'none, where finished runs end at {usual:g} in the '
+                     'median')
             raise InputError(
-                f'run {name!r}, which ends at {done[-1]:g}',
-                f'a budget of {done[-1]:g}{least}', f'{budget:g}',
+                f'run {name!r}, which has come to {done[-1]:g}',
+                f'a budget of {done[-1]:g}{least}', found,
                 'Give its budget in the table of checkpoints, and fit to '
                 'finished runs alone.')
         parts.append((name, float(budget), of_run, done))

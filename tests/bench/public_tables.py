@@ -3,7 +3,8 @@
     python -m tests.bench.public_tables COLLECTION CLONE --out FOLDER
 
 reads a clone of a public repository and writes the four tables that
-`salience fit` takes (docs/formats.md) into a folder. The collections:
+`salience fit` takes (docs/formats.md) into a folder; where the models are
+checkpoints, models.csv is the table of `--checkpoints` too. The collections:
 
 ladder       allenai/OLMo-ladder: 30 runs of 190 million to 3 billion
              parameters and two of 7 and 13 billion, twelve checkpoints each
@@ -48,6 +49,7 @@ class Model(NamedTuple):
     Attributes:
         tokens (float): Number of tokens it was trained on.
         params_b (float): Parameters in billions.
+        budget (float): Tokens at the end of the run.
     """
     family: str
     split: str
@@ -55,6 +57,7 @@ class Model(NamedTuple):
     tokens: float
     run: str = ''
     step: int = 0
+    budget: float = 0
 
 
 @dataclass
@@ -121,25 +124,29 @@ def read_ladder(clone: Path) -> Tables:
         size, length = path.stem.split('-', 1)
         params_b = float(size[:-1]) / (1000 if size[-1] == 'M' else 1)
         split = 'validation' if size == '3B' else 'train'
-        for row in _spread(_rows(path)):
+        rows = _spread(_rows(path))
+        budget = float(rows[-1]['throughput/total_tokens'])
+        for row in rows:
             step = int(row['_step'])
             tables.add(
                 f'{path.stem}@{step}',
                 Model(path.stem, split, params_b,
-                      float(row['throughput/total_tokens']), path.stem, step),
-                *_ladder_values(row))
+                      float(row['throughput/total_tokens']), path.stem, step,
+                      budget), *_ladder_values(row))
     # Tokens in a step are those of the papers on OLMo 2.
     for run, params_b, batch in [('peteish7', 7, 1024 * 4096),
                                  ('peteish13', 13, 2048 * 4096)]:
-        rows = [
+        rows = _spread([
             row for row in _rows(folder / f'{run}_eval_full.csv')
             if int(row['_step']) > 0
-        ]
-        for row in _spread(rows):
+        ])
+        budget = int(rows[-1]['_step']) * batch
+        for row in rows:
             step = int(row['_step'])
-            tables.add(f'{run}@{step}',
-                       Model(run, 'test', params_b, step * batch, run, step),
-                       *_ladder_values(row))
+            tables.add(
+                f'{run}@{step}',
+                Model(run, 'test', params_b, step * batch, run, step, budget),
+                *_ladder_values(row))
     names = {name for row in tables.scores.values() for name in row}
     tables.benchmarks = {name: described(name) for name in sorted(names)}
     return tables
@@ -168,30 +175,32 @@ def _spread(rows: list[Row]) -> list[Row]:
 def read_overtrained(clone: Path) -> Tables:
     """Losses are in nats per token, of one tokenizer."""
     benchmarks = {
-        row['Eval Task']: Benchmark(
+        row['Eval Task']:
+        Benchmark(
             float(row['Random baseline']) / 100, int(row['#datapoints']))
         for row in _rows(clone / 'exp_data/eval_metadata.csv')
     }
     # The table gives arc_challenge the number of items of arc_easy.
     tables = Tables({
-        **benchmarks, 'arc_challenge': described('arc_challenge_test')
+        **benchmarks, 'arc_challenge':
+        described('arc_challenge_test')
     })
     for path in sorted((clone / 'exp_data/models').glob('*.json')):
         model = json.loads(path.read_text())
         name, sizes = model['name'], model['hyperparameters']
         evaluation = json.loads(
-            (clone / f'exp_data/evals/evaluation_{name}_heavy.json'
-             ).read_text())
+            (clone /
+             f'exp_data/evals/evaluation_{name}_heavy.json').read_text())
         losses = {
             _corpus(result['val_data'][0]): float(result['loss'])
             for result in model['results']
         }
         tables.add(
             name,
-            Model(model['dataset_name'],
-                  'test' if Path(sizes['model']).stem.startswith('open_lm')
-                  else 'train',
-                  sizes['params'] / 1e9, sizes['tokens']), losses,
+            Model(
+                model['dataset_name'], 'test' if Path(
+                    sizes['model']).stem.startswith('open_lm') else 'train',
+                sizes['params'] / 1e9, sizes['tokens']), losses,
             evaluation['eval_metrics']['icl'])
     return tables
 
@@ -236,14 +245,13 @@ def write_tables(tables: Tables, out: Path) -> None:
     write_csv(out / 'benchmarks.csv', ['benchmark', *Benchmark._fields],
               [[name, *tables.benchmarks[name]] for name in sorted(used)])
     fields = Model._fields if any(
-        model.run for model in tables.models.values()) else Model._fields[:-2]
+        model.run for model in tables.models.values()) else Model._fields[:-3]
     write_csv(out / 'models.csv', ['model', *fields],
               [[name, *model[:len(fields)]]
                for name, model in tables.models.items()])
 
 
-def _write_matrix(path: Path, rows: Mapping[str, Mapping[str,
-                                                         float]]) -> None:
+def _write_matrix(path: Path, rows: Mapping[str, Mapping[str, float]]) -> None:
     columns = sorted({column for row in rows.values() for column in row})
     write_csv(path, ['model', *columns],
               [[name, *(row.get(column) for column in columns)]

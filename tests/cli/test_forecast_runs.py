@@ -217,6 +217,29 @@ def test_parts_with_the_same_last_checkpoint_are_forecast_once():
     assert twice == once
 
 
+def test_errors_are_told_by_the_parts_that_were_asked_for():
+    """Though runs have their last checkpoints before them elsewhere."""
+    tables = checkpoints()
+    described = describe_checkpoints(tables.models)
+    described['g@10'] = Checkpoint('g', 15)
+    ends = forecast_tables(
+        tables.features, tables.accuracies, described,
+        [name for name in tables.models if name[0] not in 'fg'],
+        [name for name in tables.models if name[0] in 'fg'],
+        after=(.12, .16))  # yapf: disable
+    assert {one[:2] for one in ends.forecasts} == {('f', .1), ('g', .15)}
+    accuracies, losses = as_report(ends).split('\n\n')[5:7]
+    for table in (accuracies, losses):
+        header, _, *rows = ([cell.strip() for cell in row.split('|')[1:-1]]
+                            for row in table.splitlines())
+        assert header[1:] == ['12 %', '16 %']
+        assert all(row[1] != '-' for row in rows)
+    # At 12 %, g has no checkpoint yet, and one run has no interval.
+    now = accuracies.splitlines()[2].split('|')
+    assert 'score observed now' in now[1]
+    assert '(' not in now[2] and '(' in now[3]
+
+
 @pytest.mark.slow
 def test_a_late_run_is_left_out_of_runs_left_out(options, tmp_path, capsys):
     start_late(tmp_path, 'a')
@@ -270,7 +293,10 @@ def forecast_longer(run, budget=np.nan, **more):
 
 
 def test_a_longer_run_that_is_finished_ends_where_it_is():
-    with pytest.raises(InputError, match='a budget of 200 or more'):
+    with pytest.raises(
+            InputError,
+            match='has come to 200: expected a budget of 200 or more, found '
+            'none, where finished runs end at 100 in the median'):
         forecast_longer('g')
     ends = forecast_longer('g', all_finished=True)
     assert all(one.share == 1 and one.real == one.real
@@ -283,7 +309,7 @@ def test_a_longer_run_that_is_finished_ends_where_it_is():
 
 
 def test_a_run_to_fit_to_has_reached_its_budget():
-    with pytest.raises(InputError, match='ends at 200.*budget of 200, .*400'):
+    with pytest.raises(InputError, match='come to 200.*budget of 200, .*400'):
         forecast_longer('a', budget=400)
 
 

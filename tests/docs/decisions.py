@@ -183,6 +183,7 @@ NOT_RUN = {
         'salience train --runs outputs/paper': PAPER_MODELS,
     },
     'docs/triage.md': {
+        'python -m tests.bench.public_tables': 'needs a clone of a repository',
         'salience forecast': FORECAST,
     },
     'docs/validation_sets.md': {

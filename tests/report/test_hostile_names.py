@@ -189,7 +189,9 @@ def test_forecasts(tmp_path):
         for name in FEW
     ]
     notes = [RunNote(name, .5, 'nothing.') for name in FEW]
-    write_forecasts(tmp_path, TableForecasts(ends, notes), 'Title', COMMAND)
+    known = {(name, .5): .5 for name in FEW}
+    write_forecasts(tmp_path, TableForecasts(ends, notes, known), 'Title',
+                    COMMAND)
     check_csv(tmp_path / 'forecasts.csv', ['run'], FEW)
     check_report(tmp_path / 'forecasts.md', [*FEW, 'another header', *FEW])
 
