@@ -125,7 +125,9 @@ def fit_models(features: FeatureTable,
                accuracies: AccuracyTable,
                families: Sequence[str],
                solver: Solver,
-               seed: int = 0) -> list[SalienceModel]:
+               seed: int = 0,
+               progress: Progress = iter,
+               watch: Optional[Watch] = None) -> list[SalienceModel]:
     """What `fit_predictor` predicts by, without the rest of a predictor.
 
     Arguments and errors as there.
@@ -133,7 +135,10 @@ def fit_models(features: FeatureTable,
     features = _checked(features, accuracies, families)
     tasks = _tasks(features, accuracies, np.asarray(families))
     with threadpool_limits(limits=1, user_api='blas'):
-        fitted = _fit_all(tasks, solver, seed, iter)
+        fitted = _fit_all(tasks, solver, seed, progress)
+        if watch:
+            for name, (task, _, fit, _) in fitted.items():
+                watch(name, task, fit)
         return [part.fit.model for part in fitted.values()]
 
 

@@ -7,17 +7,18 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
-                                      Task, held_out_predictions)
+                                      SalienceModel, Task,
+                                      held_out_predictions)
 
 
-def fit_holding_out(features: FeatureTable,
-                    accuracies: AccuracyTable,
-                    runs: Sequence[str],
-                    seed: int = 0,
-                    progress: Progress = iter) -> tuple[Predictor, NDArray]:
+def fit_holding_out(
+        features: FeatureTable,
+        accuracies: AccuracyTable,
+        runs: Sequence[str],
+        seed: int = 0,
+        progress: Progress = iter) -> tuple[list[SalienceModel], NDArray]:
     """Fit to the checkpoints of some runs, and predict them all the same.
 
     Args:
@@ -28,8 +29,9 @@ def fit_holding_out(features: FeatureTable,
         progress (Progress): Wraps the benchmarks.
 
     Returns:
-        tuple[Predictor, NDArray]: The predictor, and what fits to other runs
-        predict of each checkpoint, `(M, B)`; NaN without a score.
+        tuple[list[SalienceModel], NDArray]: What predicts each of B
+        benchmarks, and what fits to other runs predict of each checkpoint,
+        `(M, B)`; NaN without a score.
 
     Raises:
         InputError: As in `fit_predictor`.
@@ -41,6 +43,6 @@ def fit_holding_out(features: FeatureTable,
         known = ~np.isnan(accuracies.values[:, b])
         predicted[known, b] = held_out_predictions(task, fit)
 
-    predictor = fit_predictor(features, accuracies, runs,
-                              SOLVERS[DEFAULT_SOLVER], seed, progress, watch)
-    return predictor, predicted
+    models = fit_models(features, accuracies, runs, SOLVERS[DEFAULT_SOLVER],
+                        seed, progress, watch)
+    return models, predicted

@@ -170,14 +170,14 @@ def forecast_tables(features: FeatureTable,
     models = [*fit, *predict]
     parts = _parts([checkpoints[model] for model in models], len(fit),
                    all_finished)
-    predictor, held_out = fit_holding_out(
+    salience, held_out = fit_holding_out(
         features,
         accuracies.select(fit), [checkpoints[model].run for model in fit],
         progress=progress)
-    by_losses = np.vstack([
-        held_out,
-        predictor.predict(features.select(predict)).values[:, :, 0]
-    ])
+    new = features.select(predict).values
+    by_losses = np.vstack(
+        [held_out,
+         np.transpose([model.predict(new) for model in salience])])
     scores = accuracies.select(models).values
     sources, log_losses = _losses_by_source(features.select(models))
     runs = [

@@ -25,13 +25,14 @@ from tabulate import tabulate
 
 import csv_plugin as cp
 from csv_plugin.core import metrics
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.demo import shipped
 from csv_plugin.lm.averaged_weights import average_weights
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.averaging import average_losses
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints, rows_by_run)
-from csv_plugin.triage.held_out import fit_holding_out
 from tests.bench.live_training import beginner, chosen, trainer_of
 
 #: Steps between checkpoints, and between those that take exams.
@@ -241,9 +242,10 @@ def tables(folder):
         for run in dict.fromkeys(checkpoints[model].run for model in others):
             fit = tuple(m for m in fitted if checkpoints[m].run != run)
             if fit not in fits:
-                fits[fit] = fit_holding_out(
+                fits[fit] = fit_predictor(
                     known.features, accuracies.select(fit),
-                    [checkpoints[model].run for model in fit])[0]
+                    [checkpoints[model].run for model in fit],
+                    SOLVERS[DEFAULT_SOLVER])
             models = sorted((m for m in others if checkpoints[m].run == run),
                             key=lambda model: checkpoints[model].step)
             runs.append((fits[fit], known.features.select(models)))

@@ -34,9 +34,9 @@ def main() -> None:
     parser.add_argument('folder', type=Path)
     parser.add_argument('--splits', nargs='+', default=['train'])
     args = parser.parse_args()
-    tables = read_model_tables(
-        *(args.folder / f'{name}.csv'
-          for name in ('losses', 'scores', 'models', 'benchmarks')))
+    tables = read_model_tables(*(args.folder / f'{name}.csv'
+                                 for name in ('losses', 'scores', 'models',
+                                              'benchmarks')))
     compute = compute_of(tables, tables.models_in(*args.splits))
     least = float(np.quantile(list(compute.values()), 1 - PREDICTED))
     largest = [name for name, amount in compute.items() if amount > least]

@@ -130,9 +130,10 @@ def read_ladder(clone: Path) -> Tables:
             step = int(row['_step'])
             tables.add(
                 f'{path.stem}@{step}',
-                Model(path.stem, split, params_b,
-                      float(row['throughput/total_tokens']), path.stem, step,
-                      budget), *_ladder_values(row))
+                Model(
+                    path.stem.removesuffix('-rerun'), split, params_b,
+                    float(row['throughput/total_tokens']), path.stem, step,
+                    budget), *_ladder_values(row))
     # Tokens in a step are those of the papers on OLMo 2.
     for run, params_b, batch in [('peteish7', 7, 1024 * 4096),
                                  ('peteish13', 13, 2048 * 4096)]:

@@ -109,8 +109,9 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     # Where nothing is held out, the first floor with a curve that is no step.
     by_choice = np.where(np.isnan(errors), 1, errors)
     by_choice *= steepness_by_floor(path, len(floors))
-    best, floor = (int(i) for i in np.unravel_index(
-        np.argmin(by_choice), by_choice.shape))
+    best, floor = (
+        int(i)
+        for i in np.unravel_index(np.argmin(by_choice), by_choice.shape))
     tried = np.array([np.inf, *penalties])
     n_fits = len(masks) + 1
     of_floor = slice(floor * n_fits, (floor + 1) * n_fits)

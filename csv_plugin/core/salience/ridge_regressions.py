@@ -114,8 +114,7 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
     return held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
 
 
-def steepness_by_floor(path: Sequence[Solutions],
-                       n_floors: int) -> NDArray:
+def steepness_by_floor(path: Sequence[Solutions], n_floors: int) -> NDArray:
     """`steepness` of the fits to all models along the same path, `(P, L)`."""
     exponents = np.array([solutions.exponents for solutions in path])
     of_floors = exponents.reshape(len(path), n_floors, -1, exponents.shape[-1])

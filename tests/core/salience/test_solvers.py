@@ -275,7 +275,8 @@ def chance_with_one_above(seed: int = 0, n_families: int = 6) -> Task:
 
 
 @pytest.mark.parametrize('n_families', [1, 6])
-@pytest.mark.parametrize('solver', [Averaged(), Ridge(), FEW, Auto()], ids=name_of)
+@pytest.mark.parametrize(
+    'solver', [Averaged(), Ridge(), FEW, Auto()], ids=name_of)
 @pytest.mark.parametrize('seed', range(3))
 def test_one_lucky_guess_is_no_step_to_full_marks(seed, solver, n_families):
     task = chance_with_one_above(seed, n_families)
