@@ -244,8 +244,8 @@ def tables(folder):
             if fit not in fits:
                 fits[fit] = fit_predictor(
                     known.features, accuracies.select(fit),
-                    [checkpoints[model].run for model in fit],
-                    SOLVERS[DEFAULT_SOLVER])
+                    [checkpoints[model].run
+                     for model in fit], SOLVERS[DEFAULT_SOLVER])
             models = sorted((m for m in others if checkpoints[m].run == run),
                             key=lambda model: checkpoints[model].step)
             runs.append((fits[fit], known.features.select(models)))

@@ -3,13 +3,14 @@
     OMP_NUM_THREADS=1 python -m tests.bench.larger_models FOLDER \\
         --splits train validation
 
-reads `losses.csv`, `scores.csv`, `models.csv` with `params_b` and `tokens`,
-and `benchmarks.csv` (docs/formats.md) of a folder. The fifth of the models with
+reads `losses.csv`, `scores.csv`, `models.csv` with sizes and tokens, and
+`benchmarks.csv` (docs/formats.md) of a folder. The fifth of the models with
 the most compute (parameters times tokens) is predicted, by fits to all others
 and to those with at most a third, a tenth and so on of the least compute among
 these. Prints a table in Markdown.
 """
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -64,9 +65,9 @@ def compute_of(tables: ModelTables,
     amounts = {}
     for name in models:
         info = tables.info[name]
-        if info.params_b is None or info.tokens is None:
-            raise SystemExit(f'{name}: params_b and tokens are not known')
         amounts[name] = info.params_b * info.tokens
+        if math.isnan(amounts[name]):
+            raise SystemExit(f'{name}: params_b and tokens are not known')
     return amounts
 
 

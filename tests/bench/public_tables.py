@@ -22,10 +22,10 @@ import argparse
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def read_ladder(clone: Path) -> Tables:
     folder = clone / 'src/scripts/paper/data/ladder-runs'
     tables = Tables({})
     for path in sorted(folder.glob('*xC*.csv')):
-        size, length = path.stem.split('-', 1)
+        size = path.stem.split('-')[0]
         params_b = float(size[:-1]) / (1000 if size[-1] == 'M' else 1)
         split = 'validation' if size == '3B' else 'train'
         rows = _spread(_rows(path))
@@ -271,13 +271,13 @@ READERS: dict[str, Callable[[Path], Tables]] = {
 }
 
 
-def main(argv: Iterable[str] | None = None) -> None:
+def main(argv: Optional[Sequence[str]] = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('collection', choices=list(READERS))
     parser.add_argument('clone', type=Path)
     parser.add_argument('--out', required=True, type=Path)
-    args = parser.parse_args(argv and list(argv))
+    args = parser.parse_args(argv)
     write_tables(READERS[args.collection](args.clone), args.out)
 
 

@@ -1,0 +1,164 @@
+"""Tables from clones of public repositories, and what is measured on them."""
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.tables import write_csv
+from csv_plugin.triage.checkpoints import read_checkpoints
+from tests.bench import public_tables
+from tests.bench.larger_models import compute_of, judged
+from tests.tables import small_tables, write_tables
+
+
+def write_ladder_run(folder, name, steps, tokens=True):
+    header = [
+        '_step', 'eval/pile-validation/CrossEntropyLoss',
+        'eval/downstream_bpb/piqa_val_rc_5shot_bpb',
+        'eval/downstream/piqa_val_rc_5shot_len_norm',
+        'eval/downstream/piqa_val_mc_5shot_acc',
+        'eval/downstream_soft/piqa_val_rc_5shot_soft'
+    ]
+    rows = [[step, 4 - step / 100, 2 - step / 100, .5 + step / 100, .9, .4]
+            for step in steps]
+    if tokens:
+        header.append('throughput/total_tokens')
+        rows = [[*row, 1000 * row[0]] for row in rows]
+    write_csv(folder / f'{name}.csv', header, rows)
+
+
+def ladder_clone(tmp_path):
+    folder = tmp_path / 'src/scripts/paper/data/ladder-runs'
+    folder.mkdir(parents=True)
+    write_ladder_run(folder, '190M-1xC', range(25))
+    write_ladder_run(folder, '190M-1xC-rerun', range(25))
+    write_ladder_run(folder, '3B-0.5xC', range(13))
+    write_ladder_run(folder, 'peteish7_eval_full', range(40), tokens=False)
+    write_ladder_run(folder, 'peteish13_eval_full', range(25), tokens=False)
+
+
+def overtrained_clone(tmp_path):
+    folder = tmp_path / 'exp_data'
+    for name in ('models', 'evals'):
+        (folder / name).mkdir(parents=True)
+    write_csv(
+        folder / 'eval_metadata.csv',
+        ['Eval Task', '#datapoints', 'Random baseline'],
+        [['arc_challenge', 2376, 25], ['piqa', 1838, 50], ['never', 9, 0]])
+    for model in ('d=96', 'open_lm_7b'):
+        name = f'c4-{model}-1.0'
+        results = [{'loss': 3.5, 'val_data': ['a/paloma_ptb/1.tar']}]
+        (folder / f'models/{name}.json').write_text(
+            json.dumps({
+                'name': name,
+                'dataset_name': 'c4',
+                'hyperparameters': {
+                    'model': f'scaling/configs/{model}.json',
+                    'params': 5e8,
+                    'tokens': 1e9
+                },
+                'results': results
+            }))
+        scores = {'icl': {'arc_challenge': .3, 'piqa': .6}}
+        (folder / f'evals/evaluation_{name}_heavy.json').write_text(
+            json.dumps({'eval_metrics': scores}))
+
+
+def mixtures_clone(tmp_path):
+    (tmp_path / 'data').mkdir()
+    header = [
+        'name', 'data', 'params', 'tokens', 'eval/c4_val/CrossEntropyLoss',
+        'eval/c4_val/Perplexity',
+        'eval/downstream_ce_loss/openbook_qa_test_ce_loss',
+        'eval/downstream/openbook_qa_test_len_norm',
+        'eval/downstream/boolq_test_acc',
+        'eval/downstream/imbue_gsm8k_len_norm',
+        'eval/downstream/boolq_test_ctx_ce_loss'
+    ]
+    for file, name in (('sweep', 'small'), ('extrapolation', 'large')):
+        write_csv(tmp_path / f'data/{file}.csv', header,
+                  [[name, 'code', 2e7, 3e8, 3.1, 22, 4.5, .3, .6, .2, 2.5]])
+
+
+def tables_of(collection: str, tmp_path) -> ModelTables:
+    out = tmp_path / 'out'
+    globals()[f'{collection}_clone'](tmp_path)
+    public_tables.main([collection, str(tmp_path), '--out', str(out)])
+    return read_model_tables(*(out / f'{name}.csv'
+                               for name in ('losses', 'scores', 'models',
+                                            'benchmarks')))
+
+
+def test_the_ladder_has_twelve_checkpoints_of_each_run(tmp_path):
+    tables = tables_of('ladder', tmp_path)
+    known = read_checkpoints(tmp_path / 'out/models.csv')
+    runs = [known[name].run for name in tables.features.models]
+    assert {runs.count(run) for run in runs} == {12}
+    assert tables.families['190M-1xC-rerun@24'] == '190M-1xC'
+    assert tables.info['190M-1xC@24'].params_b == 0.19
+    assert {known[name].step
+            for name in known if name.startswith('3B')} == set(range(1, 13))
+    assert known['peteish7@39'].tokens == 39 * 1024 * 4096
+    assert tables.models_in('test')[0] == 'peteish7@4'
+    assert tables.models_in('validation')[-1] == '3B-0.5xC@12'
+    assert tables.features.columns.units == ('pile', 'piqa_val')
+    assert tables.accuracies.benchmarks == ('piqa_val', )
+    last = tables.accuracies.select(['190M-1xC@24'])
+    assert (last.values, last.chance, last.n_items) == (0.74, 0.5, 1838)
+
+
+def test_overtrained_models_of_the_largest_sizes_are_for_test(tmp_path):
+    tables = tables_of('overtrained', tmp_path)
+    assert tables.models_in('test') == ('c4-open_lm_7b-1.0', )
+    assert tables.models_in('train') == ('c4-d=96-1.0', )
+    assert tables.info['c4-d=96-1.0'].params_b == 0.5
+    assert tables.features.columns.units == ('paloma_ptb', )
+    assert tables.accuracies.benchmarks == ('arc_challenge', 'piqa')
+    assert tables.accuracies.n_items.tolist() == [1172, 1838]
+    assert tables.accuracies.chance.tolist() == [0.25, 0.5]
+
+
+def test_mixtures_have_no_benchmark_of_unknown_chance(tmp_path):
+    tables = tables_of('mixtures', tmp_path)
+    assert tables.models_in('train', 'test') == ('small', 'large')
+    assert tables.families['large'] == 'code'
+    assert tables.features.columns.units == ('c4', 'openbook_qa_test')
+    assert tables.accuracies.benchmarks == ('boolq_test', 'openbookqa_test')
+    assert tables.accuracies.chance.tolist() == [0.5, 0.25]
+
+
+def write_some(folder, n_models):
+    tables = small_tables(n_models, n_families=3).only('easy', 'hard')
+    write_tables(folder, tables, dict.fromkeys(tables.models, 'train'))
+
+
+def test_larger_models_are_judged_beside_the_mean_loss(tmp_path):
+    write_some(tmp_path, 24)
+    with (tmp_path / 'models.csv').open(newline='') as file:
+        rows = list(csv.reader(file))
+    rows[0] += ['params_b', 'tokens']
+    for k, row in enumerate(rows[1:]):
+        row += [1 + k, 10]
+    write_csv(tmp_path / 'models.csv', rows[0], rows[1:])
+    tables = read_model_tables(*(tmp_path / f'{name}.csv'
+                                 for name in ('losses', 'scores', 'models',
+                                              'benchmarks')))
+    compute = compute_of(tables, tables.features.models)
+    assert list(compute.values()) == [10.0 * (1 + k) for k in range(24)]
+    names = list(compute)
+    n_fitted, n_predicted, error, _, mae, covered, width = judged(
+        tables, names[:18], names[18:])
+    assert (n_fitted, n_predicted) == (18, 6)
+    assert 0 < np.sqrt(error / 1e3) < .2 and 0 < mae < 20
+    assert 0 <= covered <= 1 and 0 < width <= 100
+
+
+def test_sizes_must_be_known(tmp_path):
+    write_some(tmp_path, 6)
+    tables = read_model_tables(*(tmp_path / f'{name}.csv'
+                                 for name in ('losses', 'scores', 'models',
+                                              'benchmarks')))
+    with pytest.raises(SystemExit, match='params_b and tokens'):
+        compute_of(tables, tables.features.models)
