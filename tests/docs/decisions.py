@@ -163,8 +163,14 @@ NOT_RUN = {
     'docs/results.md': {
         'python -m tests.bench.noise_of_items':
         'needs the public tables; tests/bench/test_bench.py has made-up ones',
+        'python -m tests.bench.public_tables':
+        'needs clones; tests/bench/test_public_tables.py has made-up ones',
         'OMP_NUM_THREADS=1 python -m tests.bench.averaging': 'takes minutes',
         'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
+        'OMP_NUM_THREADS=1 python -m tests.bench.larger_models':
+        'takes minutes; tests/bench/test_public_tables.py judges a few models',
+        'salience compare-methods --losses outputs/ladder':
+        'tests/cli/test_compare_methods.py compares on made-up tables',
         'python tools/study_demo_zoo.py': STUDY,
         'python tools/study_fresh_series.py': ZOO,
         'python tools/study_texts.py':
