@@ -92,10 +92,8 @@ def fit_predictor(
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         fitted = _fit_all(
-            _tasks(features, accuracies, groups), solver, seed, progress)
-        if watch:
-            for name, (task, _, fit, _) in fitted.items():
-                watch(name, task, fit)
+            _tasks(features, accuracies, groups), solver, seed, progress,
+            watch)
         intervals = _intervals(fitted, seed, progress)
         benchmarks = tuple(
             _benchmark(features, accuracies, name, fitted[name],
@@ -135,10 +133,7 @@ def fit_models(features: FeatureTable,
     features = _checked(features, accuracies, families)
     tasks = _tasks(features, accuracies, np.asarray(families))
     with threadpool_limits(limits=1, user_api='blas'):
-        fitted = _fit_all(tasks, solver, seed, progress)
-        if watch:
-            for name, (task, _, fit, _) in fitted.items():
-                watch(name, task, fit)
+        fitted = _fit_all(tasks, solver, seed, progress, watch)
         return [part.fit.model for part in fitted.values()]
 
 
@@ -177,7 +172,7 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
-             progress: Progress) -> dict[str, _Fitted]:
+             progress: Progress, watch: Optional[Watch]) -> dict[str, _Fitted]:
     """Fits to all benchmarks, by name."""
     if isinstance(solver, JointSolver):
         sound = [name for name, task in tasks.items() if not task.problems]
@@ -186,16 +181,21 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
             [fold_masks(tasks[name].families, seed)
              for name in sound], progress)
         joint = dict(zip(sound, together))
-        return {
+        fitted = {
             name: _fit_or_mean(task, joint.get(name), solver, seed)
             for name, task in tasks.items()
         }
-    solvers = solver if isinstance(solver, Mapping) else dict.fromkeys(
-        tasks, solver)
-    return {
-        name: _fit_or_mean(tasks[name], None, solvers[name], seed)
-        for name in progress(list(tasks))
-    }
+    else:
+        solvers = solver if isinstance(solver, Mapping) else dict.fromkeys(
+            tasks, solver)
+        fitted = {
+            name: _fit_or_mean(tasks[name], None, solvers[name], seed)
+            for name in progress(list(tasks))
+        }
+    if watch:
+        for name, (task, _, fit, _) in fitted.items():
+            watch(name, task, fit)
+    return fitted
 
 
 def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,

@@ -6,8 +6,9 @@
 reads `losses.csv`, `scores.csv`, `models.csv` with sizes and tokens, and
 `benchmarks.csv` (docs/formats.md) of a folder. The fifth of the models with
 the most compute (parameters times tokens) is predicted, by fits to all others
-and to those with at most a third, a tenth and so on of the least compute among
-these. Prints a table in Markdown.
+and to those with less than a third, a tenth and so on of the least compute
+among these. Where models are checkpoints, others of the same run may be among
+those fitted to. Prints a table in Markdown.
 """
 import argparse
 import math
@@ -39,13 +40,13 @@ def main() -> None:
                                  for name in ('losses', 'scores', 'models',
                                               'benchmarks')))
     compute = compute_of(tables, tables.models_in(*args.splits))
-    least = float(np.quantile(list(compute.values()), 1 - PREDICTED))
-    largest = [name for name, amount in compute.items() if amount > least]
+    bound = np.quantile(list(compute.values()), 1 - PREDICTED)
+    largest = [name for name, amount in compute.items() if amount > bound]
+    least = min(compute[name] for name in largest)
     rows = []
     for factor in FACTORS:
         smaller = [
-            name for name, amount in compute.items()
-            if amount <= least / factor
+            name for name, amount in compute.items() if amount < least / factor
         ]
         if len(smaller) >= LEAST_MODELS:
             rows.append([factor, *judged(tables, smaller, largest)])

@@ -75,7 +75,8 @@ class Tables:
         self.scores[name] = scores
 
 
-#: Numbers of items of the benchmarks' splits that all three papers use.
+#: Numbers of items of splits of benchmarks. Those of MMLU are what all scores
+#: are multiples of one over.
 ITEMS = {
     'arc_challenge_test': 1172,
     'arc_challenge_val': 299,
@@ -87,9 +88,13 @@ ITEMS = {
     'hellaswag_test': 10042,
     'hellaswag_val': 10042,
     'mmlu_humanities_test': 4705,
-    'mmlu_other_test': 3107,
+    'mmlu_humanities_val': 518,
+    'mmlu_other_test': 3242,
+    'mmlu_other_val': 355,
     'mmlu_social_sciences_test': 3077,
-    'mmlu_stem_test': 3153,
+    'mmlu_social_sciences_val': 337,
+    'mmlu_stem_test': 3018,
+    'mmlu_stem_val': 321,
     'openbookqa_test': 500,
     'openbookqa_val': 500,
     'piqa_test': 1838,
@@ -110,7 +115,7 @@ CHANCES = {
 
 
 def described(name: str) -> Benchmark:
-    """Of a benchmark such as `piqa_val` what all papers have in common."""
+    """What is known of a benchmark such as `piqa_val`."""
     return Benchmark(
         CHANCES.get(name.rsplit('_', 1)[0], 0.25),
         ITEMS.get(name.replace('_mc_5shot', ''), 0))
@@ -134,13 +139,12 @@ def read_ladder(clone: Path) -> Tables:
                     path.stem.removesuffix('-rerun'), split, params_b,
                     float(row['throughput/total_tokens']), path.stem, step,
                     budget), *_ladder_values(row))
-    # Tokens in a step are those of the papers on OLMo 2.
-    for run, params_b, batch in [('peteish7', 7, 1024 * 4096),
-                                 ('peteish13', 13, 2048 * 4096)]:
+    for run, params_b in [('peteish7', 7), ('peteish13', 13)]:
         rows = _spread([
             row for row in _rows(folder / f'{run}_eval_full.csv')
             if int(row['_step']) > 0
         ])
+        batch = int(rows[-1]['batch_size_in_tokens'])
         budget = int(rows[-1]['_step']) * batch
         for row in rows:
             step = int(row['_step'])

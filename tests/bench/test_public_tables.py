@@ -19,10 +19,11 @@ def write_ladder_run(folder, name, steps, tokens=True):
         'eval/downstream_bpb/piqa_val_rc_5shot_bpb',
         'eval/downstream/piqa_val_rc_5shot_len_norm',
         'eval/downstream/piqa_val_mc_5shot_acc',
-        'eval/downstream_soft/piqa_val_rc_5shot_soft'
+        'eval/downstream_soft/piqa_val_rc_5shot_soft', 'batch_size_in_tokens'
     ]
-    rows = [[step, 4 - step / 100, 2 - step / 100, .5 + step / 100, .9, .4]
-            for step in steps]
+    rows = [[
+        step, 4 - step / 100, 2 - step / 100, .5 + step / 100, .9, .4, 100
+    ] for step in steps]
     if tokens:
         header.append('throughput/total_tokens')
         rows = [[*row, 1000 * row[0]] for row in rows]
@@ -100,7 +101,7 @@ def test_the_ladder_has_twelve_checkpoints_of_each_run(tmp_path):
     assert tables.info['190M-1xC@24'].params_b == 0.19
     assert {known[name].step
             for name in known if name.startswith('3B')} == set(range(1, 13))
-    assert known['peteish7@39'].tokens == 39 * 1024 * 4096
+    assert known['peteish7@39'].tokens == 3900
     assert tables.models_in('test')[0] == 'peteish7@4'
     assert tables.models_in('validation')[-1] == '3B-0.5xC@12'
     assert tables.features.columns.units == ('pile', 'piqa_val')

@@ -264,9 +264,9 @@ def test_constant_takes_tasks_with_problems():
         single.model.predict(task.values), task.accuracy[3])
 
 
-def chance_with_one_above(seed: int = 0, n_families: int = 6) -> Task:
+def chance_with_one_above(n_families: int) -> Task:
     """Guesses, and that of the best model is luckier than 2 points."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     loss = np.linspace(4, 2.5, 60)[:, None] + rng.normal(0, 0.05, (60, 6))
     accuracy = 0.5 + rng.normal(0, 0.01, 60).clip(-0.015, 0.015)
     accuracy[-1] = 0.535
@@ -277,9 +277,11 @@ def chance_with_one_above(seed: int = 0, n_families: int = 6) -> Task:
 @pytest.mark.parametrize('n_families', [1, 6])
 @pytest.mark.parametrize(
     'solver', [Averaged(), Ridge(), FEW, Auto()], ids=name_of)
-@pytest.mark.parametrize('seed', range(3))
-def test_one_lucky_guess_is_no_step_to_full_marks(seed, solver, n_families):
-    task = chance_with_one_above(seed, n_families)
-    fit = solver.fit(task, fold_masks(task.families, 0))
+def test_one_lucky_guess_is_no_step_to_full_marks(solver, n_families):
+    task = chance_with_one_above(n_families)
+    # What the mean loss alone, with a floor at chance, makes of it.
+    step = fit(Uniform(), task).model
     better = np.full((1, 6), 2.0)
-    assert fit.model.predict(better)[0] < 0.6
+    assert step.predict(better)[0] > 0.99
+    solution = solver.fit(task, fold_masks(task.families, 0))
+    assert solution.model.predict(better)[0] < 0.6
