@@ -22,8 +22,7 @@ from csv_plugin.core.salience.linear import PENALTIES, Uniform, regressions_on
 from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
                                                         Solutions,
-                                                        errors_by_floor,
-                                                        steepness_by_floor)
+                                                        errors_by_floor)
 from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import accuracy_at
 
@@ -51,10 +50,7 @@ class Member(Protocol):
 
     @property
     def errors(self) -> NDArray:
-        """Mean squared errors on held-out models, times `steepness`.
-
-        Shape `(S, L)`.
-        """
+        """Mean squared errors on held-out models, `(S, L)`."""
 
     def average(self, floor: int,
                 weights: NDArray) -> tuple[NDArray, SalienceModel]:
@@ -215,7 +211,6 @@ class Ridges:
         floors = floor_candidates(task.chance)
         path = ridge.path(Problems.of_folds(task, masks, floors), penalties)
         errors = errors_by_floor(path, task, masks, floors)
-        errors = errors * steepness_by_floor(path, len(floors))
         likely = _best_floor([_logs(errors)])
         rows = likely * (len(masks) + 1) + np.arange(len(masks) + 1)
         return cls(ridge, task, masks, penalties, errors, likely,
@@ -328,6 +323,6 @@ def _joined(task: Task, parts: Sequence[SalienceModel],
 
 def _uniform(task: Task, masks: NDArray, name: str) -> SalienceFit:
     """With a single family."""
-    fit = Uniform(learn_floor=True).fit(task, masks)
+    fit = Uniform().fit(task, masks)
     return replace(
         fit, solver=name, notes=fit_notes(fit.model, masks, gained=False))

@@ -15,10 +15,6 @@ from csv_plugin.core.splits import grouped_folds
 LEAST_RATIO = 1e-3
 #: Losses over smaller typical ones could be too large for float64.
 LEAST_TYPICAL = 1e-150
-#: Exponents of the fitted models with a larger standard deviation than this
-#: make a step of the curve. Those of real benchmarks have up to about 7, those
-#: of the embedded zoo, which goes from guesses to full marks, up to 14.
-MOST_SPREAD = 15
 #: Slope of a curve that is flat: its beta, the offset over the slope, stays
 #: a number that files of predictors may hold.
 LEAST_SLOPE = 1e-50
@@ -449,25 +445,6 @@ def held_out_mse(predicted: NDArray, accuracy: NDArray,
         return np.full(predicted.shape[:-2], np.nan)
     squares = np.where(masks, 0, (predicted - accuracy)**2)
     return squares.sum(axis=(-2, -1)) / np.sum(~masks)
-
-
-def steepness(exponents: NDArray) -> NDArray:
-    """By how much errors of steep curves grow where settings are chosen.
-
-    Accuracies that are noise about a floor are fitted best by a step that a
-    single model stands on, and which sends all better models to 1. A curve
-    that is no step, with another floor, then errs hardly more.
-
-    Args:
-        exponents (NDArray): Of the fit to all models, `(..., n)`.
-
-    Returns:
-        NDArray: 1, or more for steps, `(...)`.
-
-    >>> steepness(np.array([[-2.0, 2.0], [-60.0, 0.0]]))
-    array([1., 4.])
-    """
-    return np.maximum(exponents.std(axis=-1) / MOST_SPREAD, 1)**2
 
 
 def floor_candidates(chance: float) -> NDArray:

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import (SalienceModel, held_out_mse,
-                                           steepness)
+from csv_plugin.core.salience.base import SalienceModel, held_out_mse
 from csv_plugin.core.salience.lines import fit_lines
 from csv_plugin.core.scaling_law import accuracy_at
 
@@ -63,7 +62,7 @@ class EqualWeights:
         uniform (NDArray): Coefficients of the mean loss, `(K,)`.
         floors (NDArray): Fractions, `(L,)`.
         lines (_Lines): The curves.
-        errors (NDArray): See `Member`.
+        errors (NDArray): Mean squared errors on held-out models, `(S, L)`.
     """
     sizes: NDArray
     orders: NDArray
@@ -91,10 +90,8 @@ class EqualWeights:
         sizes = _halves(values.shape[1])
         orders = _orders(values, accuracy, rows)
         lines = _fit(values, accuracy, rows, floors, sizes, orders)
-        exponents = lines.exponents()
-        predicted = accuracy_at(exponents, floors[:, None, None, None])
+        predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
         errors = held_out_mse(predicted[:, :, :-1], accuracy, masks)
-        errors *= steepness(exponents[:, :, -1])
         return cls(sizes, orders, uniform, floors, lines, errors.T)
 
     def average(self, floor: int,

@@ -17,8 +17,7 @@ from csv_plugin.core.salience.narrow_ridge import NarrowRidge
 from csv_plugin.core.salience.ridge_regressions import (Features, Problems,
                                                         RidgeRegressions,
                                                         Solutions,
-                                                        errors_by_floor,
-                                                        steepness_by_floor)
+                                                        errors_by_floor)
 from csv_plugin.core.salience.wide_ridge import WideRidge
 
 #: Relative to the largest variance of any direction of the features.
@@ -101,17 +100,13 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     """Fit every penalty and floor, keep the best on held-out models."""
     floors = floor_candidates(task.chance)[:None if learn_floor else 1]
     if not len(masks):
-        penalties = ()
+        penalties, floors = (), floors[:1]
     problems = Problems.of_folds(task, masks, floors)
     ridge = task.features.once(regressions_on)
     path = ridge.path(problems, penalties)
     errors = errors_by_floor(path, task, masks, floors)
-    # Where nothing is held out, the first floor with a curve that is no step.
-    by_choice = np.where(np.isnan(errors), 1, errors)
-    by_choice *= steepness_by_floor(path, len(floors))
     best, floor = (
-        int(i)
-        for i in np.unravel_index(np.argmin(by_choice), by_choice.shape))
+        int(i) for i in np.unravel_index(np.argmin(errors), errors.shape))
     tried = np.array([np.inf, *penalties])
     n_fits = len(masks) + 1
     of_floor = slice(floor * n_fits, (floor + 1) * n_fits)

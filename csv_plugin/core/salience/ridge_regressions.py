@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import (SalienceModel, Task, held_out_mse,
-                                           steepness)
+from csv_plugin.core.salience.base import SalienceModel, Task, held_out_mse
 from csv_plugin.core.scaling_law import accuracy_at
 
 
@@ -112,13 +111,6 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
         exponents.reshape(len(path), len(floors),
                           len(masks) + 1, -1), floors[:, None, None])
     return held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
-
-
-def steepness_by_floor(path: Sequence[Solutions], n_floors: int) -> NDArray:
-    """`steepness` of the fits to all models along the same path, `(P, L)`."""
-    exponents = np.array([solutions.exponents for solutions in path])
-    of_floors = exponents.reshape(len(path), n_floors, -1, exponents.shape[-1])
-    return steepness(of_floors[:, :, -1])
 
 
 class RidgeRegressions(Protocol):
