@@ -100,7 +100,7 @@ def test_read_bytes(tmp_path) -> None:
 
 
 @pytest.mark.parametrize('content, remedy', [
-    (gzip.compress(b'model,a'), 'gzip. Unpack it by gunzip'),
+    (gzip.compress(b'model,a', mtime=0), 'gzip. Unpack it by gunzip'),
     (b'version https://git-lfs.github.com/spec/v1', 'Fetch it by git lfs'),
 ])
 def test_what_is_in_the_place_of_a_file_is_named(tmp_path, content, remedy):
