@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from tabulate import tabulate
 
-from csv_plugin.core.salience import Averaged
+from csv_plugin.core.salience import Averaged, Uniform
 from csv_plugin.core.study import geometric_mean, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 
@@ -39,17 +39,11 @@ def main() -> None:
     tables = read_model_tables(*(args.folder / f'{name}.csv'
                                  for name in ('losses', 'scores', 'models',
                                               'benchmarks')))
-    compute = compute_of(tables, tables.models_in(*args.splits))
-    bound = np.quantile(list(compute.values()), 1 - PREDICTED)
-    largest = [name for name, amount in compute.items() if amount > bound]
-    least = min(compute[name] for name in largest)
-    rows = []
-    for factor in FACTORS:
-        smaller = [
-            name for name, amount in compute.items() if amount < least / factor
-        ]
-        if len(smaller) >= LEAST_MODELS:
-            rows.append([factor, *judged(tables, smaller, largest)])
+    largest, smaller = divided(
+        compute_of(tables, tables.models_in(*args.splits)))
+    rows = [[factor, *judged(tables, fitted, largest)]
+            for factor, fitted in smaller.items()
+            if len(fitted) >= LEAST_MODELS]
     print(
         tabulate(
             rows, [
@@ -72,21 +66,33 @@ def compute_of(tables: ModelTables,
     return amounts
 
 
+def divided(
+        compute: Mapping[str,
+                         float]) -> tuple[list[str], dict[int, list[str]]]:
+    """The models to predict, and those to fit to by factor."""
+    bound = np.quantile(list(compute.values()), 1 - PREDICTED)
+    largest = [name for name, amount in compute.items() if amount > bound]
+    least = min(compute[name] for name in largest)
+    return largest, {
+        factor:
+        [name for name, amount in compute.items() if amount < least / factor]
+        for factor in FACTORS
+    }
+
+
 def judged(tables: ModelTables, fitted: Sequence[str],
            predicted: Sequence[str]) -> list[float]:
     """Numbers of models, errors in 1e-3 and in points, and intervals."""
     used = tables.select((*fitted, *predicted))
     study = split_study(used.features, used.accuracies, used.families, fitted,
                         Averaged())
-    methods = [
-        list(study.errors(method).values())
-        for method in study.predictions.methods[:2]
-    ]
-    errors = methods[0]
+    errors, of_uniform = (
+        list(study.errors(name).values())
+        for name in (Averaged.name, Uniform.name))
     return [
         len(fitted),
         len(predicted), *(1e3 * geometric_mean(part.mse for part in of_method)
-                          for of_method in methods),
+                          for of_method in (errors, of_uniform)),
         100 * float(np.mean([part.mae for part in errors])),
         float(np.mean([part.coverage for part in errors])),
         100 * float(np.mean([part.width for part in errors]))

@@ -9,6 +9,7 @@ checkpoints, models.csv is the table of `--checkpoints` too. The collections:
 ladder       allenai/OLMo-ladder: 30 runs of 190 million to 3 billion
              parameters and two of 7 and 13 billion, twelve checkpoints each
              (Bhagia et al., arXiv 2412.04403)
+dense_ladder the same with all 37 to 202 checkpoints of a run
 overtrained  mlfoundations/scaling: 104 models of 11 million to 7 billion
              parameters, of three mixtures of texts (Gadre et al.,
              arXiv 2403.08540)
@@ -24,6 +25,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -33,7 +35,7 @@ from csv_plugin.io.tables import write_csv
 
 Row = Mapping[str, str]
 
-#: Checkpoints that are taken of each run.
+#: Checkpoints that `ladder` takes of each run.
 CHECKPOINTS = 12
 
 
@@ -62,8 +64,13 @@ class Model(NamedTuple):
 
 @dataclass
 class Tables:
-    """Losses, accuracies and models of a collection, by model."""
-    benchmarks: Mapping[str, Benchmark]
+    """Losses, accuracies and models of a collection, by model.
+
+    Args:
+        benchmarks (Mapping[str, Benchmark]): Those that `described` does not
+            know, or knows otherwise.
+    """
+    benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
     losses: dict[str, dict[str, float]] = field(default_factory=dict)
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -121,60 +128,63 @@ def described(name: str) -> Benchmark:
         ITEMS.get(name.replace('_mc_5shot', ''), 0))
 
 
-def read_ladder(clone: Path) -> Tables:
-    """Losses are in nats per token, and in bits per byte of right answers."""
+def read_ladder(clone: Path,
+                checkpoints: Optional[int] = CHECKPOINTS) -> Tables:
+    """Losses are in nats per token, and in bits per byte of right answers.
+
+    Args:
+        clone (Path): Of the repository.
+        checkpoints (Optional[int]): How many of each run; None for all.
+    """
     folder = clone / 'src/scripts/paper/data/ladder-runs'
-    tables = Tables({})
+    tables = Tables()
     for path in sorted(folder.glob('*xC*.csv')):
         size = path.stem.split('-')[0]
         params_b = float(size[:-1]) / (1000 if size[-1] == 'M' else 1)
         split = 'validation' if size == '3B' else 'train'
-        rows = _spread(_rows(path))
-        budget = float(rows[-1]['throughput/total_tokens'])
-        for row in rows:
-            step = int(row['_step'])
-            tables.add(
-                f'{path.stem}@{step}',
-                Model(
-                    path.stem.removesuffix('-rerun'), split, params_b,
-                    float(row['throughput/total_tokens']), path.stem, step,
-                    budget), *_ladder_values(row))
+        _add_run(tables, path.stem, split, params_b,
+                 _spread(_rows(path), checkpoints))
     for run, params_b in [('peteish7', 7), ('peteish13', 13)]:
-        rows = _spread([
-            row for row in _rows(folder / f'{run}_eval_full.csv')
-            if int(row['_step']) > 0
-        ])
-        batch = int(rows[-1]['batch_size_in_tokens'])
-        budget = int(rows[-1]['_step']) * batch
-        for row in rows:
-            step = int(row['_step'])
-            tables.add(
-                f'{run}@{step}',
-                Model(run, 'test', params_b, step * batch, run, step, budget),
-                *_ladder_values(row))
-    names = {name for row in tables.scores.values() for name in row}
-    tables.benchmarks = {name: described(name) for name in sorted(names)}
+        rows = _rows(folder / f'{run}_eval_full.csv')
+        begun = [row for row in rows if int(row['_step']) > 0]
+        _add_run(tables, run, 'test', params_b, _spread(begun, checkpoints))
     return tables
 
 
-def _ladder_values(row: Row) -> tuple[dict[str, float], dict[str, float]]:
-    losses, scores = {}, {}
-    for column, text in row.items():
-        if match := re.fullmatch(
-                r'eval/(?:downstream_bpb/(.*)_rc_5shot_bpb'
-                r'|(.*)-validation/CrossEntropyLoss)', column):
-            losses[match[1] or match[2]] = float(text)
-        if match := re.fullmatch(
-                r'eval/downstream/(.*)_rc_5shot_(?:len_norm|acc)', column):
-            scores[match[1]] = float(text)
-    return losses, scores
-
-
-def _spread(rows: list[Row]) -> list[Row]:
-    """Checkpoints at equal distances, and the last of them."""
+def _spread(rows: list[Row], n: Optional[int]) -> list[Row]:
+    """Checkpoints at equal distances and the last, or all that are trained."""
     rows = sorted(rows, key=lambda row: int(row['_step']))
-    places = np.linspace(0, len(rows) - 1, CHECKPOINTS + 1)[1:]
+    if n is None:
+        return [row for row in rows if int(row['_step']) > 0]
+    places = np.linspace(0, len(rows) - 1, n + 1)[1:]
     return [rows[int(place)] for place in np.round(places)]
+
+
+def _add_run(tables: Tables, run: str, split: str, params_b: float,
+             rows: list[Row]) -> None:
+    batch = int(rows[-1]['batch_size_in_tokens'])
+    budget = int(rows[-1]['_step']) * batch
+    for row in rows:
+        step = int(row['_step'])
+        tables.add(
+            f'{run}@{step}',
+            Model(
+                run.removesuffix('-rerun'), split, params_b, step * batch, run,
+                step, budget),
+            _matching(
+                row, r'eval/(?:downstream_bpb/(.*)_rc_5shot_bpb'
+                r'|(.*)-validation/CrossEntropyLoss)'),
+            _matching(row, r'eval/downstream/(.*)_rc_5shot_(?:len_norm|acc)'))
+
+
+def _matching(row: Row, pattern: str) -> dict[str, float]:
+    """Numbers by what the groups of a pattern take of the columns' names."""
+    matches = ((re.fullmatch(pattern, column), text)
+               for column, text in row.items())
+    return {
+        next(filter(None, match.groups())): float(text)
+        for match, text in matches if match
+    }
 
 
 def read_overtrained(clone: Path) -> Tables:
@@ -217,28 +227,22 @@ def _corpus(path: str) -> str:
 
 def read_mixtures(clone: Path) -> Tables:
     """Losses are in nats per token: of texts, and of right answers."""
-    tables = Tables({})
+    tables = Tables()
     for split, file in [('train', 'sweep.csv'), ('test', 'extrapolation.csv')]:
         for row in _rows(clone / 'data' / file):
-            losses, scores = {}, {}
-            for column, text in row.items():
-                if match := re.fullmatch(
-                        r'eval/(?:downstream_ce_loss/(.*)_ce_loss'
-                        r'|(.*)_val/CrossEntropyLoss)', column):
-                    losses[match[1] or match[2]] = float(text)
-                # How many answers the items of imbue have is not published.
-                if match := re.fullmatch(
-                        r'eval/downstream/((?!imbue).*)_(?:len_norm|acc)',
-                        column):
-                    name = match[1].replace('openbook_qa', 'openbookqa')
-                    scores[name] = float(text)
+            # How many answers the items of imbue have is not published.
+            scores = _matching(
+                row, r'eval/downstream/((?!imbue).*)_(?:len_norm|acc)')
             tables.add(
                 row['name'],
                 Model(row['data'], split,
                       float(row['params']) / 1e9, float(row['tokens'])),
-                losses, scores)
-    names = {name for row in tables.scores.values() for name in row}
-    tables.benchmarks = {name: described(name) for name in sorted(names)}
+                _matching(
+                    row, r'eval/(?:downstream_ce_loss/(.*)_ce_loss'
+                    r'|(.*)_val/CrossEntropyLoss)'), {
+                        name.replace('openbook_qa', 'openbookqa'): score
+                        for name, score in scores.items()
+                    })
     return tables
 
 
@@ -248,7 +252,8 @@ def write_tables(tables: Tables, out: Path) -> None:
     _write_matrix(out / 'scores.csv', tables.scores)
     used = {name for row in tables.scores.values() for name in row}
     write_csv(out / 'benchmarks.csv', ['benchmark', *Benchmark._fields],
-              [[name, *tables.benchmarks[name]] for name in sorted(used)])
+              [[name, *(tables.benchmarks.get(name) or described(name))]
+               for name in sorted(used)])
     fields = Model._fields if any(
         model.run for model in tables.models.values()) else Model._fields[:-3]
     write_csv(out / 'models.csv', ['model', *fields],
@@ -270,6 +275,7 @@ def _rows(path: Path) -> list[Row]:
 
 READERS: dict[str, Callable[[Path], Tables]] = {
     'ladder': read_ladder,
+    'dense_ladder': partial(read_ladder, checkpoints=None),
     'overtrained': read_overtrained,
     'mixtures': read_mixtures,
 }
