@@ -23,7 +23,7 @@ from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import (FILLED, SCORING_LM, alarms, filled_notes,
-                                     findings, legend, reasons,
+                                     findings, legend, outside_notes, reasons,
                                      scoring_lm_notes)
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
@@ -81,8 +81,8 @@ class Leaderboard:
         """
         notes = (*legend(predictions), *reasons(predictions),
                  *alarms(predictions), *findings(predictions),
-                 *filled_notes(predictions), *scoring_lm_notes(scoring_lms),
-                 *remarks)
+                 *filled_notes(predictions), *outside_notes(predictions),
+                 *scoring_lm_notes(scoring_lms), *remarks)
         return cls(predictions, folders, notes, scoring_lms)
 
     def shown_name(self, model: str) -> str:

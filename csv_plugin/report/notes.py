@@ -175,6 +175,24 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
                f'the same order, 0 is chance): {", ".join(agreements)}.')
 
 
+def outside_notes(predictions: Predictions) -> Iterator[str]:
+    """Which models lie outside the range fitted on in most predictions."""
+    predicted = np.isfinite(predictions.values)
+    outside = (predictions.extrapolated & predicted).sum(axis=1)
+    mostly = outside > predicted.sum(axis=1) / 2
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for method, models in zip(predictions.methods, mostly.T):
+        if models.any():
+            named = tuple(np.array(predictions.models, object)[models])
+            alike.setdefault(named, []).append(method)
+    for named, methods in alike.items():
+        yield (f'{", ".join(methods)}: most predictions of '
+               f'{_named(named, predictions.models, "models")} lie outside '
+               'the range fitted on (>). The errors that are stated are of '
+               'models within it, and far outside fewer intervals hold than '
+               'should: fit to models that are more like these.')
+
+
 def filled_notes(predictions: Predictions) -> Iterator[str]:
     """What a mean over real and predicted accuracies is, if there is one."""
     filled = FilledMeans.of(predictions)

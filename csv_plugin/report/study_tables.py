@@ -13,7 +13,8 @@ from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import standings
-from csv_plugin.report.notes import alarms, findings, learning_notes
+from csv_plugin.report.notes import (alarms, findings, learning_notes,
+                                     outside_notes)
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'alarm')
@@ -93,7 +94,10 @@ def write_leaderboard(path: FilePath, study: Study, models: Sequence[str],
     """
     table = study.predictions.select(
         models, methods=[study.predictions.methods[0]])
-    notes = [*table.legend(), *alarms(table), *findings(table, main)]
+    notes = [
+        *table.legend(), *alarms(table), *findings(table, main),
+        *outside_notes(table)
+    ]
     lines = [f'* {markdown(note)}' for note in notes]
     write_text(path,
                '\n'.join([leaderboard(study, models, main), '', *lines, '']))
@@ -222,10 +226,12 @@ def summary(study: Study,
         verbose (bool): As in `learning_notes`.
         told (Container[str]): As there.
     """
+    solver = study.predictions.select(methods=[study.predictions.methods[0]])
+    outside = map(one_line, outside_notes(solver))
     notes = map(one_line, learning_notes(study.predictor, verbose, told))
     parts = [
         title, f'{error_table(study, main)}\n{_UNITS}',
-        stated_line(study, main), '\n'.join(notes)
+        stated_line(study, main), '\n'.join(outside), '\n'.join(notes)
     ]
     return '\n\n'.join(filter(None, parts))
 

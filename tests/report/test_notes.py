@@ -1,5 +1,6 @@
 """Notes: plain words about what was learned and what computed the losses."""
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from csv_plugin.core.predictions import Contradiction, Missing, Predictions
 from csv_plugin.core.salience import Auto, Uniform
 from csv_plugin.report.leaderboards import as_text, compare
 from csv_plugin.report.notes import (alarms, engine_notes, findings,
-                                     learning_notes, next_notes,
+                                     learning_notes, next_notes, outside_notes,
                                      predictor_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
@@ -271,3 +272,26 @@ def test_contradictions_are_told_the_largest_first():
             for b in table.benchmarks}  # yapf: disable
     notes = compare(marked, renamed, real).notes
     assert sum('New m1 on b0 (40.0, but' in note for note in notes) == 1
+
+
+def test_models_outside_the_range_are_told():
+    """Where more than half of the predictions of a model are outside."""
+    outside = predict(extrapolated=True)
+    cells = make_cells(MODELS, ('a', 'b'), ('p', 'q', 'r'))
+    assert not [*outside_notes(cells.board().predictions)]
+    for label, benchmark in product('pq', 'ab'):
+        cells.predicted[label, 'm0', benchmark] = outside
+    cells.predicted['p', 'm1', 'a'] = outside
+    board = cells.board()
+    note, = outside_notes(board.predictions)
+    assert note.startswith('p, q: most predictions of m0 lie outside')
+    assert note in board.notes
+    # The only prediction that is left of this model is outside.
+    cells.predicted['p', 'm1', 'b'] = NO_DUMP
+    first, second = outside_notes(cells.board().predictions)
+    assert first.startswith('p: most predictions of m0, m1 lie outside')
+    assert second.startswith('q: most predictions of m0 lie outside')
+    for model, benchmark in product(MODELS, 'ab'):
+        cells.predicted['r', model, benchmark] = outside
+    *_, third = outside_notes(cells.board().predictions)
+    assert third.startswith('r: most predictions of all 6 models lie outside')

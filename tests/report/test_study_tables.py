@@ -12,7 +12,7 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.stated_errors import StatedError
 from csv_plugin.core.study import Study, geometric_mean, split_study
-from csv_plugin.report.notes import learning_notes
+from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
                                             leaderboard, stated_line,
                                             stated_table, summary,
@@ -142,13 +142,16 @@ def test_report(tmp_path, study):
 
 def test_summary(study):
     """What a training prints: the table, and what to know."""
-    title, table, stated, notes = summary(study, MAIN, 'Title').split('\n\n')
+    title, table, stated, outside, notes = summary(study, MAIN,
+                                                   'Title').split('\n\n')
     table, _, units = table.rpartition('\n')
     assert title == 'Title' and table == error_table(study, MAIN)
     assert units == (
         'MSE and noise (binomial variance of the scores) in 1e-3, MAE and '
         'width of intervals in points; means of MSE are geometric.')
     assert stated == stated_line(study, MAIN)
+    solver = study.predictions.select(methods=study.predictions.methods[:1])
+    assert outside.splitlines() == [*outside_notes(solver)]
     assert notes.splitlines() == learning_notes(study.predictor)
     more = summary(study, MAIN, 'Title', verbose=True)
     assert len(more.splitlines()) > len(notes.splitlines()) + 7
@@ -214,7 +217,9 @@ def test_report_without_notes(tmp_path, tables):
     stated = stated_line(study, ('easy', ))
     shown, _, rest = summary(study, ('easy', ), 'T').rpartition('\nMSE and ')
     assert shown == f'T\n\n{table}'
-    assert rest.partition('\n\n')[2] == stated
+    _, found, outside = rest.split('\n\n')
+    assert found == stated
+    assert outside.startswith('uniform: most predictions of org/model-10, ')
 
 
 def test_level_is_that_of_the_predictions(tmp_path, study):
