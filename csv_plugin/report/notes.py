@@ -188,9 +188,9 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
     for named, methods in alike.items():
         yield (f'{", ".join(methods)}: most predictions of '
                f'{_named(named, predictions.models, "models")} lie outside '
-               'the range fitted on (>). The errors that are stated are of '
-               'models within it, and far outside fewer intervals hold than '
-               'should: fit to models that are more like these.')
+               'the range fitted on (>). Stated errors are those of models '
+               'like the fitted ones, and far outside fewer intervals hold '
+               'than should: fit to models that are more like these.')
 
 
 def filled_notes(predictions: Predictions) -> Iterator[str]:
