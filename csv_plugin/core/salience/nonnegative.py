@@ -5,6 +5,7 @@ tried, which turns the paper's gradient step on the weights (Eq. 5) into Newton
 steps on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty mean_k
 (w_k - 1)^2`.
 """
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,9 @@ from csv_plugin.core.scaling_law import AT_CHANCE, diagnose
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
+#: No weaker penalty is tried after one whose error on held-out models is over
+#: so many times the least one.
+HOPELESS = 2
 
 
 @dataclass(frozen=True)
@@ -56,18 +60,21 @@ class NonNegative:
             return fallback
         floor = float(uniform.model.curve.floor)
         rows = np.vstack([masks, np.ones_like(masks[:1])])
-        candidates = self._candidates(task, rows, floor)
-        errors = [
-            held_out_mse(models[:-1].predict(task.values), task.accuracy,
-                         masks) for models in candidates
-        ]
+        candidates: list[SalienceModel] = []
+        errors: list[float] = []
+        for models in self._candidates(task, rows, floor):
+            predicted = models[:-1].predict(task.values)
+            candidates.append(models)
+            errors.append(float(held_out_mse(predicted, task.accuracy, masks)))
+            if errors[-1] > HOPELESS * min(uniform.cv_mse, *errors):
+                break
         best = int(np.argmin(errors))
         if not errors[best] < uniform.cv_mse:
             return fallback
         models = candidates[best]
         notes = fit_notes(models[-1], masks, gained=True)
         path = RegularisationPath(
-            np.array([np.inf, *self.penalties]),
+            np.array([np.inf, *self.penalties[:len(errors)]]),
             SalienceModel.stack(
                 [uniform.model, *(models[-1] for models in candidates)]),
             np.array([uniform.cv_mse, *errors]))
@@ -76,8 +83,8 @@ class NonNegative:
                            float(errors[best]), notes, path)
 
     def _candidates(self, task: Task, masks: NDArray,
-                    floor: float) -> list[SalienceModel]:
-        """Models of every mask, stacked, for every penalty."""
+                    floor: float) -> Iterator[SalienceModel]:
+        """Models of every mask, stacked, for one penalty after the other."""
         accuracies = [task.accuracy[mask] for mask in masks]
         constant = SalienceModel.constant(
             np.array([accuracy.mean() for accuracy in accuracies]),
@@ -92,10 +99,8 @@ class NonNegative:
                             np.full(solved.sum(), floor))
         regressions = NonNegativeRegressions(task.values, task.uniform,
                                              problems)
-        return [
-            _replaced(constant, solved, regressions.follow(penalty))
-            for penalty in self.penalties
-        ]
+        for penalty in self.penalties:
+            yield _replaced(constant, solved, regressions.follow(penalty))
 
 
 def _replaced(stack: SalienceModel, rows: NDArray,

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import (NonNegative, Task, Uniform, fold_masks,
-                                      nonnegative_regressions)
+                                      nonnegative, nonnegative_regressions)
 from csv_plugin.core.salience.nonnegative_regressions import \
     NonNegativeRegressions
 from csv_plugin.core.salience.ridge_regressions import Problems
@@ -97,6 +97,28 @@ def made_up_task(seed, n=30, n_columns=60):
     """More columns than models; most of them are noise."""
     salience = np.r_[3, 1, 2, np.zeros(n_columns - 3)]
     return make_world(n=n, salience=salience, noise=0.03, seed=seed).task
+
+
+def test_no_weaker_penalty_is_tried_after_a_hopeless_one(monkeypatch):
+    """What is chosen is what it would be of all penalties."""
+    salience = np.r_[3, 1, 2, np.zeros(197)]
+    task = make_world(n=20, salience=salience, noise=0.03, seed=1).task
+    every = fit(NonNegative(), task)
+    errors = every.path.held_out_mse
+    assert len(errors) == len(every.path.penalties) == 10
+    limit = errors[-1] / errors.min() * 0.8
+    monkeypatch.setattr(nonnegative, 'HOPELESS', limit)
+    fewer = fit(NonNegative(), task)
+    n = len(fewer.path.penalties)
+    assert 1 < n < 10
+    assert errors[n - 1] > limit * errors.min() >= errors[:n - 1].max()
+    np.testing.assert_array_equal(fewer.path.penalties,
+                                  every.path.penalties[:n])
+    np.testing.assert_array_equal(fewer.path.held_out_mse, errors[:n])
+    assert len(fewer.path.models.coefficients) == n
+    assert fewer.penalty == every.penalty
+    np.testing.assert_array_equal(fewer.model.coefficients,
+                                  every.model.coefficients)
 
 
 @pytest.mark.slow
@@ -241,7 +263,8 @@ def test_folds_without_a_slope_predict_their_mean():
     folds = models.predict(task.values)
     np.testing.assert_allclose(folds[0], 0.8)
     assert np.ptp(folds[1]) > 0.1 and np.ptp(folds[2]) > 0.1
-    assert len(SOLVER._candidates(alike, masks, 0.2)) == len(SOLVER.penalties)
+    candidates = list(SOLVER._candidates(alike, masks, 0.2))
+    assert len(candidates) == len(SOLVER.penalties)
 
 
 def test_accuracies_about_the_chance_level_are_fitted():
