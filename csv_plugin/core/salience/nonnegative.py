@@ -5,7 +5,6 @@ tried, which turns the paper's gradient step on the weights (Eq. 5) into Newton
 steps on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty mean_k
 (w_k - 1)^2`.
 """
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +22,8 @@ from csv_plugin.core.scaling_law import AT_CHANCE, diagnose
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
-#: No weaker penalty is tried after one whose error on held-out models is over
-#: so many times the least one.
+#: A penalty is left, and no weaker one is tried, as soon as the error on
+#: held-out models is over so many times the least one.
 HOPELESS = 2
 
 
@@ -58,34 +57,31 @@ class NonNegative:
             notes=fit_notes(uniform.model, masks, gained=False))
         if not len(masks):
             return fallback
-        floor = float(uniform.model.curve.floor)
-        rows = np.vstack([masks, np.ones_like(masks[:1])])
-        candidates: list[SalienceModel] = []
-        errors: list[float] = []
-        for models in self._candidates(task, rows, floor):
-            predicted = models[:-1].predict(task.values)
-            candidates.append(models)
-            errors.append(float(held_out_mse(predicted, task.accuracy, masks)))
-            if errors[-1] > HOPELESS * min(uniform.cv_mse, *errors):
-                break
+        candidates, errors = self._candidates(task, masks, uniform)
         best = int(np.argmin(errors))
-        if not errors[best] < uniform.cv_mse:
+        if not best:
             return fallback
-        models = candidates[best]
+        models = candidates[best - 1]
         notes = fit_notes(models[-1], masks, gained=True)
+        penalties = np.array([np.inf, *self.penalties])[:len(errors)]
         path = RegularisationPath(
-            np.array([np.inf, *self.penalties[:len(errors)]]),
+            penalties,
             SalienceModel.stack(
-                [uniform.model, *(models[-1] for models in candidates)]),
-            np.array([uniform.cv_mse, *errors]))
-        return SalienceFit(self.name, models[-1],
-                           models[:-1], masks, self.penalties[best],
-                           float(errors[best]), notes, path)
+                [uniform.model, *(part[-1] for part in candidates)]),
+            np.array(errors))
+        return SalienceFit(self.name, models[-1], models[:-1], masks,
+                           float(penalties[best]), errors[best], notes, path)
 
-    def _candidates(self, task: Task, masks: NDArray,
-                    floor: float) -> Iterator[SalienceModel]:
-        """Models of every mask, stacked, for one penalty after the other."""
-        accuracies = [task.accuracy[mask] for mask in masks]
+    def _candidates(
+            self, task: Task, masks: NDArray,
+            uniform: SalienceFit) -> tuple[list[SalienceModel], list[float]]:
+        """Models of every mask and of all models, one penalty after the other.
+
+        Errors on held-out models come with them, that of uniform weights
+        first.
+        """
+        rows = np.vstack([masks, np.ones_like(masks[:1])])
+        accuracies = [task.accuracy[mask] for mask in rows]
         constant = SalienceModel.constant(
             np.array([accuracy.mean() for accuracy in accuracies]),
             task.uniform)
@@ -93,14 +89,31 @@ class NonNegative:
         # Without the held-out models there may be no slope.
         solved = np.array([
             set(diagnose(mean[mask], accuracy, task.chance)) <= {AT_CHANCE}
-            for mask, accuracy in zip(masks, accuracies)
+            for mask, accuracy in zip(rows, accuracies)
         ])
-        problems = Problems(task.accuracy, masks[solved].astype(float),
+        floor = float(uniform.model.curve.floor)
+        problems = Problems(task.accuracy, rows[solved].astype(float),
                             np.full(solved.sum(), floor))
         regressions = NonNegativeRegressions(task.values, task.uniform,
                                              problems)
+        predicted = constant.predict(task.values)
+
+        def error() -> float:
+            """On held-out models, where the regressions are."""
+            predicted[solved] = regressions.accuracies
+            return float(held_out_mse(predicted[:-1], task.accuracy, masks))
+
+        candidates: list[SalienceModel] = []
+        errors = [uniform.cv_mse]
         for penalty in self.penalties:
-            yield _replaced(constant, solved, regressions.follow(penalty))
+            limit = HOPELESS * min(errors)
+            regressions.follow(penalty, lambda: error() > limit)
+            if error() > limit:
+                break
+            errors.append(error())
+            candidates.append(
+                _replaced(constant, solved, regressions.models()))
+        return candidates, errors
 
 
 def _replaced(stack: SalienceModel, rows: NDArray,

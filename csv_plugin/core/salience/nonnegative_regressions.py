@@ -35,8 +35,9 @@ MAX_STEPS, MAX_LINE_STEPS, MAX_HALVINGS = 100, 10, 15
 #: no larger share of them, are positive.
 MAX_DIRECT, MAX_DIRECT_SHARE = 500, 0.25
 #: Where more are positive, this many steps at a penalty are by conjugate
-#: gradients, and all others by equations of the models.
-MAX_CONJUGATE = 8
+#: gradients, and all others by equations of the models. Of so many columns for
+#: each model, products take longer than equations, and all are by these.
+MAX_CONJUGATE, WIDE = 8, 50
 #: A step copies the columns it uses if they are no larger share than this.
 MOST_COPIED = 0.5
 #: Of the weights of 0, a step takes in this many, or this share of the
@@ -87,21 +88,32 @@ class NonNegativeRegressions:
         rows = np.arange(len(masks))
         self._lines, self._errors = self._fit_lines(rows, self._scores, lines)
 
-    def follow(self, penalty: float) -> SalienceModel:
+    @property
+    def accuracies(self) -> NDArray:
+        """Predicted of all models where the regressions are, `(Q, n)`."""
+        return accuracy_at(_exponents(self._scores, self._lines), self._floors)
+
+    def follow(self,
+               penalty: float,
+               hopeless: Callable[[], bool] = lambda: False) -> None:
         """Minimise all objectives, from where the regressions are.
 
-        Returns:
-            SalienceModel: Solutions, stacked, `(Q,)`.
+        Args:
+            penalty (float): Positive.
+            hopeless (Callable): Asked after every step whether to leave the
+                regressions where they are.
         """
-        strength = penalty / self._columns.shape[1]
+        n, n_columns = self._columns.shape
+        strength = penalty / n_columns
         rows = np.arange(len(self._weights))
         value = self._errors + strength / 2 * _squares(self._weights - 1)
         last = np.zeros(len(rows))
-        most = min(MAX_DIRECT, MAX_DIRECT_SHARE * self._weights.shape[1])
+        most = min(MAX_DIRECT, MAX_DIRECT_SHARE * n_columns)
+        max_conjugate = MAX_CONJUGATE if n_columns < WIDE * n else 0
         for count in range(MAX_STEPS):
             few = np.sum(self._weights[rows] > 0, axis=1) <= most
             new = value.copy()
-            many = self._conjugate if count < MAX_CONJUGATE else self._exact
+            many = self._conjugate if count < max_conjugate else self._exact
             for part, step in ((few, self._direct), (~few, many)):
                 if part.any():
                     new[part] = step(rows[part], strength, value[part])
@@ -110,11 +122,11 @@ class NonNegativeRegressions:
             expected = gain * np.minimum(ratio(gain, last, 1), 1)
             going = expected > TOLERANCE * value + LEAST_IMPROVEMENT
             rows, value, last = rows[going], new[going], gain[going]
-            if not len(rows):
+            if not len(rows) or hopeless():
                 break
-        return self._models()
 
-    def _models(self) -> SalienceModel:
+    def models(self) -> SalienceModel:
+        """Of where the regressions are, stacked, `(Q,)`."""
         gradient = self._lines[:, 1:] * self._weights * self._units
         offset = self._lines[:, 0] - gradient @ self._means
         return SalienceModel.from_linear(gradient, offset, self._floors[:, 0],

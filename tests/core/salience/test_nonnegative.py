@@ -93,6 +93,11 @@ def regressions(task, floor, masks=None):
         Problems(task.accuracy, masks, np.full(len(masks), floor)))
 
 
+def models_at(followed, penalty):
+    followed.follow(penalty)
+    return followed.models()
+
+
 def made_up_task(seed, n=30, n_columns=60):
     """More columns than models; most of them are noise."""
     salience = np.r_[3, 1, 2, np.zeros(n_columns - 3)]
@@ -111,7 +116,7 @@ def test_no_weaker_penalty_is_tried_after_a_hopeless_one(monkeypatch):
     fewer = fit(NonNegative(), task)
     n = len(fewer.path.penalties)
     assert 1 < n < 10
-    assert errors[n - 1] > limit * errors.min() >= errors[:n - 1].max()
+    assert errors[n] > limit * errors.min() >= errors[:n].max()
     np.testing.assert_array_equal(fewer.path.penalties,
                                   every.path.penalties[:n])
     np.testing.assert_array_equal(fewer.path.held_out_mse, errors[:n])
@@ -121,6 +126,40 @@ def test_no_weaker_penalty_is_tried_after_a_hopeless_one(monkeypatch):
                                   every.model.coefficients)
 
 
+def test_a_hopeless_penalty_is_left_before_it_is_solved():
+    followed, asked = regressions(made_up_task(0), 0.2), []
+
+    def hopeless():
+        asked.append(followed.accuracies)
+        return len(asked) == 2
+
+    followed.follow(0.01, hopeless)
+    assert len(asked) == 2
+    solved = regressions(made_up_task(0), 0.2)
+    solved.follow(0.01)
+    assert np.abs(followed.accuracies - solved.accuracies).max() > 1e-4
+    np.testing.assert_allclose(
+        solved.models().predict(made_up_task(0).values),
+        solved.accuracies,
+        rtol=0,
+        atol=1e-12)
+
+
+def test_many_columns_for_each_model(monkeypatch):
+    """They take equations of the models where others take products."""
+    task, models = made_up_task(2), []
+    for wide in (1, 50):
+        monkeypatch.setattr(nonnegative_regressions, 'WIDE', wide)
+        followed = regressions(task, 0.2)
+        models.append([models_at(followed, p)[0] for p in (1.0, 0.1, 0.03)])
+    for by_equations, by_products in zip(*models):
+        np.testing.assert_allclose(
+            by_equations.predict(task.values),
+            by_products.predict(task.values),
+            rtol=0,
+            atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('penalty', [0.1, 3e-3])
 def test_softplus_of_any_number_is_no_better(penalty):
@@ -128,7 +167,7 @@ def test_softplus_of_any_number_is_no_better(penalty):
     task, floor = made_up_task(0), 0.2
     followed = regressions(task, floor)
     for step in (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3):
-        model = followed.follow(step)[0]
+        model = models_at(followed, step)[0]
         if step == penalty:
             break
     columns = task.values * task.uniform
@@ -176,10 +215,10 @@ def test_all_masks_at_once_or_one_at_a_time():
     together = regressions(task, floor, masks.astype(float))
     alone = [regressions(task.select(mask), floor) for mask in masks]
     for penalty in (1.0, 0.1, 0.01):
-        expected = [one.follow(penalty)[0].predict(task.values)
+        expected = [models_at(one, penalty)[0].predict(task.values)
                     for one in alone]  # yapf: disable
         np.testing.assert_allclose(
-            together.follow(penalty).predict(task.values),
+            models_at(together, penalty).predict(task.values),
             expected,
             rtol=0,
             atol=1e-6)
@@ -191,7 +230,7 @@ def test_many_positive_weights_or_few(monkeypatch):
     for share in (0, 2):
         monkeypatch.setattr(nonnegative_regressions, 'MAX_DIRECT_SHARE', share)
         followed = regressions(task, 0.2)
-        models.append([followed.follow(p)[0] for p in (1.0, 0.1, 0.03)])
+        models.append([models_at(followed, p)[0] for p in (1.0, 0.1, 0.03)])
     for by_iterations, by_equations in zip(*models):
         np.testing.assert_allclose(
             by_iterations.predict(task.values),
@@ -218,7 +257,7 @@ def test_never_a_worse_objective_than_uniform_weights(unit, seed, n,
     worst = objective_of(line, task, 0.0)
     followed = regressions(task, 0.0)
     for penalty in (1.0, 0.1, 1e-3):
-        model = followed.follow(penalty)[0]
+        model = models_at(followed, penalty)[0]
         assert (model.coefficients >= 0).all()
         found = objective_of(model, task, penalty)
         assert found <= worst * (1 + 1e-6) + 1e-12
@@ -252,18 +291,25 @@ def test_the_floor_is_that_of_the_mean_loss():
     assert (solution.folds.curve.floor == floor).all()
 
 
-def test_folds_without_a_slope_predict_their_mean():
+def candidates_of(solver, task, masks):
+    uniform = Uniform(learn_floor=True).fit(task, masks)
+    candidates, errors = solver._candidates(task, masks, uniform)
+    assert len(errors) == len(candidates) + 1
+    return candidates
+
+
+def test_folds_without_a_slope_predict_their_mean(monkeypatch):
+    monkeypatch.setattr(nonnegative, 'HOPELESS', np.inf)
     task = make_world(n=24, n_families=3, salience=(5, 1, 0), noise=0.02).task
     first = task.families == 'family 0'
     alike = replace(task, accuracy=np.where(first, task.accuracy, 0.8))
     solver = NonNegative(penalties=(0.1, ))
     masks = np.stack([~first, first])
-    masks = np.vstack([masks, np.ones_like(masks[:1])])
-    models, = solver._candidates(alike, masks, 0.2)
+    models, = candidates_of(solver, alike, masks)
     folds = models.predict(task.values)
     np.testing.assert_allclose(folds[0], 0.8)
     assert np.ptp(folds[1]) > 0.1 and np.ptp(folds[2]) > 0.1
-    candidates = list(SOLVER._candidates(alike, masks, 0.2))
+    candidates = candidates_of(SOLVER, alike, masks)
     assert len(candidates) == len(SOLVER.penalties)
 
 
@@ -271,10 +317,9 @@ def test_accuracies_about_the_chance_level_are_fitted():
     task = make_world(n=24, salience=(5, 1, 0), floor=0, noise=0.005).task
     task = replace(task, accuracy=0.25 * task.accuracy)
     assert task.at_chance and not task.problems
-    models, = NonNegative((0.01, ))._candidates(task,
-                                                np.ones((1, 24), dtype=bool),
-                                                0.0)
-    weights = models[0].coefficients / task.uniform
+    masks = np.arange(24) >= np.array([[4], [8]])
+    models, = candidates_of(NonNegative((0.01, )), task, masks)
+    weights = models[-1].coefficients / task.uniform
     assert weights[0] > weights[1] > weights[2]
 
 
