@@ -6,6 +6,7 @@ columns there are, and all that is needed of the features is the matrix of
 their inner products. Regressions on the same models are solved together, by
 Newton steps with a line search, each step by conjugate gradients.
 """
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Optional
@@ -39,6 +40,9 @@ LEAST_CURVATURE = 1e-12
 MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
 #: Conjugate gradients end at this share of their first error.
 STEP_TOLERANCE = 0.1
+#: Of so many models, products take longer than sorting out the regressions
+#: whose conjugate gradients have ended.
+MANY = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,26 +372,39 @@ class _System:
         diagonal += products.inverse_sizes
         self._inner = np.linalg.inv(inner)
 
+    def __getitem__(self, rows: NDArray) -> '_System':
+        """The equations of some regressions."""
+        part = copy(self)
+        part._roots, part._strengths = self._roots[rows], self._strengths[rows]
+        part._scale, part._inner = self._scale[rows], self._inner[rows]
+        return part
+
     def solve(self, target: NDArray) -> _Place:
         """About the solution, as a move; overwrites the target, `(q, n)`."""
-        error, x, product = target, np.zeros_like(target), np.zeros_like(
-            target)
-        direction, free = self._precondition(error)
+        x, product = np.zeros_like(target), np.zeros_like(target)
+        direction, free = self._precondition(target)
+        error, system, rows = target, self, np.arange(len(target))
         size = first = dots(error, direction)
         for _ in range(MAX_ITERATIONS):
-            by_direction = self._products.times(self._roots * direction)
-            image = self._strengths * direction + self._roots * by_direction
+            by_direction = system._products.times(system._roots * direction)
+            image = system._strengths * direction
+            image += system._roots * by_direction
             length = ratio(size, dots(direction, image))[:, None]
-            x += length * direction
-            product += length * by_direction
+            x[rows] += length * direction
+            product[rows] += length * by_direction
             error -= length * image
-            update, more = self._precondition(error)
-            free += more
+            update, more = system._precondition(error)
+            free[rows] += more
             last, size = size, dots(error, update)
-            if np.all(size <= STEP_TOLERANCE**2 * first):
+            going = size > STEP_TOLERANCE**2 * first
+            if not going.any():
                 break
             direction *= ratio(size, last)[:, None]
             direction += update
+            if not going.all() and x.shape[1] >= MANY:
+                system, rows, error = system[going], rows[going], error[going]
+                direction, size, first = (direction[going], size[going],
+                                          first[going])
         return _Place(self._roots * x, product, free)
 
     def _precondition(self, error: NDArray) -> tuple[NDArray, NDArray]:

@@ -107,6 +107,30 @@ def test_few_known_directions_are_enough(monkeypatch):
         fitted(problems, exact), atol=1e-6)  # yapf: disable
 
 
+@pytest.mark.parametrize('n_columns', [5, 90])
+def test_regressions_may_leave_products_early(monkeypatch, n_columns):
+    """Those whose conjugate gradients have ended, where models are many."""
+    values, problems = made(5, 40, n_columns)
+    exact = solved(values, problems, 1e-2)
+    monkeypatch.setattr(wide_ridge, 'MAX_DIRECTIONS', 1)
+    monkeypatch.setattr(wide_ridge, 'MANY', 40)
+    times, sizes = wide_ridge.InnerProducts.times, []
+
+    def watched(self, multipliers):
+        sizes.append(len(multipliers))
+        return times(self, multipliers)
+
+    monkeypatch.setattr(wide_ridge.InnerProducts, 'times', watched)
+    np.testing.assert_allclose(
+        fitted(problems, solved(values, problems, 1e-2)),
+        fitted(problems, exact), atol=1e-6)  # yapf: disable
+    left = sum(sizes)
+    monkeypatch.setattr(wide_ridge, 'MANY', 41)
+    sizes.clear()
+    solved(values, problems, 1e-2)
+    assert left < sum(sizes)
+
+
 def test_a_path_ends_where_its_last_penalty_says():
     made_problems = made(3)
     np.testing.assert_allclose(
