@@ -59,7 +59,7 @@ class NonNegative:
             return fallback
         candidates, errors = self._candidates(task, masks, uniform)
         best = int(np.argmin(errors))
-        if not best:
+        if not errors[best] < uniform.cv_mse:
             return fallback
         models = candidates[best - 1]
         notes = fit_notes(models[-1], masks, gained=True)
@@ -75,10 +75,18 @@ class NonNegative:
     def _candidates(
             self, task: Task, masks: NDArray,
             uniform: SalienceFit) -> tuple[list[SalienceModel], list[float]]:
-        """Models of every mask and of all models, one penalty after the other.
+        """Fits with one penalty after the other.
 
-        Errors on held-out models come with them, that of uniform weights
-        first.
+        Args:
+            task (Task): Of n models.
+            masks (NDArray): As in `Solver.fit`, `(F, n)`.
+            uniform (SalienceFit): With uniform weights, to the same.
+
+        Returns:
+            tuple[list[SalienceModel], list[float]]: Models of each mask, and
+            last of all n models, `(F + 1,)` for each penalty; mean squared
+            errors on held-out models, squared fractions, of which the first
+            is that of uniform weights and has no such models.
         """
         rows = np.vstack([masks, np.ones_like(masks[:1])])
         accuracies = [task.accuracy[mask] for mask in rows]
@@ -105,10 +113,14 @@ class NonNegative:
 
         candidates: list[SalienceModel] = []
         errors = [uniform.cv_mse]
+
+        def hopeless() -> bool:
+            """Whether to leave the regressions where they are."""
+            return error() > HOPELESS * min(errors)
+
         for penalty in self.penalties:
-            limit = HOPELESS * min(errors)
-            regressions.follow(penalty, lambda: error() > limit)
-            if error() > limit:
+            regressions.follow(penalty, hopeless)
+            if hopeless():
                 break
             errors.append(error())
             candidates.append(

@@ -35,8 +35,8 @@ MAX_STEPS, MAX_LINE_STEPS, MAX_HALVINGS = 100, 10, 15
 #: no larger share of them, are positive.
 MAX_DIRECT, MAX_DIRECT_SHARE = 500, 0.25
 #: Where more are positive, this many steps at a penalty are by conjugate
-#: gradients, and all others by equations of the models. Of so many columns for
-#: each model, products take longer than equations, and all are by these.
+#: gradients, and all others by equations of the models. With so many columns
+#: for each model, all steps are by these equations, as products take longer.
 MAX_CONJUGATE, WIDE = 8, 50
 #: A step copies the columns it uses if they are no larger share than this.
 MOST_COPIED = 0.5

@@ -40,9 +40,9 @@ LEAST_CURVATURE = 1e-12
 MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
 #: Conjugate gradients end at this share of their first error.
 STEP_TOLERANCE = 0.1
-#: Of so many models, products take longer than sorting out the regressions
+#: With so many models, products take longer than sorting out the regressions
 #: whose conjugate gradients have ended.
-MANY = 400
+MANY_MODELS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,7 +401,7 @@ class _System:
                 break
             direction *= ratio(size, last)[:, None]
             direction += update
-            if not going.all() and x.shape[1] >= MANY:
+            if not going.all() and x.shape[1] >= MANY_MODELS:
                 system, rows, error = system[going], rows[going], error[going]
                 direction, size, first = (direction[going], size[going],
                                           first[going])

@@ -145,21 +145,6 @@ def test_a_hopeless_penalty_is_left_before_it_is_solved():
         atol=1e-12)
 
 
-def test_many_columns_for_each_model(monkeypatch):
-    """They take equations of the models where others take products."""
-    task, models = made_up_task(2), []
-    for wide in (1, 50):
-        monkeypatch.setattr(nonnegative_regressions, 'WIDE', wide)
-        followed = regressions(task, 0.2)
-        models.append([models_at(followed, p)[0] for p in (1.0, 0.1, 0.03)])
-    for by_equations, by_products in zip(*models):
-        np.testing.assert_allclose(
-            by_equations.predict(task.values),
-            by_products.predict(task.values),
-            rtol=0,
-            atol=1e-6)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('penalty', [0.1, 3e-3])
 def test_softplus_of_any_number_is_no_better(penalty):
@@ -224,13 +209,24 @@ def test_all_masks_at_once_or_one_at_a_time():
             atol=1e-6)
 
 
-def test_many_positive_weights_or_few(monkeypatch):
-    """The steps by one system of equations and by conjugate gradients."""
-    task, models = made_up_task(2), []
-    for share in (0, 2):
-        monkeypatch.setattr(nonnegative_regressions, 'MAX_DIRECT_SHARE', share)
+@pytest.mark.parametrize('constant, values', [('MAX_DIRECT_SHARE', (0, 2)),
+                                              ('WIDE', (50, 1))])
+def test_steps_of_each_kind_end_alike(monkeypatch, constant, values):
+    """Conjugate gradients, where there are any, and equations."""
+    task, models, counts = made_up_task(2), [], []
+    conjugate = NonNegativeRegressions._conjugate
+
+    def counted(self, *args):
+        counts[-1] += 1
+        return conjugate(self, *args)
+
+    monkeypatch.setattr(NonNegativeRegressions, '_conjugate', counted)
+    for value in values:
+        counts.append(0)
+        monkeypatch.setattr(nonnegative_regressions, constant, value)
         followed = regressions(task, 0.2)
         models.append([models_at(followed, p)[0] for p in (1.0, 0.1, 0.03)])
+    assert counts[0] > counts[1] == 0
     for by_iterations, by_equations in zip(*models):
         np.testing.assert_allclose(
             by_iterations.predict(task.values),

@@ -113,7 +113,7 @@ def test_regressions_may_leave_products_early(monkeypatch, n_columns):
     values, problems = made(5, 40, n_columns)
     exact = solved(values, problems, 1e-2)
     monkeypatch.setattr(wide_ridge, 'MAX_DIRECTIONS', 1)
-    monkeypatch.setattr(wide_ridge, 'MANY', 40)
+    monkeypatch.setattr(wide_ridge, 'MANY_MODELS', 40)
     times, sizes = wide_ridge.InnerProducts.times, []
 
     def watched(self, multipliers):
@@ -125,7 +125,7 @@ def test_regressions_may_leave_products_early(monkeypatch, n_columns):
         fitted(problems, solved(values, problems, 1e-2)),
         fitted(problems, exact), atol=1e-6)  # yapf: disable
     left = sum(sizes)
-    monkeypatch.setattr(wide_ridge, 'MANY', 41)
+    monkeypatch.setattr(wide_ridge, 'MANY_MODELS', 41)
     sizes.clear()
     solved(values, problems, 1e-2)
     assert left < sum(sizes)
