@@ -1,6 +1,6 @@
 """Accuracies and token losses of the whole zoo, to train a predictor on.
 
-    python tools/train_demo_zoo.py --out outputs/zoo
+    python -m tools.studies.train_demo_zoo --out outputs/zoo
     opencompass configs/eval_csv_collect.py
 """
 from mmengine.config import read_base

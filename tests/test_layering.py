@@ -297,7 +297,7 @@ def test_heavy_import_in_a_function_is_caught(room, heavy):
     ('import numpy, pyarrow', 'csv_plugin.core', ['pyarrow']),
     ('from torch import nn', 'csv_plugin.core.salience', ['torch.nn']),
     ('from csv_plugin import fit', 'csv_plugin.lm', ['csv_plugin.fit']),
-    ('import csv_plugin', 'csv_plugin.demo.world', ['csv_plugin']),
+    ('import csv_plugin', 'tools.studies.world', ['csv_plugin']),
     ('__import__("csv_plugin.cli")', 'csv_plugin.configs', ['csv_plugin.cli']),
 ])
 def test_upward_import_is_caught(source, package, expected):

@@ -17,10 +17,11 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from csv_plugin.demo import shipped, world
+from csv_plugin.demo import shipped
 from tests.docs.blocks import blocks
 from tests.docs.world import make_world
 from tests.tables import small_tables, write_tables
+from tools.studies import world
 
 ROOT = Path(__file__).resolve().parents[1]
 # Named by torch itself, exactly, on the platforms that have them.

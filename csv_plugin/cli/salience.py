@@ -73,9 +73,6 @@ VERBS = {
     'fit':
     _Verb('csv_plugin.cli.fit_from_tables',
           'train a predictor on tables of losses and accuracies'),
-    'compare-methods':
-    _Verb('csv_plugin.cli.compare_methods',
-          'compare methods, by this package and by others, on tables'),
     'predictors':
     _Verb('csv_plugin.cli.list_predictors',
           'list predictors and their cards, here and on the hub', 'hub'),

@@ -1,9 +1,6 @@
-"""A demonstration that needs no download: a small world, a zoo, its exams.
+"""A demonstration that needs no download: exams and models of a small world.
 
-`world` is an invented town that writes its own documents and exams. The zoo
-is 252 checkpoints of 36 small Llamas trained on the documents (`recipes`,
-`corpus`, `muon`, `zoo_tokenizers`, `zoo_training`, `zoo_files`). `exams` are
-the datasets on which OpenCompass evaluates the zoo. `building` puts what
-ships with the package together, `shipped` says where it lies, and `studies`
-measures the methods on it.
+`shipped` says where its files lie, `exams` are the datasets on which
+OpenCompass evaluates its models. The texts, exams, models and predictors are
+made by `tools/studies` in a clone.
 """

@@ -1,12 +1,12 @@
 """The exams of Tidewell as OpenCompass datasets."""
 import re
-from typing import Any
 
 from datasets import Dataset
 from opencompass.datasets import BaseDataset
 from opencompass.registry import LOAD_DATASET, TEXT_POSTPROCESSORS
 
-from csv_plugin.demo.world import N_ITEMS, Item, exam
+from csv_plugin.core.conventions import InputError
+from csv_plugin.demo.shipped import EXAMS
 
 _FINAL = re.compile(r'[Aa]nswer(?: is|:) ([^.\n]+)\.')
 
@@ -16,31 +16,30 @@ class TidewellExam(BaseDataset):
     """Questions of one kind, with a column for each option, if any."""
 
     @staticmethod
-    def load(kind: str, n_items: int = N_ITEMS) -> Dataset:
-        """Make the rows of an exam.
+    def load(kind: str) -> Dataset:
+        """Read the rows of an exam.
 
         Args:
-            kind (str): One of `demo.world.KINDS`.
-            n_items (int): Number of questions.
+            kind (str): Name of a file of `demo.shipped.EXAMS`.
 
         Returns:
             Dataset: Columns `question` and `label`; also the options `A` to
             `D` if the exam is multiple choice.
 
         Raises:
-            InputError: As in `demo.world.exam`.
+            InputError: There is no such exam.
         """
-        return Dataset.from_list([_row(item) for item in exam(kind, n_items)])
-
-
-def _row(item: Item) -> dict[str, Any]:
-    return dict(
-        zip('ABCD', item.options), question=item.question, label=item.label)
+        path = EXAMS / f'{kind}.jsonl'
+        if not path.is_file():
+            kinds = sorted(exam.stem for exam in EXAMS.glob('*.jsonl'))
+            raise InputError('exam', f'one of {", ".join(kinds)}', repr(kind),
+                             'Correct the kind.')
+        return Dataset.from_json(str(path))
 
 
 @TEXT_POSTPROCESSORS.register_module()
 def tidewell_final_answer(text: str) -> str:
-    """The final answer of a worked solution, or '' if it has none.
+    """Return the final answer of a worked solution, or '' if it has none.
 
     Further questions and answers that a model adds do not count.
 

@@ -3,11 +3,13 @@ from pathlib import Path
 
 #: Folder of all of them.
 FOLDER = Path(__file__).resolve().parent
-#: Held-out models and the tokenizers of all series; see `zoo_files`.
+#: Held-out models and the tokenizers of all series.
 ZOO = FOLDER / 'zoo'
 #: Dumps and accuracies of the whole zoo; see `io.collection`.
 COLLECTION = FOLDER / 'collection'
-#: Losses of the right answers of each exam; see `building`.
+#: The questions of each exam, one file of JSON lines an exam.
+EXAMS = FOLDER / 'exam_items'
+#: Losses of the right answers of each exam.
 LABEL_LOSSES = FOLDER / 'label_losses.csv'
 #: The validation set.
 TEXTS = FOLDER / 'texts.jsonl'

@@ -5,7 +5,8 @@
 
 The tables of docs/other_methods.md, from the data that docs/results.md names,
 which are not part of the repository but lie at ../shared/real. Options behind
-`--` go to `salience compare-methods`, such as `-- --methods pca ridge`.
+`--` go to `python -m tools.studies.compare_methods`, such as `-- --methods pca
+ridge`.
 """
 import argparse
 import csv
@@ -17,8 +18,8 @@ from typing import Optional
 
 from tabulate import tabulate
 
-from csv_plugin.cli import compare_methods
 from csv_plugin.io.tables import write_csv
+from tools.studies import compare_methods
 
 REAL = Path('../shared/real')
 #: Benchmarks of the 89 models that are nearly the same.

@@ -22,11 +22,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import AutoTokenizer, Trainer, TrainingArguments
 
 from csv_plugin.core.texts import Text
-from csv_plugin.demo import corpus, shipped, world
-from csv_plugin.demo.muon import Muon
-from csv_plugin.demo.recipes import TrainingRecipe, recipe_of
-from csv_plugin.demo.zoo_files import tokenizer_folder
-from csv_plugin.demo.zoo_training import new_model
+from csv_plugin.demo import shipped
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.live.trainer_callback import PredictionCallback
@@ -35,6 +31,12 @@ from csv_plugin.report.pictures import save
 from csv_plugin.report.pictures.accuracy_by_tokens import trajectory_picture
 from csv_plugin.report.triage_picture import trajectory_of
 from csv_plugin.report.triage_tensorboard import TensorBoardLog
+from tools.studies import world
+from tools.studies.zoo import corpus
+from tools.studies.zoo.muon import Muon
+from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
+from tools.studies.zoo.zoo_files import tokenizer_folder
+from tools.studies.zoo.zoo_training import new_model
 
 MODEL = 'd-s'
 #: Readings in the training, and for how many of them one exam.

@@ -37,20 +37,19 @@ TABLES = [
     word for name in ('losses', 'scores', 'models', 'benchmarks')
     for word in (f'--{name}', f'{REAL}/{name}.csv')
 ]
-TRIAGE = ['triage_checkpoints', '--dumps']
-#: Tool and options by the name of the folder that they write to.
+TRIAGE = ['triage', '--dumps']
+#: Verb, or study, and options by the name of the folder that they write to.
 CALLS: dict[str, list[str]] = {
-    'real_ridge': ['fit_from_tables', *TABLES, '--solver', 'ridge'],
-    'real_averaged': ['fit_from_tables', *TABLES],
-    'real_auto': ['fit_from_tables', *TABLES, '--solver', 'auto'],
-    'real_uniform': ['fit_from_tables', *TABLES, '--solver', 'uniform'],
+    'real_ridge': ['fit', *TABLES, '--solver', 'ridge'],
+    'real_averaged': ['fit', *TABLES],
+    'real_auto': ['fit', *TABLES, '--solver', 'auto'],
+    'real_uniform': ['fit', *TABLES, '--solver', 'uniform'],
     'real_families': [
-        'fit_from_tables', *TABLES, '--leave-family-out', '--fit', 'train',
+        'fit', *TABLES, '--leave-family-out', '--fit', 'train',
         'val', 'test', '--predict', 'test'
     ],
-    'zoo_exact': ['train_scoring_head', *ZOO],
-    'zoo_paper': ['train_scoring_head', *ZOO, '--method', 'paper', '--steps',
-                  '40'],
+    'zoo_exact': ['train', *ZOO],
+    'zoo_paper': ['train', *ZOO, '--method', 'paper', '--steps', '40'],
     'shipped': [*TRIAGE, f'{DEMO}/collection', '--predictor',
                 f'{DEMO}/predictor.safetensors'],
     'shipped_all_token': [*TRIAGE, f'{DEMO}/collection', '--predictor',
@@ -64,7 +63,9 @@ CALLS: dict[str, list[str]] = {
     'study_demo_zoo': ['study_demo_zoo', '--seeds', '1'],
     'study_triage': ['study_triage'],
 }  # yapf: disable
-#: Tools that print their tables instead.
+SALIENCE = 'import sys; from csv_plugin.cli.salience import main; ' \
+    'sys.exit(main())'
+#: Those that print their tables instead.
 PRINTED = ('study_demo_zoo', 'study_triage')
 NUMBER = re.compile(r'(?<![\w.])-?\d+\.?\d*(?:[eE][-+]?\d+)?')
 
@@ -106,7 +107,9 @@ def _command(name: str, folder: Path) -> list[str]:
             str(folder)
         ]
     tool, *options = CALLS[name]
-    command = [sys.executable, f'tools/{tool}.py', *options]
+    start = (['-m', f'tools.studies.{tool}']
+             if tool.startswith('study_') else ['-c', SALIENCE, tool])
+    command = [sys.executable, *start, *options]
     return command if name in PRINTED else [*command, '--out', str(folder)]
 
 

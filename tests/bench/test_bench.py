@@ -11,7 +11,6 @@ import torch
 
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.demo import shipped
-from csv_plugin.demo.zoo_files import tokenizer_folder
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.model_lists import read_model_list
 from csv_plugin.io.tables import write_csv
@@ -20,6 +19,7 @@ from tests.bench import bench_engines, describe_texts
 from tests.io import dump_files
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
+from tools.studies.zoo.zoo_files import tokenizer_folder
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

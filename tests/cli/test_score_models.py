@@ -14,9 +14,9 @@ from csv_plugin.cli.score_models import named_models, numbered_part
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
-from csv_plugin.demo.building import LOSS_STEP
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.text_sets import read_texts, write_texts
+from tools.studies.zoo.building import LOSS_STEP
 
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
 

@@ -19,9 +19,6 @@ from csv_plugin.core.features import text_columns
 from csv_plugin.core.loss_unit import learn_loss_unit
 from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.core.other_methods.all_methods import Evidence
-from csv_plugin.core.other_methods.comparison import Comparison, Fold
-from csv_plugin.core.other_methods.cross_validation import Candidates
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.salience import (Auto, Averaged, NonNegative, Ridge, Task,
@@ -39,6 +36,9 @@ from csv_plugin.core.training import Training
 from csv_plugin.core.training_curve import path_curve
 from csv_plugin.core.witnesses import learn_witnesses
 from tests.runs import FITTED, dump, model_losses, train
+from tools.studies.other_methods.all_methods import Evidence
+from tools.studies.other_methods.comparison import Comparison, Fold
+from tools.studies.other_methods.cross_validation import Candidates
 
 #: Many texts and benchmarks, with the long names that real ones have.
 TEXTS = TextSet(

@@ -4,11 +4,11 @@ from mmengine.config import Config
 from opencompass.registry import TEXT_POSTPROCESSORS
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.demo.corpus import mixed_texts
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
-from csv_plugin.demo.recipes import SERIES
-from csv_plugin.demo.world import KINDS, exam
-from csv_plugin.demo.zoo_tokenizers import train_tokenizer
+from tools.studies.world import KINDS, exam
+from tools.studies.zoo.corpus import mixed_texts
+from tools.studies.zoo.recipes import SERIES
+from tools.studies.zoo.zoo_tokenizers import train_tokenizer
 
 CHOICE, WORKED = KINDS[:3], KINDS[3:]
 
@@ -46,9 +46,9 @@ def tokenizer():
 @pytest.mark.parametrize('kind', KINDS)
 def test_rows_are_the_items_of_the_exam(kind):
     columns = ['question', 'label', *('ABCD' if kind in CHOICE else '')]
-    rows = TidewellExam.load(kind, 30)
+    rows = TidewellExam.load(kind)
     assert sorted(rows.column_names) == sorted(columns)
-    for row, item in zip(rows, exam(kind, 30), strict=True):
+    for row, item in zip(rows, exam(kind), strict=True):
         assert row == dict(
             zip('ABCD', item.options),
             question=item.question,
@@ -111,7 +111,7 @@ def test_the_config_lists_the_five_exams(config):
         used = {*entry['reader_cfg']['input_columns'], 'label'}
         # OpenCompass adds columns of its own.
         assert used <= set(dataset.test.column_names)
-        assert used == set(TidewellExam.load(kind, 1).column_names)
+        assert used == set(TidewellExam.load(kind).column_names)
 
 
 @pytest.mark.parametrize('kind', CHOICE)

@@ -10,15 +10,17 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from csv_plugin.cli import train_scoring_head
 from csv_plugin.core.texts import Text
 from csv_plugin.core.training import Training
-from csv_plugin.demo import building, shipped, world, zoo_training
-from csv_plugin.demo.recipes import MODELS, TrainingRecipe, recipe_of
-from csv_plugin.demo.zoo_files import (checkpoint_folder, manifest_head,
-                                       tokenizer_folder)
+from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.scoring_lm import target_tokens
+from tools.studies import world
+from tools.studies.zoo import building, zoo_training
+from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of
+from tools.studies.zoo.zoo_files import (checkpoint_folder, manifest_head,
+                                         tokenizer_folder)
 
 pytestmark = pytest.mark.slow
 

@@ -65,8 +65,8 @@ NOT_RUN = {
         'tests/oc/test_bits_per_character.py runs it',
         'import pandas':
         'needs what the command before it writes',
-        'salience compare-methods':
-        'takes a minute; tests/cli/test_compare_methods.py runs it on less',
+        'python -m tools.studies.compare_methods':
+        'takes a minute; tools/studies/test_compare_methods.py runs less',
     },
     'docs/command.md': {
         'salience forecast': FORECAST,
@@ -91,8 +91,8 @@ NOT_RUN = {
         'FOLDER/bin/python': VLLM,
     },
     'docs/how_many_models.md': {
-        'python tools/study_models.py':
-        'takes minutes; tests/cli/test_study_models.py runs it on less',
+        'python -m tools.studies.study_models':
+        'takes minutes; tools/studies/test_study_models.py runs it on less',
     },
     'docs/importing.md': {
         'lm_eval': HARNESS,
@@ -128,25 +128,25 @@ NOT_RUN = {
         'salience train': PAPER_MODELS,
     },
     'docs/partial_scores.md': {
-        'python tools/study_partial_scores.py':
-        'takes minutes: tests/cli/test_study_partial_scores.py has less',
+        'python -m tools.studies.study_partial_scores':
+        'takes minutes: tools/studies/test_study_partial_scores.py has less',
         'salience predict': KNOWN,
     },
     'docs/performance.md': {
         'OMP_NUM_THREADS=1 python': BY_BENCH,
         'python -m tests.bench.bench_gpu': f'needs a GPU; {BY_BENCH}',
         'salience losses --models FOLDER': 'reads the models of bench_gpu',
-        'salience compare-methods --losses $T': PUBLIC,
+        'python -m tools.studies.compare_methods --losses $T': PUBLIC,
     },
     'docs/quickstart.md': {
         'make demo': BY_CI,
         'opencompass --hf-path':
         'tests/oc/test_chosen_predictors.py runs a command without a config',
-        'python tools/train_demo_zoo.py': ZOO,
+        'python -m tools.studies.train_demo_zoo': ZOO,
         'opencompass configs/eval_csv_collect.py': ZOO,
-        'python tools/build_demo.py': ZOO,
-        'python tools/study_demo_zoo.py': STUDY,
-        'python tools/study_fresh_series.py': ZOO,
+        'python -m tools.studies.build_demo': ZOO,
+        'python -m tools.studies.study_demo_zoo': STUDY,
+        'python -m tools.studies.study_fresh_series': ZOO,
     },
     'docs/real_data.md': {
         'COMPASS_DATA_CACHE=':
@@ -169,13 +169,13 @@ NOT_RUN = {
         'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
         'OMP_NUM_THREADS=1 python -m tests.bench.larger_models':
         'takes minutes; tests/bench/test_public_tables.py judges a few models',
-        'salience compare-methods --losses outputs/ladder':
-        'tests/cli/test_compare_methods.py compares on made-up tables',
-        'python tools/study_demo_zoo.py': STUDY,
-        'python tools/study_fresh_series.py': ZOO,
-        'python tools/study_texts.py':
-        'takes minutes; tests/cli/test_study_texts.py runs it on less',
-        'python tools/study_triage.py': STUDY,
+        'python -m tools.studies.compare_methods --losses outputs/ladder':
+        'tools/studies/test_compare_methods.py compares on made-up tables',
+        'python -m tools.studies.study_demo_zoo': STUDY,
+        'python -m tools.studies.study_fresh_series': ZOO,
+        'python -m tools.studies.study_texts':
+        'takes minutes; tools/studies/test_study_texts.py runs it on less',
+        'python -m tools.studies.study_triage': STUDY,
         'salience forecast --losses ../shared/real': FORECAST,
         'salience fit --losses ../shared/real': PUBLIC,
     },
@@ -193,8 +193,8 @@ NOT_RUN = {
         'salience forecast': FORECAST,
     },
     'docs/validation_sets.md': {
-        'python tools/study_units.py':
-        'takes an hour; tests/cli/test_study_units.py runs it on less',
+        'python -m tools.studies.study_units':
+        'takes an hour; tools/studies/test_study_units.py runs it on less',
         'salience fit --choose':
         'has 100 units; tests/cli/test_fit_from_tables.py chooses two',
         'salience losses outputs/smollm2': 'needs SmolLM2',

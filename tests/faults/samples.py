@@ -260,7 +260,7 @@ def _read_run(folder: Path) -> Any:
 
 
 def _read_results(folder: Path) -> Any:
-    from csv_plugin.demo.building import accuracy
+    from tools.studies.zoo.building import accuracy
     return {
         (path.parent.name, path.stem):
         accuracy([folder], path.parent.name, path.stem)
@@ -273,8 +273,8 @@ def _read_leaderboard(folder: Path) -> Any:
 
 
 def _write_manifest(folder: Path) -> None:
-    from csv_plugin.demo.recipes import CHECKPOINTS, TrainingRecipe
-    from csv_plugin.demo.zoo_files import Manifest, checkpoint_folder
+    from tools.studies.zoo.recipes import CHECKPOINTS, TrainingRecipe
+    from tools.studies.zoo.zoo_files import Manifest, checkpoint_folder
     manifest = Manifest(folder, TrainingRecipe())
     for model in ('a-xs', 'b-s'):
         manifest.add(model, {'parameters': 1000, 'seconds': 1.5})
@@ -283,8 +283,8 @@ def _write_manifest(folder: Path) -> None:
 
 
 def _read_manifest(folder: Path) -> Any:
-    from csv_plugin.demo.recipes import TrainingRecipe
-    from csv_plugin.demo.zoo_files import Manifest
+    from tools.studies.zoo.recipes import TrainingRecipe
+    from tools.studies.zoo.zoo_files import Manifest
     return Manifest(folder, TrainingRecipe()).models
 
 
@@ -392,7 +392,7 @@ SAMPLES = {
         _read_results,
         'results/*/*.json',
         True,
-        needs='csv_plugin.demo.building'),
+        needs='tools.studies.zoo.building'),
     'leaderboards':
     Sample(
         lambda folder: write_leaderboard(folder / 'leaderboard', make_board()),
@@ -433,5 +433,5 @@ SAMPLES = {
         _write_manifest,
         _read_manifest,
         'manifest.json',
-        needs='csv_plugin.demo.zoo_files'),
+        needs='tools.studies.zoo.zoo_files'),
 }

@@ -7,8 +7,8 @@ from mmengine.config import Config
 
 from csv_plugin.configs.models.checkpoints import checkpoint_models
 from csv_plugin.demo import shipped
-from csv_plugin.demo.building import HELD_OUT, abbr
 from tests.oc.command import opencompass
+from tools.studies.zoo.building import HELD_OUT, abbr
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / 'configs' / 'eval_csv_losses_only.py'

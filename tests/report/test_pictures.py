@@ -24,10 +24,9 @@ from csv_plugin.core.salience import SOLVERS, Uniform
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.study import Study, split_study
 from csv_plugin.core.training_curve import TrainingCurve
-from csv_plugin.report.pictures import (TextsStudyRow, capability_picture,
-                                        coverage_picture, methods_picture,
-                                        outliers_picture, save, take_legend,
-                                        texts_picture)
+from csv_plugin.report.pictures import (capability_picture, coverage_picture,
+                                        methods_picture, outliers_picture,
+                                        save, take_legend)
 from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
                                                            Trajectory,
                                                            trajectory_picture)
@@ -38,6 +37,7 @@ from csv_plugin.report.pictures.style import (COLOURS, GREY, LINES, MARKERS,
                                               plain)
 from tests.report.layout import assert_readable, drawn_ticks, texts
 from tests.tables import small_tables
+from tools.studies.errors_by_texts import TextsStudyRow, texts_picture
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 `held_out_models` ship with the package; no predictor was fitted to them. They
 are also the `models` of `opencompass --models tidewell_zoo`.
-`zoo_models(folder)` lists all checkpoints that tools/train_demo_zoo.py wrote.
+`zoo_models(folder)` lists all checkpoints that train_demo_zoo wrote.
 """
 from os.path import abspath, dirname, join
 

@@ -3,12 +3,8 @@ from csv_plugin.report.pictures.accuracy_by_score import capability_picture
 from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
                                                            Trajectory,
                                                            trajectory_picture)
-from csv_plugin.report.pictures.errors_by_models import (ModelsStudyRow,
-                                                         models_picture)
 from csv_plugin.report.pictures.errors_by_step import (convergence_picture,
                                                        training_curve_picture)
-from csv_plugin.report.pictures.errors_by_texts import (TextsStudyRow,
-                                                        texts_picture)
 from csv_plugin.report.pictures.far_from_prediction import outliers_picture
 from csv_plugin.report.pictures.interval_coverage import coverage_picture
 from csv_plugin.report.pictures.order_by_share import order_picture
@@ -17,9 +13,7 @@ from csv_plugin.report.pictures.predicted_by_real import methods_picture
 from csv_plugin.report.pictures.style import save
 
 __all__ = [
-    'Forecast', 'ModelsStudyRow', 'TextsStudyRow', 'Trajectory',
-    'capability_picture', 'convergence_picture', 'coverage_picture',
-    'methods_picture', 'models_picture', 'order_picture', 'outliers_picture',
-    'save', 'take_legend', 'texts_picture', 'training_curve_picture',
-    'trajectory_picture'
+    'Forecast', 'Trajectory', 'capability_picture', 'convergence_picture',
+    'coverage_picture', 'methods_picture', 'order_picture', 'outliers_picture',
+    'save', 'take_legend', 'training_curve_picture', 'trajectory_picture'
 ]

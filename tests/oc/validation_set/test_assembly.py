@@ -10,7 +10,6 @@ from transformers import AutoTokenizer
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
-from csv_plugin.demo.zoo_files import tokenizer_folder
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.io.validation_sets import MANIFEST, TEXTS, write_validation_set
 from csv_plugin.lm.tokens.tokenization import tokenize_all
@@ -19,6 +18,7 @@ from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE, SOURCES,
                                                        TextSource)
 from csv_plugin.oc.validation_set.text_sampling import REPEATED
 from tests.oc.validation_set import invented
+from tools.studies.zoo.zoo_files import tokenizer_folder
 
 CONFIGS = 'opencompass.configs.datasets'
 SHARED = Path(__file__).resolve().parents[4] / 'shared'

@@ -1,1 +1,0 @@
-"""How well each method does on the zoo: the tables of docs/results.md."""

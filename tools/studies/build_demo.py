@@ -1,0 +1,90 @@
+"""Make the demonstration's files that ship with the package.
+
+    python -m tools.studies.train_demo_zoo --out outputs/zoo
+    opencompass configs/eval_csv_collect.py
+    python -m tools.studies.build_demo --zoo outputs/zoo \\
+        --runs outputs/collect/2*
+
+These are the held-out models, the exams, the dumps, accuracies and label
+losses of the whole zoo, and two predictors fitted to the same models: the
+default method and the all-token baseline.
+"""
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Optional
+
+from csv_plugin.cli.arguments import exit_code
+from csv_plugin.cli.fit_bars import fit_bars
+from csv_plugin.core.training import Training
+from csv_plugin.demo import shipped
+from csv_plugin.io.collection import read_collection
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.text_sets import write_texts
+from csv_plugin.lm.methods import train_auto
+from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
+                                      token_states)
+from tools.studies import world
+from tools.studies.zoo import building
+
+
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--zoo',
+        required=True,
+        type=Path,
+        metavar='DIR',
+        help='folder of the trained zoo (required)')
+    parser.add_argument(
+        '--runs',
+        required=True,
+        nargs='+',
+        type=Path,
+        metavar='DIR',
+        help="time-stamped folders of the zoo's evaluation\n(required)")
+    return parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> None:
+    texts = world.validation_texts()
+    write_texts(shipped.TEXTS, texts)
+    building.write_exams(shipped.EXAMS)
+    building.copy_models(args.zoo, shipped.ZOO, args.runs)
+    sizes = building.model_sizes(args.zoo)
+    building.write_collection(shipped.COLLECTION, args.runs, texts, sizes)
+    building.write_label_losses(shipped.LABEL_LOSSES, args.runs)
+    train()
+
+
+def train() -> None:
+    """Fit both predictors to the collection that ships."""
+    collection = read_collection(shipped.COLLECTION)
+    scoring_lm, tokenizer = load_scoring_lm(shipped.SCORING_LM,
+                                            shipped.SCORING_TOKENIZER)
+    targets = target_tokens(tokenizer, collection.texts)
+    states = token_states(scoring_lm, tokenizer, collection.texts)
+    models = collection.models_in('train', 'validation')
+    losses = targets.table(
+        {model: collection.losses[model].texts
+         for model in models})
+    training = Training(losses, collection.texts, collection.accuracies,
+                        collection.families, targets)
+    predictor = train_auto(training, states, progress=fit_bars()).predictor
+    # Where the package lies differs from machine to machine.
+    name = shipped.SCORING_LM.relative_to(shipped.FOLDER.parent).as_posix()
+    save_predictor(replace(predictor, scoring_lm=name), shipped.PREDICTOR)
+    save_predictor(training.all_token_loss(), shipped.BASELINE)
+    for benchmark in predictor.benchmarks:
+        print(f'{benchmark.benchmark}: {benchmark.notes[-1]}')
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    return exit_code(lambda: run(parse_args(argv)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,288 @@
+"""Errors of all methods on zoo models that none of them has seen.
+
+The tables of docs/results.md, from losses and accuracies in the package:
+
+    python -m tools.studies.study_demo_zoo
+
+The last one has errors that the predictor of the package states beside those
+that it makes.
+
+In brackets stand 90 % intervals, for which the runs that are predicted are
+drawn again and again. How true the errors are that `auto` states, on series of
+which no model was fitted to:
+
+    python -m tools.studies.study_demo_zoo --leave-series-out
+
+The label-token loss of the exams' own items, as the paper has it, beside that
+of the texts, on the series for which it is known:
+
+    python -m tools.studies.study_demo_zoo --items
+
+How often the mean loss or the label-token loss contradicts predictions there,
+and on the same series where answers' losses rise while accuracies rise:
+
+    python -m tools.studies.study_demo_zoo --alarms
+"""
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+from tabulate import tabulate
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import exit_code
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.resampling import error_ratio
+from csv_plugin.core.study import geometric_mean
+from csv_plugin.demo import shipped
+from csv_plugin.io.predictors import load_predictor
+from tools.studies.alarm_study import Rung, SeriesAlarms, alarms_left_out
+from tools.studies.stated_and_found import (BEYOND, WITHIN, StatedAndFound,
+                                            errors_by_kind)
+from tools.studies.zoo.building import LABELLED
+from tools.studies.zoo_study import BASELINE, LABEL, ZooStudy
+
+
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--scoring-lm',
+        default=shipped.SCORING_LM,
+        metavar='DIR',
+        help='folder of the LM whose hidden states are used\n'
+        '(default: a model of the package)')
+    parser.add_argument(
+        '--tokenizer',
+        default=shipped.SCORING_TOKENIZER,
+        metavar='DIR',
+        help='its tokenizer (default: that of the package)')
+    parser.add_argument(
+        '--items',
+        action='store_true',
+        help='compare with label-token losses of the items of exams, on\n'
+        'the series that have them (default: no)')
+    parser.add_argument(
+        '--leave-series-out',
+        action='store_true',
+        help='fit to all other series for each, and compare the errors\n'
+        'with those that were stated (default: no)')
+    parser.add_argument(
+        '--alarms',
+        action='store_true',
+        help='how often the alarm rings on series that were not fitted\n'
+        'to (default: no)')
+    return parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> None:
+    whole = ZooStudy.load(shipped.COLLECTION, args.scoring_lm, args.tokenizer,
+                          shipped.LABEL_LOSSES if args.items else None)
+    if args.items:
+        whole = whole.of_series(LABELLED)
+    if args.leave_series_out:
+        print(series_left_out(whole))
+        return
+    if args.alarms:
+        print(alarms(tqdm(alarms_left_out(whole), desc='series')))
+        return
+    squares = whole.squared_errors()
+    print(table(whole, squares))
+    counts = ', '.join(f'{mask.sum()} {kind}'
+                       for kind, mask in kinds_of(whole).items())
+    print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
+    print(by_exam(whole, squares))
+    if not args.items:
+        predictor = load_predictor(shipped.PREDICTOR)
+        print(f'\n{stated_in_all(whole, predictor)}')
+        print(f'\n{stated_beside_found(whole, predictor)}')
+
+
+def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
+    """A row per method in Markdown, the worst method first.
+
+    Args:
+        study (ZooStudy): Tells the models apart.
+        squares (Mapping[str, NDArray]): Squared errors by method, `(M, B)`.
+    """
+    kinds, runs = kinds_of(study), np.array(study.runs())
+
+    def row(part: NDArray) -> list[str]:
+        cells = []
+        for mask in kinds.values():
+            error = 1e3 * geometric_mean(part[mask].mean(axis=0))
+            cells += [
+                f'{error:.2f}',
+                _ratio(part, squares[BASELINE], mask, runs)
+            ]
+        return [*cells, _ratio(part, squares[LABEL], mask, runs)]
+
+    worst_first = sorted(
+        squares,
+        key=lambda name: -geometric_mean(squares[name][kinds['both']].mean(
+            axis=0)))
+    header = [
+        'method', *(cell for kind in kinds for cell in (kind, 'of all-token')),
+        'of label-token'
+    ]
+    return tabulate([[name, *row(squares[name])] for name in worst_first],
+                    header,
+                    tablefmt='pipe',
+                    disable_numparse=True)
+
+
+def kinds_of(study: ZooStudy) -> dict[str, NDArray]:
+    """Kinds of test models, and both together: masks of shape `(M,)`."""
+    kinds = study.test_models()
+    return {**kinds, 'both': np.any(list(kinds.values()), axis=0)}
+
+
+def _ratio(squares: NDArray, reference: NDArray, mask: NDArray,
+           runs: NDArray) -> str:
+    """How many times the error is that of a reference, and its interval."""
+    if squares is reference:
+        return '1'
+    ratio, low, high = error_ratio(squares[mask], reference[mask], runs[mask])
+    return f'{ratio:.2f} ({low:.2f} - {high:.2f})'
+
+
+def series_left_out(study: ZooStudy) -> str:
+    """A row of errors x 1e-3 per series and exam, in Markdown.
+
+    The last rows have geometric means and plain means over the others. A
+    second table has the errors that are stated within the reach of most
+    families and beyond, beside those found there.
+    """
+    series = sorted({*study.collection.families.values()})
+    exams = study.collection.accuracies.benchmarks
+    left = {name: study.left_out(name) for name in tqdm(series, desc='series')}
+    found = {name: errors.mse for name, errors in left.items()}
+    kinds = list(found[series[0]])
+    errors = 1e3 * np.array([[row[kind] for kind in kinds]
+                             for row in found.values()])
+    rows = [[name, exam, *errors[s, :, b]] for s, name in enumerate(series)
+            for b, exam in enumerate(exams)]
+    of_cells = errors.transpose(1, 0, 2).reshape(len(kinds), -1)
+    rows += [['geometric mean', '', *map(geometric_mean, of_cells)],
+             ['mean', '', *of_cells.mean(axis=1)]]
+    table = tabulate(
+        rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
+    by_reach = [part for name in series for part in left[name].by_reach]
+    return f'{table}\n\n{errors_by_kind(series, by_reach)}'
+
+
+def stated_in_all(study: ZooStudy, predictor: Predictor) -> str:
+    """Errors x 1e-3 that a predictor states and makes, by exam.
+
+    The last row has means over the exams.
+
+    Args:
+        study (ZooStudy): Of the models.
+        predictor (Predictor): Of the exams.
+    """
+    accuracies = study.collection.accuracies
+    parts = [predictor.benchmark(exam) for exam in accuracies.benchmarks]
+    squares = (study.predicted(predictor) - accuracies.values)**2
+    columns = {
+        'stated': [part.cv_mse for part in parts],
+        'of the typical series': [part.typical_error**2 for part in parts],
+    } | {
+        kind: squares[mask].mean(axis=0)
+        for kind, mask in study.test_models().items()
+    }
+    errors = 1e3 * np.array(list(columns.values()))
+    rows = [
+        *zip(accuracies.benchmarks, *errors), ('mean', *errors.mean(axis=1))
+    ]
+    return tabulate(rows, ['exam', *columns], tablefmt='pipe', floatfmt='.2f')
+
+
+def stated_beside_found(study: ZooStudy, predictor: Predictor) -> str:
+    """Errors x 1e-3 of a predictor of the exams, by exam and kind.
+
+    In brackets, how many models (of how many families) they are of. The last
+    rows have means over the exams that state an error of the kind and have
+    predictions of it: of the errors found, and in brackets of those stated.
+    """
+    parts = study.stated_and_found(predictor)
+    rows = [[
+        part.exam, part.kind, f'{_thousandths([part.stated.mse])} '
+        f'({part.stated.n_models} of {part.stated.n_families})',
+        *(f'{_thousandths(squares)} ({len(squares)})'
+          for squares in part.found.values())
+    ] for part in parts]
+    groups = list(parts[0].found)
+    for kind in (WITHIN, BEYOND):
+        alike = [part for part in parts if part.kind == kind]
+        rows.append(
+            ['mean', kind, '', *(_mean_cell(alike, name) for name in groups)])
+    return tabulate(
+        rows, ['exam', 'kind', 'stated', *groups],
+        tablefmt='pipe',
+        colalign=['left', 'left', *['right'] * (1 + len(groups))],
+        disable_numparse=True)
+
+
+def _mean_cell(parts: Iterable[StatedAndFound], group: str) -> str:
+    """Means over the exams on which a group's errors are stated and found."""
+    both = [
+        part for part in parts
+        if len(part.found[group]) and not np.isnan(part.stated.mse)
+    ]
+    found = [part.found[group].mean() for part in both]
+    stated = [part.stated.mse for part in both]
+    return f'{_thousandths(found)} (stated {_thousandths(stated)})'
+
+
+def _thousandths(squares: Iterable[float]) -> str:
+    """The mean x 1e-3 of what is known; '-' where nothing is."""
+    known = [square for square in squares if not np.isnan(square)]
+    return f'{1e3 * np.mean(known):.2f}' if known else '-'
+
+
+def alarms(found: Iterable[SeriesAlarms]) -> str:
+    """Shares of cells in percent, a row per series and one of all."""
+    parts = list(found)
+    rows = [[
+        part.series, part.fitted_series, *_alarm_cells(part.as_it_is),
+        *_alarm_cells(part.turned)
+    ] for part in parts]
+    whole = [
+        Rung.concatenate([getattr(part, kind) for part in parts])
+        for kind in ('as_it_is', 'turned')
+    ]
+    rows.append(['all', '', *chain.from_iterable(map(_alarm_cells, whole))])
+    kind = ['cells', 'alarm', 'inside', 'widened', 'inside of alarms']
+    header = [
+        'left out', 'fitted series', *kind, *(f'turned: {k}' for k in kind)
+    ]
+    return tabulate(rows, header, tablefmt='pipe', floatfmt='.0f')
+
+
+def _alarm_cells(rung: Rung) -> list[float]:
+    """How many cells, and shares of them in percent."""
+    rang = rung.select(rung.alarm)
+    shares = (rung.alarm, rung.inside, rung.inside_widened, rang.inside)
+    return [len(rung.alarm), *(100 * share.mean() if len(share) else np.nan
+                               for share in shares)]  # yapf: disable
+
+
+def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
+    """Errors x 1e-3 of every exam, in Markdown."""
+    rows = [[method, kind, *(1e3 * part[mask].mean(axis=0))]
+            for method, part in squares.items()
+            for kind, mask in kinds_of(study).items()]
+    header = ['method', 'test models', *study.collection.accuracies.benchmarks]
+    return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    return exit_code(lambda: run(parse_args(argv)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Train series of models that nobody has seen, and predict them.
+
+    python -m tools.studies.study_fresh_series --numbers 7 --out outputs/fresh
+
+A number draws a tokenizer, a mixture of texts, the texts and the weights; no
+such series is in the zoo. Models are trained, OpenCompass evaluates them and
+records their token losses, and the predictors that ship with the package are
+held against their accuracies: the error that each states of itself beside the
+one it makes. What is done already is not done again.
+"""
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Optional
+
+from tabulate import tabulate
+
+from csv_plugin.cli.arguments import add_jobs, add_out, check_folder, exit_code
+from csv_plugin.cli.running_opencompass import (check_opencompass,
+                                                run_opencompass)
+from csv_plugin.core.conventions import check_unique
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.resampling import error_ratio
+from csv_plugin.demo import shipped
+from csv_plugin.io.files import write_text
+from csv_plugin.io.predictors import load_predictor
+from tools.studies.fresh_series_study import (FreshErrors, FreshSeries,
+                                              read_fresh_series)
+from tools.studies.stated_and_found import errors_by_kind
+from tools.studies.zoo.recipes import (SIZES, Series, TrainingRecipe,
+                                       fresh_series)
+from tools.studies.zoo.zoo_training import train_models
+
+BASELINE = 'all-token loss'
+_CONFIG = """\
+'''Accuracies and token losses of fresh series.'''
+from mmengine.config import read_base
+
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import \\
+        salience_texts_datasets
+    from csv_plugin.configs.datasets.tidewell_exams import \\
+        tidewell_exams_datasets
+    from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
+    from csv_plugin.configs.models.tidewell_zoo import zoo_models
+
+models = zoo_models({zoo!r}, {models!r})
+datasets = [*tidewell_exams_datasets, *salience_texts_datasets]
+del zoo_models
+"""
+
+
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--numbers',
+        nargs='+',
+        type=int,
+        choices=range(10**6),
+        required=True,
+        metavar='N',
+        help='which fresh series, 0 to 999999 (required)')
+    parser.add_argument(
+        '--sizes',
+        nargs='+',
+        choices=SIZES,
+        default=['s', 'm'],
+        metavar='SIZE',
+        help=f'which of {" ".join(SIZES)} (default s m)')
+    add_jobs(parser)
+    add_out(parser, 'the models and their evaluation')
+    return parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> None:
+    check_unique('--numbers', list(map(str, args.numbers)))
+    series = [fresh_series(number) for number in args.numbers]
+    names = tuple(f'{one.name}-{size}' for one in series
+                  for size in args.sizes)
+    check_folder(args.out)
+    check_opencompass(args.out)
+    zoo, work_dir = args.out / 'zoo', args.out / 'collect'
+    train_models(zoo, names, TrainingRecipe(), jobs=args.jobs)
+    config = args.out / 'collect.py'
+    write_text(
+        config,
+        _CONFIG.format(
+            zoo=str(zoo), models=[name.split('-') for name in names]))
+    # What was interrupted goes on.
+    resume = ('-r', 'latest') if any(work_dir.glob('2*')) else ()
+    run_opencompass(config, work_dir, *resume)
+    fresh = read_fresh_series(sorted(work_dir.glob('2*')), names)
+    print('\n' + '\n'.join(map(described, series)))
+    predictors = {
+        'auto': load_predictor(shipped.PREDICTOR),
+        BASELINE: load_predictor(shipped.BASELINE)
+    }
+    for name, predictor in predictors.items():
+        print(f'\n{name}\n\n{table(fresh.errors(predictor))}')
+    print(f'\n{by_series(fresh, *predictors.values())}')
+
+
+def described(series: Series) -> str:
+    """The tokenizer and the mixture of a series, one sentence."""
+    kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
+    shares = ', '.join(f'{name} {100 * share:.0f} %'
+                       for name, share in series.shares.items())
+    return (f'Series {series.name}: {kind} tokenizer of {size} entries at '
+            f'most; {shares}.')
+
+
+def by_series(fresh: FreshSeries, auto: Predictor, baseline: Predictor) -> str:
+    """Two tables of errors by series, and how they compare, in Markdown."""
+    names = list(dict.fromkeys(fresh.series))
+    rows = [[name, *_row(fresh.select(name), auto, baseline)]
+            for name in names]
+    rows.append(['all', *_row(fresh, auto, baseline)])
+    header = [
+        'series', 'MSE, auto', f'MSE, {BASELINE}', 'MAE, points',
+        f'MAE, {BASELINE}', 'hold', 'width', 'alarm'
+    ]
+    ratio = error_ratio(
+        fresh.squares(auto), fresh.squares(baseline), fresh.series)
+    ratios = '{:.2f}'.format(ratio[0])
+    if len(names) > 1:
+        ratios += ' ({:.2f} to {:.2f}, drawing series)'.format(*ratio[1:])
+    return '\n\n'.join([
+        tabulate(
+            rows,
+            header,
+            tablefmt='pipe',
+            floatfmt=('', '.2f', '.2f', '.1f', '.1f', '.2f', '.1f', '.2f')),
+        f'auto has {ratios} times the error of the {BASELINE}.',
+        errors_by_kind(names, fresh.stated_and_found(auto))
+    ])
+
+
+def _row(fresh: FreshSeries, auto: Predictor,
+         baseline: Predictor) -> list[float]:
+    ours, theirs = (
+        fresh.errors(predictor).rows()[-1] for predictor in (auto, baseline))
+    return [ours[2], theirs[2], ours[4], theirs[4], *ours[5:]]
+
+
+def table(errors: FreshErrors) -> str:
+    """A row per exam in Markdown; the last row has means."""
+    rows = [[name, *row]
+            for name, row in zip((*errors.exams, 'mean'), errors.rows())]
+    header = [
+        'exam', 'MSE stated', 'of the typical series', 'MSE', 'ratio',
+        'MAE, points', 'hold', 'width', 'alarm'
+    ]
+    return tabulate(
+        rows,
+        header,
+        tablefmt='pipe',
+        floatfmt=('', *['.2f'] * 4, '.1f', '.2f', '.1f', '.2f'))
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    return exit_code(lambda: run(parse_args(argv)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

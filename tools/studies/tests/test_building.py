@@ -1,0 +1,135 @@
+"""Runs of the zoo's evaluation as a collection."""
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.collection import read_collection
+from csv_plugin.io.csv_rows import read_rows
+from csv_plugin.io.dumps import write_dump
+from csv_plugin.io.runs.run_dumps import dataset_abbr
+from tools.studies import world
+from tools.studies.zoo import building
+from tools.studies.zoo.recipes import MODELS, recipe_of
+
+TEXTS = TextSet((Text('a', 'one'), ))
+SIZES = dict.fromkeys(MODELS, 50_000)
+
+
+def evaluate(run, which, loss, accuracy):
+    """Write the files that OpenCompass writes."""
+    for model, percent in which:
+        name = building.abbr(model, percent)
+        folder = run / 'predictions' / name
+        folder.mkdir(parents=True)
+        spans = TokenSpans.from_token_bytes([b'one'], 'one')
+        info = DumpInfo(TEXTS.fingerprint, 'x/y', 'x/z', 'none', 'float32', 0,
+                        0, {})
+        losses = TokenLosses(
+            'a', [loss], spans, 3, sha256=TEXTS.texts[0].sha256)
+        write_dump(folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet',
+                   TokenLossDump(info, (losses, )))
+        results = run / 'results' / name
+        results.mkdir(parents=True)
+        for kind in world.KINDS:
+            (results /
+             f'{kind}.json').write_text(f'{{"accuracy": {accuracy}}}')
+            (results / f'{kind}-label_loss.json'
+             ).write_text(f'{{"label_byte_loss": {loss}}}')
+    return run
+
+
+@pytest.mark.slow
+def test_the_last_of_several_runs_counts(tmp_path):
+    everything = building.checkpoints()
+    runs = [
+        evaluate(tmp_path / '20260101', everything, 2., 25.),
+        evaluate(tmp_path / '20260102', everything[:2], 1., 75.)
+    ]
+    building.write_collection(tmp_path / 'c', runs, TEXTS, SIZES)
+    collection = read_collection(tmp_path / 'c')
+    names = tuple(building.abbr(*which) for which in everything)
+    assert tuple(collection.losses) == names
+    assert [collection.losses[name].texts[0].losses[0]
+            for name in names[:3]] == [1, 1, 2]
+    np.testing.assert_array_equal(collection.accuracies.values[:3, 0],
+                                  [.75, .75, .25])
+    assert collection.info[names[0]].params_b == pytest.approx(5e-5)
+
+
+def test_splits():
+    splits = {
+        which: building.split_of(*which)
+        for which in building.checkpoints()
+    }
+    assert all(splits[which] == 'test' for which in building.HELD_OUT)
+    families = {
+        split: {recipe_of(model)[0].family
+                for (model, _), found in splits.items() if found == split}
+        for split in splits.values()
+    }  # yapf: disable
+    assert families['train'] == families['validation'] == set('abcefg')
+    assert splits['a2-s', 100] == splits['a-l', 35] == 'train'
+    assert splits['c2-m', 65] == 'validation'
+    assert splits['h-xs', 10] == splits['d-m', 20] == 'test'
+
+
+@pytest.mark.slow
+def test_losses_are_rounded(tmp_path):
+    everything = building.checkpoints()
+    run = evaluate(tmp_path / 'run', everything, 1.2345678, 50.)
+    building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
+    losses = read_collection(tmp_path / 'c').losses['a2-s@10'].texts[0].losses
+    assert losses[0] * 2**11 == round(1.2345678 * 2**11)
+
+
+def test_label_losses(tmp_path):
+    everything = building.checkpoints()
+    run = evaluate(tmp_path / 'run', everything, 1.25, 50.)
+    building.write_label_losses(tmp_path / 'losses.csv', [run])
+    rows = read_rows(tmp_path / 'losses.csv', ('model', *world.KINDS))
+    assert [row.cells['model'] for row in rows] == [
+        building.abbr(*which) for which in everything
+        if recipe_of(which[0])[0].name in building.LABELLED
+    ]
+    assert all(
+        row.number(kind) == 1.25 for row in rows for kind in world.KINDS)
+
+
+def test_a_checkpoint_that_was_not_run_is_named(tmp_path):
+    run = evaluate(tmp_path / '20260101', building.checkpoints()[1:], 2., 25.)
+    first = building.abbr(*building.checkpoints()[0])
+    with pytest.raises(InputError, match=f'a run with predictions/{first}'):
+        building.write_collection(tmp_path / 'c', [run], TEXTS, SIZES)
+
+
+def test_what_ships_stays_if_the_zoo_is_not_there(tmp_path):
+    shipped = tmp_path / 'shipped/a/tokenizer'
+    shipped.mkdir(parents=True)
+    with pytest.raises(InputError, match='a folder of a trained zoo'):
+        building.copy_models(tmp_path / 'nowhere', tmp_path / 'shipped', [])
+    assert shipped.is_dir()
+
+
+@pytest.mark.parametrize('manifest, says', [
+    ('{"models": {"a-xs": {}}}', "'parameters' in the record of a-xs"),
+    ('{"models": {"a-xs": {"parameters": 1.5}}}', 'found 1.5'),
+    ('{"models": ', 'expected JSON'),
+])
+def test_sizes_that_the_manifest_does_not_tell(tmp_path, manifest, says):
+    (tmp_path / 'manifest.json').write_text(manifest)
+    with pytest.raises(InputError, match=says):
+        building.model_sizes(tmp_path)
+
+
+@pytest.mark.parametrize('result', ['{"accuracy": "1"}', '[]', '{', '{}'])
+@pytest.mark.slow
+def test_damaged_results_are_named(tmp_path, result):
+    run = evaluate(tmp_path / 'run', building.checkpoints(), 1., 50)
+    path = run / 'results/a-xs@10/sums.json'
+    path.write_text(result)
+    with pytest.raises(InputError, match=f'{path}: .*Remove it'):
+        building.write_collection(tmp_path / 'new', [run], TEXTS, SIZES)

@@ -1,0 +1,125 @@
+"""Draws of texts, and what is counted on them."""
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.study import geometric_mean
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo import shipped
+from tools.studies.errors_by_texts import TextsStudyRow
+from tools.studies.texts_study import METHODS, draw, draws, table, texts_study
+from tools.studies.zoo_study import BASELINE, FIRST_SERIES, ZooStudy
+
+TEXTS = TextSet(
+    tuple(
+        Text(f'{source}-{i}', f'text {i}', source) for source in 'abc'
+        for i in range(10)))
+
+
+@given(st.integers(1, 3), st.integers(0, 9), st.data())
+@settings(max_examples=60, deadline=None)
+def test_draw(n_sources, seed, data):
+    n = data.draw(st.integers(n_sources, 10 * n_sources))
+    drawn = draw(TEXTS, n, n_sources, seed)
+    counts = Counter(text.source for text in drawn)
+    assert len(set(drawn)) == len(drawn) == n
+    assert len(counts) == n_sources
+    assert max(counts.values()) - min(counts.values()) <= 1
+    assert list(drawn) == [text for text in TEXTS if text in drawn]
+    assert drawn == draw(TEXTS, n, n_sources, seed)
+    if n < 10 * n_sources:
+        assert set(drawn) < set(draw(TEXTS, n + 1, n_sources, seed))
+    if n_sources < 3:
+        more = draw(TEXTS, n, n_sources + 1, seed) if n > n_sources else ()
+        assert not more or set(counts) < {text.source for text in more}
+
+
+def test_seeds_draw_differently():
+    assert len({draw(TEXTS, 9, 3, seed) for seed in range(5)}) == 5
+    firsts = {draw(TEXTS, 10, 1, seed)[0].source for seed in range(20)}
+    assert firsts == set('abc')
+
+
+@pytest.mark.parametrize('n_texts, n_sources, match',
+                         [(3, 0, 'sources'), (3, 4, 'sources'),
+                          (2, 3, '3 to 30 of 3 sources, found 2'),
+                          (31, 3, '3 to 30 of 3 sources, found 31')])
+def test_draw_refuses(n_texts, n_sources, match):
+    with pytest.raises(InputError, match=match):
+        draw(TEXTS, n_texts, n_sources, 0)
+
+
+def test_draws():
+    drawn = draws(TEXTS, (6, 30), 9, range(2))
+    assert [(part.series, len(part.texts), part.n_sources, part.seed)
+            for part in drawn] == [
+                ('texts', 6, 3, 0), ('texts', 6, 3, 1), ('texts', 30, 3, 0),
+                *(('sources', 9, n, seed) for n in (1, 2, 3)
+                  for seed in (0, 1))]  # yapf: disable
+    assert drawn[0].texts == draw(TEXTS, 6, 3, 0)
+    assert drawn[1].texts == draw(TEXTS, 6, 3, 1)
+
+
+@pytest.fixture(scope='module')
+def study() -> ZooStudy:
+    return ZooStudy.load(shipped.COLLECTION, shipped.SCORING_LM,
+                         shipped.SCORING_TOKENIZER).of_series(FIRST_SERIES)
+
+
+@pytest.mark.slow
+def test_more_sources_help(study):
+    drawn = draws(study.collection.texts, (10, ), 10, range(1))
+    seen = []
+    rows = texts_study(study, [drawn[0], drawn[1], drawn[5]],
+                       lambda items: seen.append(len(items)) or items)
+    assert seen == [3]
+    assert [(row.series, row.n_texts, row.n_sources, row.draw)
+            for row in rows[::6]] == [('texts', 10, 5, 0),
+                                      ('sources', 10, 1, 0),
+                                      ('sources', 10, 5, 0)]
+    assert [(row.method, row.models) for row in rows
+            ] == 3 * [(method, kind) for method in METHODS
+                      for kind in ('unseen series', 'larger sizes')]
+    # The same texts, drawn for both series.
+    assert [row.mse for row in rows[:6]] == [row.mse for row in rows[12:]]
+    errors = {(row.n_sources, row.method, row.models): row.mse for row in rows}
+    for kind in ('unseen series', 'larger sizes'):
+        assert errors[5, 'groups, ridge',
+                      kind] < min(errors[1, 'groups, ridge', kind],
+                                  errors[5, BASELINE, kind])
+
+
+@pytest.mark.slow
+def test_the_whole_set_gives_the_figures_of_the_zoo(study):
+    whole = draws(study.collection.texts, (250, ), 5, range(1))[:1]
+    rows = {
+        (row.method, row.models): row.mse
+        for row in texts_study(study, whole)
+    }
+    # What docs/results.md gives for `groups, ridge` and the baseline.
+    expected = {'unseen series': (7.63, 28.85), 'larger sizes': (15.86, 90.36)}
+    for kind, (groups, baseline) in expected.items():
+        assert 1e3 * rows['groups, ridge', kind] == pytest.approx(
+            groups, rel=0.01)
+        assert 1e3 * rows[BASELINE, kind] == pytest.approx(baseline, rel=0.01)
+
+
+def test_table():
+    rows = [
+        TextsStudyRow('texts', n, 5, seed, method, models,
+                      n * (1 + seed) * 1e-3 + (method == 'b'))
+        for n in (10, 20) for seed in range(1 + (n == 10)) for method in 'ab'
+        for models in ('new', 'large')
+    ]
+    header, _, *lines = table(rows).splitlines()
+    assert [cell.strip() for cell in header.strip('|').split('|')] == [
+        'texts', 'sources', 'new: a', 'new: b', 'large: a', 'large: b'
+    ]
+    cells = [[cell.strip() for cell in line.strip('|').split('|')]
+             for line in lines]
+    mean = f'{1e3 * geometric_mean([0.01, 0.02]):.1f}'
+    assert cells[0][:3] == ['10', '5', f'{mean} (10.0-20.0)']
+    assert cells[1] == ['20', '5', '20.0', '1020.0', '20.0', '1020.0']

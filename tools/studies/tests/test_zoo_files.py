@@ -1,0 +1,83 @@
+"""Folders of the zoo are whole or absent; the manifest only grows."""
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from tests.io.mutations import mutations
+from tools.studies.zoo.recipes import CHECKPOINTS, TrainingRecipe
+from tools.studies.zoo.zoo_files import Manifest, checkpoint_folder
+
+RECIPE = TrainingRecipe(tokens=1000)
+
+
+def complete(zoo, model):
+    for percent in CHECKPOINTS:
+        checkpoint_folder(zoo, model, percent).mkdir(parents=True)
+
+
+def test_names_of_checkpoints(tmp_path):
+    folder = checkpoint_folder(tmp_path, 'a-xs', 35)
+    assert folder.relative_to(tmp_path).as_posix() == 'a/xs/35'
+
+
+def test_models_are_merged(tmp_path):
+    first, second = Manifest(tmp_path, RECIPE), Manifest(tmp_path, RECIPE)
+    for manifest, model in ((first, 'b-l'), (second, 'a-xs'), (first, 'a-s')):
+        complete(tmp_path, model)
+        manifest.add(model, {'steps': 1})
+    again = Manifest(tmp_path, RECIPE)
+    assert list(again.models) == ['a-s', 'a-xs', 'b-l']
+    again.add('b-l', {'steps': 2})
+    assert first.models['b-l'] == {'steps': 2}
+    text = (tmp_path / 'manifest.json').read_text(encoding='utf-8')
+    assert json.loads(text)['recipe']['tokens'] == 1000
+
+
+def test_a_model_without_all_checkpoints_is_not_complete(tmp_path):
+    manifest = Manifest(tmp_path, RECIPE)
+    complete(tmp_path, 'a-xs')
+    assert not manifest.models
+    manifest.add('a-xs', {})
+    assert 'a-xs' in manifest.models
+    checkpoint_folder(tmp_path, 'a-xs', 50).rmdir()
+    assert not manifest.models
+
+
+def test_fresh_series_have_a_place(tmp_path):
+    complete(tmp_path, 'z7-s')
+    Manifest(tmp_path, RECIPE).add('z7-s', {'steps': 1})
+    assert Manifest(tmp_path, RECIPE).models == {'z7-s': {'steps': 1}}
+
+
+def test_another_recipe_is_refused(tmp_path):
+    Manifest(tmp_path, RECIPE).add('a-xs', {})
+    with pytest.raises(InputError, match='recipe .*2000.*1000'):
+        Manifest(tmp_path, replace(RECIPE, tokens=2000))
+
+
+@pytest.mark.parametrize('content, found', [
+    ('', 'Expecting value'),
+    ('[]', r'the manifest with named fields, found \[\]'),
+    ('{"models": [1]}', r"'models' with named fields, found \[1\]"),
+    ('{"models": {"a-xs": 1}}', 'record of a-xs with named fields, found 1'),
+    ('{"models": {"../../x": {}}}', "models among a-xs, .*found '../../x'"),
+    ('{"models": {"a-xs": {}, "a-xs": {}}}', "key 'a-xs' twice"),
+    ('{"seed": 0}', 'expected recipe .*found None'),
+    ('{"a":' * 999 + '1' + '}' * 999, 'more than 50 levels'),
+])
+def test_damaged_manifests_are_refused(tmp_path, content, found):
+    (tmp_path / 'manifest.json').write_text(content)
+    with pytest.raises(InputError, match=f'manifest.json: .*{found}'):
+        Manifest(tmp_path, RECIPE)
+
+
+def test_a_damaged_manifest_is_read_or_refused(tmp_path):
+    Manifest(tmp_path, RECIPE).add('a-xs', {'parameters': 7})
+    path = tmp_path / 'manifest.json'
+    for data in mutations(path.read_bytes(), 200):
+        path.write_bytes(data)
+        with suppress(InputError):
+            assert set(Manifest(tmp_path, RECIPE).models) <= {'a-xs'}

@@ -1,0 +1,299 @@
+"""Corpora, Muon and the training loop, on very few tokens."""
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tools.studies import world
+from tools.studies.zoo import corpus, zoo_training
+from tools.studies.zoo.muon import Muon, orthogonalised
+from tools.studies.zoo.recipes import (CHECKPOINTS, CONTEXT, MODELS, SERIES,
+                                       SIZES, TrainingRecipe, fresh_series,
+                                       recipe_of)
+from tools.studies.zoo.zoo_files import checkpoint_folder, tokenizer_folder
+
+torch.set_num_threads(1)
+RECIPE = TrainingRecipe(
+    tokens=12_000,
+    batch_tokens=512,
+    warm_up_steps=5,
+    matrix_lr=2e-2,
+    other_lr=6e-3,
+    tokenizer_chars=20_000)
+
+
+@pytest.fixture(scope='module')
+def zoo(tmp_path_factory):
+    """A tokenizer and one trained model, and its record."""
+    folder = tmp_path_factory.mktemp('zoo')
+    zoo_training.make_tokenizer(folder, 'a', RECIPE)
+    return folder, zoo_training.train_model(folder, 'a-xs', RECIPE)
+
+
+def tokenizer_in(folder):
+    return AutoTokenizer.from_pretrained(tokenizer_folder(folder, 'a'))
+
+
+def weights(folder, model='a-xs', percent=100):
+    return load_file(
+        checkpoint_folder(folder, model, percent) / 'model.safetensors')
+
+
+def test_models_of_eight_series_and_two_twins():
+    assert len(set(MODELS)) == 8 * 4 + 2 * 2
+    assert {recipe_of(model)[0].name for model in MODELS} == set(SERIES)
+    assert {recipe_of(model)[0].family for model in MODELS} == set('abcdefgh')
+    shapes = {(str(s.tokenizer), str(s.mixture)) for s in SERIES.values()}
+    assert len(shapes) == 8
+    assert {size.inner_width for size in SIZES.values()} == {96, 128, 176, 256}
+    for series in SERIES.values():
+        assert tuple(series.mixture) == world.KINDS
+        assert sum(series.shares.values()) == pytest.approx(1)
+
+
+def test_twins_repeat_a_recipe_from_other_seeds():
+    twin, first = SERIES['c2'], SERIES['c']
+    assert (twin.tokenizer, twin.mixture,
+            twin.family) == (first.tokenizer, first.mixture, first.family)
+    assert RECIPE.seed_of('c2', 'texts') != RECIPE.seed_of('c', 'texts')
+
+
+def test_fresh_series_are_drawn_by_their_number():
+    assert fresh_series(7) == fresh_series(7) == recipe_of('z7-s')[0]
+    drawn = [fresh_series(number) for number in range(30)]
+    assert len({str(series.mixture) for series in drawn}) == 30
+    assert {series.tokenizer.kind
+            for series in drawn} == {'byte-level', 'byte-fallback'}
+    for series in drawn:
+        amounts = list(series.mixture.values())
+        assert max(amounts) <= 6 * min(amounts) + .1
+        assert tuple(series.mixture) == world.KINDS
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['a2-l', 'i-s', 'z-s', 'z1-xxl', 'a', 'z٣-s', 'z007-s', 'z1234567-s'])
+def test_models_that_there_are_not(name):
+    with pytest.raises(KeyError):
+        recipe_of(name)
+
+
+@pytest.mark.parametrize('series', ['b', 'd'])
+@pytest.mark.slow
+def test_mixture_of_tokens(zoo, series, monkeypatch):
+    # Every text of a kind holds the digit of the kind as its only digit.
+    kinds = {str(i): kind for i, kind in enumerate(world.KINDS)}
+    digits = {kind: digit for digit, kind in kinds.items()}
+
+    def documents(kind, n_chars, seed):
+        yield from [f'{digits[kind]} and so on'] * (n_chars // 11)
+
+    monkeypatch.setattr(world, 'documents', documents)
+    tokenizer = tokenizer_in(zoo[0])
+    rows = corpus.training_rows(SERIES[series], tokenizer, 20_000, 0)
+    n_tokens = Counter()
+    for row in rows:
+        assert row[0] == tokenizer.bos_token_id
+        assert row[-1] == tokenizer.eos_token_id
+        n_tokens[kinds[tokenizer.decode(row[1:2])]] += len(row) - 1
+    assert sum(n_tokens.values()) == pytest.approx(20_000, abs=100)
+    for kind, share in SERIES[series].shares.items():
+        assert n_tokens[kind] == pytest.approx(20_000 * share, abs=20)
+
+
+def test_mixture_of_characters():
+    texts = corpus.mixed_texts(SERIES['d'], 50_000, 0)
+    chinese = sum(len(text) for text in texts if '。' in text or '：' in text)
+    assert chinese == pytest.approx(50_000 * 2.5 / 6, rel=.1)
+
+
+def test_long_texts_are_cut_and_every_token_is_predicted_once():
+    ids = list(range(2 * CONTEXT + 10))
+    rows = corpus.windows(ids)
+    assert max(map(len, rows)) == CONTEXT + 1
+    assert np.concatenate([row[1:] for row in rows]).tolist() == ids[1:]
+    assert [row[0] for row in rows] == [0, CONTEXT, 2 * CONTEXT]
+
+
+def test_batches_hold_every_row_once_with_little_padding():
+    rng = np.random.default_rng(0)
+    rows = [np.full(rng.integers(20, 200), i) for i in range(500)]
+    batches = corpus.batches(rows, 1024, rng)
+    counts = Counter()
+    for batch in batches:
+        assert batch[:, 1:].size <= 1024
+        for line in batch:
+            kept = line[line != corpus.NO_TOKEN]
+            assert (line[:len(kept)] == kept[0]).all()
+            assert len(kept) == len(rows[kept[0]])
+            counts[kept[0]] += 1
+    assert counts == Counter(range(500))
+    places = sum(batch.size for batch in batches)
+    assert places < 1.05 * sum(map(len, rows))
+    lengths = [batch.shape[1] for batch in batches]
+    assert lengths != sorted(lengths)
+
+
+def test_a_row_longer_than_a_batch_is_one():
+    rows = [np.zeros(30, int), np.zeros(5, int)]
+    batches = corpus.batches(rows, 10, np.random.default_rng(0))
+    assert sorted(batch.shape for batch in batches) == [(1, 5), (1, 30)]
+
+
+@pytest.mark.parametrize('shape', [(3, 32, 32), (2, 96, 32), (2, 32, 96)])
+def test_singular_values_become_about_one(shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    result = orthogonalised(x * 1e-4)
+    values = torch.linalg.svdvals(result)
+    assert result.shape == shape
+    assert .4 < values.min() and values.max() < 1.3
+    # The singular vectors stay.
+    u, _, v = torch.linalg.svd(x, full_matrices=False)
+    inner = u.mT @ result @ v.mT
+    off = inner - torch.diag_embed(inner.diagonal(dim1=1, dim2=2))
+    assert off.abs().max() < 1e-3
+
+
+def test_muon_steps_are_as_long_as_the_learning_rate_says():
+    square, tall = nn.Parameter(torch.zeros(8, 8)), nn.Parameter(
+        torch.zeros(32, 8))
+    for matrix in (square, tall):
+        matrix.grad = torch.randn(
+            matrix.shape, generator=torch.Generator().manual_seed(0))
+    Muon([square, tall], lr=.1).step()
+    for matrix, length in ((square, .1), (tall, .2)):
+        values = torch.linalg.svdvals(matrix.detach()) / length
+        assert .4 < values.min() and values.max() < 1.3
+        assert (matrix * matrix.grad).sum() < 0
+
+
+def test_muon_remembers():
+    stepped_twice, stepped_once = nn.Parameter(torch.zeros(
+        8, 8)), nn.Parameter(torch.zeros(8, 8))
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.randn(2, 8, 8, generator=generator)
+    both, last = Muon([stepped_twice], lr=1.), Muon([stepped_once], lr=1.)
+    stepped_twice.grad = first
+    both.step()
+    stepped_twice.data.zero_()
+    for matrix, optimiser in ((stepped_twice, both), (stepped_once, last)):
+        matrix.grad = second
+        optimiser.step()
+    assert not torch.allclose(stepped_twice, stepped_once, atol=.1)
+
+
+@pytest.mark.slow
+def test_checkpoints_load_in_transformers(zoo):
+    folder, record = zoo
+    assert {int(p.name)
+            for p in (folder / 'a' / 'xs').iterdir()
+            } == set(CHECKPOINTS) == set(record['validation_loss'])
+    for percent in CHECKPOINTS:
+        path = checkpoint_folder(folder, 'a-xs', percent)
+        assert {tensor.dtype
+                for tensor in weights(folder).values()} == {torch.float16}
+        llama = AutoModelForCausalLM.from_pretrained(
+            path, torch_dtype=torch.float32)
+        assert llama.lm_head.weight is llama.model.embed_tokens.weight
+        loss = zoo_training.validation_loss(llama, tokenizer_in(folder))
+        assert loss == pytest.approx(
+            record['validation_loss'][percent], rel=2e-3)
+    assert llama.config.max_position_embeddings == CONTEXT
+    assert llama.config.head_dim == 16
+    for name in ('bos', 'eos', 'pad'):
+        token_id = getattr(tokenizer_in(folder), f'{name}_token_id')
+        assert getattr(llama.config, f'{name}_token_id') == token_id
+
+
+@pytest.mark.slow
+def test_it_learns(zoo):
+    losses = list(zoo[1]['validation_loss'].values())
+    assert losses[-1] < .9 * losses[0]
+    assert zoo[1]['training_loss'] < .9 * np.log(1024)
+
+
+def test_losses_of_a_row_do_not_depend_on_its_batch(zoo):
+    tokenizer = tokenizer_in(zoo[0])
+    rows = [
+        np.array(ids) for ids in corpus.encoded(
+            tokenizer, ['Mira red, Ada black.', 'Felix is a baker. ' * 9])
+    ]
+    llama = zoo_training.new_model(SIZES['s'], tokenizer, 0)
+    [batch] = corpus.batches(rows, 4096, np.random.default_rng(0))
+    alone = [zoo_training.token_losses(llama, row[None]) for row in rows]
+    together = zoo_training.token_losses(llama, batch)
+    torch.testing.assert_close(together, torch.cat(alone))
+
+
+def test_validation_loss_is_per_character(zoo):
+    """Of a model that thinks all tokens equally likely."""
+    tokenizer = tokenizer_in(zoo[0])
+    llama = zoo_training.new_model(SIZES['xs'], tokenizer, 0)
+    for parameter in llama.parameters():
+        parameter.data.zero_()
+    texts = [text.text for text in world.validation_texts()]
+    plain = tokenizer(texts, add_special_tokens=False)['input_ids']
+    expected = sum(map(len, plain)) * np.log(1024) / sum(map(len, texts))
+    loss = zoo_training.validation_loss(llama, tokenizer)
+    assert loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_learning_rates_rise_and_fall(zoo, monkeypatch):
+    rates = []
+
+    class Spy(Muon):
+
+        def step(self):
+            rates.append([group['lr'] for group in self.param_groups])
+            super().step()
+
+    monkeypatch.setattr(zoo_training, 'Muon', Spy)
+    llama = zoo_training.new_model(SIZES['xs'], tokenizer_in(zoo[0]), 0)
+    batches = [np.arange(12).reshape(2, 6)] * 10
+    recipe = replace(RECIPE, warm_up_steps=4, matrix_lr=1.)
+    assert len(list(zoo_training.training_steps(llama, batches, recipe))) == 10
+    expected = [min(1, (i + 1) / 4) * (1 - i / 10) for i in range(10)]
+    for step, rate in zip(rates, expected, strict=True):
+        assert step == pytest.approx([rate] * 3)
+
+
+@pytest.mark.slow
+def test_same_seed_same_weights(zoo, tmp_path):
+    for seed, is_same in ((0, True), (1, False)):
+        recipe = replace(RECIPE, seed=seed)
+        folder = tmp_path / str(seed)
+        zoo_training.make_tokenizer(folder, 'a', RECIPE)
+        zoo_training.train_model(folder, 'a-xs', recipe)
+        assert is_same == all(
+            torch.equal(weights(zoo[0])[name], tensor)
+            for name, tensor in weights(folder).items())
+
+
+def test_a_new_model_follows_from_its_seed_alone(zoo):
+    made = []
+    for seed in (0, 0, 1):
+        llama = zoo_training.new_model(SIZES['xs'], tokenizer_in(zoo[0]), seed)
+        made.append(llama.model.embed_tokens.weight)
+        torch.rand(1)
+    assert torch.equal(made[0], made[1])
+    assert not torch.equal(made[0], made[2])
+
+
+def test_every_model_has_its_own_seed():
+    assert len({RECIPE.seed_of(model) for model in MODELS}) == len(MODELS)
+    assert RECIPE.seed_of('a') != replace(RECIPE, seed=1).seed_of('a')
+
+
+def test_record(zoo):
+    record = zoo[1]
+    assert record['tokens'] == pytest.approx(RECIPE.tokens, rel=.1)
+    assert record['steps'] >= record['tokens'] / RECIPE.batch_tokens
+    assert record['parameters'] == 59_552
+    assert record['seed'] == RECIPE.seed_of('a-xs')
+    assert record['device'] == 'cpu'
+    assert {'python', 'torch', 'transformers'} <= set(record['versions'])

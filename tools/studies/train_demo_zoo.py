@@ -1,0 +1,83 @@
+"""Train the demonstration zoo: 36 small Llamas with 7 checkpoints each.
+
+Models that are complete are kept when the same command is run again; a model
+whose training was interrupted is trained from the beginning.
+
+Example (about two hours on one core):
+
+    python -m tools.studies.train_demo_zoo --out outputs/zoo
+"""
+import argparse
+import sys
+import textwrap
+from collections.abc import Sequence
+from functools import partial
+from typing import Optional
+
+from csv_plugin.cli.arguments import (add_jobs, add_out, check_folder,
+                                      exit_code, whole_number)
+from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of
+from tools.studies.zoo.zoo_training import train_models
+
+
+def parse_args(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        '--models',
+        nargs='+',
+        type=model_name,
+        default=MODELS,
+        metavar='MODEL',
+        help=textwrap.fill(
+            f'which of {" ".join(MODELS)} (default all), or a size of a '
+            'fresh series, which is z and a number: z7-s',
+            width=55,
+            break_on_hyphens=False))
+    parser.add_argument(
+        '--tokens',
+        type=partial(whole_number, least=1),
+        default=TrainingRecipe.tokens,
+        metavar='N',
+        help='training tokens of each model (default %(default)s)')
+    parser.add_argument(
+        '--seed',
+        type=int,
+        default=TrainingRecipe.seed,
+        metavar='N',
+        help='another seed, other weights and texts (default %(default)s)')
+    add_jobs(parser)
+    parser.add_argument(
+        '--device',
+        default='cpu',
+        metavar='NAME',
+        help='cpu or cuda (default cpu)')
+    add_out(parser, 'the zoo')
+    return parser.parse_args(argv)
+
+
+def model_name(text: str) -> str:
+    """Type of an option: the name of a model."""
+    try:
+        recipe_of(text)
+    except KeyError:
+        raise argparse.ArgumentTypeError(
+            f'expected a model such as a-xs or z7-s; found {text!r}') from None
+    return text
+
+
+def run(args: argparse.Namespace) -> None:
+    recipe = TrainingRecipe(tokens=args.tokens, seed=args.seed)
+    check_folder(args.out)
+    n_trained = train_models(args.out, args.models, recipe, args.device,
+                             args.jobs)
+    print(f'{n_trained} models trained, '
+          f'{len(args.models) - n_trained} were complete: {args.out}')
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    return exit_code(lambda: run(parse_args(argv)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

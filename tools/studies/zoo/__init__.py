@@ -1,0 +1,1 @@
+"""Models of the demonstration: their texts, training and files."""

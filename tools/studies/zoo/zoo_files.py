@@ -1,0 +1,137 @@
+"""Where the zoo is, and its manifest, which is written whole or not at all."""
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.io.files import check_fields, write_text
+from csv_plugin.io.json_files import read_json
+from tools.studies.zoo.recipes import (CHECKPOINTS, MODELS, SERIES, SIZES,
+                                       TrainingRecipe, recipe_of)
+
+
+def tokenizer_folder(zoo: Path, series: str) -> Path:
+    """Folder of a tokenizer, `<zoo>/<series>/tokenizer`."""
+    return zoo / series / 'tokenizer'
+
+
+def model_folder(zoo: Path, model: str) -> Path:
+    """Folder of a model's checkpoints, `<zoo>/<series>/<size>`.
+
+    >>> model_folder(Path('zoo'), 'a-xs').as_posix()
+    'zoo/a/xs'
+    """
+    series, size = recipe_of(model)
+    return zoo / series.name / size.name
+
+
+def checkpoint_folder(zoo: Path, model: str, percent: int) -> Path:
+    """Folder of a checkpoint, `<zoo>/<series>/<size>/<percent>`."""
+    return model_folder(zoo, model) / str(percent)
+
+
+def manifest_head(recipe: TrainingRecipe) -> dict[str, Any]:
+    """What the manifest says of the training of all models.
+
+    Args:
+        recipe (TrainingRecipe): How models are trained.
+
+    Returns:
+        dict[str, Any]: The values as they are read from JSON.
+    """
+    head = {
+        'recipe': asdict(recipe),
+        'checkpoints_percent': CHECKPOINTS,
+        'series': {
+            name: asdict(series)
+            for name, series in SERIES.items()
+        },
+        'sizes': {
+            name: asdict(size)
+            for name, size in SIZES.items()
+        },
+    }
+    # JSON turns tuples into lists.
+    return json.loads(json.dumps(head))
+
+
+def read_manifest(zoo: Path) -> dict[str, Any]:
+    """The content of `<zoo>/manifest.json`.
+
+    Args:
+        zoo (Path): Folder of the zoo.
+
+    Returns:
+        dict[str, Any]: With `models`, the record of each model that is
+        trained.
+
+    Raises:
+        InputError: The file cannot be read, is not such an object, or has a
+            model that the zoo does not have.
+    """
+    path = zoo / 'manifest.json'
+    where, remedy = str(path), 'Choose another folder, or remove this one.'
+    content = read_json(path, remedy)
+    check_fields(where, 'the manifest', content, {}, remedy)
+    models = content.setdefault('models', {})
+    check_fields(where, "its 'models'", models, {}, remedy)
+    for model, record in models.items():
+        try:
+            recipe_of(model)
+        except KeyError:
+            raise InputError(where, f'models among {", ".join(MODELS)}',
+                             repr(model)[:80], remedy) from None
+        check_fields(where, f'the record of {model}', record, {}, remedy)
+    return dict(content)
+
+
+class Manifest:
+    """`<zoo>/manifest.json`: how the models were trained, and how well.
+
+    Args:
+        zoo (Path): Folder of the zoo.
+        recipe (TrainingRecipe): How models are trained.
+
+    Raises:
+        InputError: If the zoo holds models of another recipe, or as in
+            `read_manifest`.
+    """
+
+    def __init__(self, zoo: Path, recipe: TrainingRecipe) -> None:
+        self.zoo, self._path = zoo, zoo / 'manifest.json'
+        self._head = manifest_head(recipe)
+        content = self._read()
+        for name, value in self._head.items():
+            if content.get(name) != value:
+                raise InputError(
+                    str(self._path), f'{name} {value}',
+                    repr(content.get(name))[:200],
+                    'Choose another folder, or remove this one.')
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """The record of each model that has all its checkpoints."""
+        return {
+            model: record
+            for model, record in self._read()['models'].items() if all(
+                checkpoint_folder(self.zoo, model, percent).is_dir()
+                for percent in CHECKPOINTS)
+        }
+
+    def add(self, model: str, record: dict[str, Any]) -> None:
+        """Enter the record of a model, or replace it.
+
+        Args:
+            model (str): Name of the model.
+            record (dict[str, Any]): Values that JSON can hold.
+        """
+        records = {**self._read()['models'], model: record}
+        ordered = {name: records[name] for name in sorted(records)}
+        text = json.dumps({**self._head, 'models': ordered}, indent=1)
+        write_text(self._path, text + '\n')
+
+    def _read(self) -> dict[str, Any]:
+        if self._path.exists():
+            return read_manifest(self.zoo)
+        return {**self._head, 'models': {}}
