@@ -25,7 +25,7 @@ ALLOWED = {
     'lm': {'core', 'io', 'lm'},
     'triage': {'core', 'io', 'triage'},
     'report': {'core', 'io', 'triage', 'report'},
-    'live': {'core', 'io', 'lm', 'triage', 'report', 'live'},
+    'extras': {'core', 'io', 'lm', 'triage', 'report', 'extras'},
     'oc': {'core', 'io', 'lm', 'triage', 'report', 'oc'},
     'demo': {'core', 'io', 'lm', 'triage', 'report', 'demo'},
     # Files that OpenCompass reads, not modules that others import.

@@ -18,7 +18,7 @@ from pathlib import Path
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
-from csv_plugin.live.trackers import TRACKERS
+from csv_plugin.extras.live.trackers import TRACKERS
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.report.triage_tables import as_text
 from csv_plugin.report.triage_tensorboard import TensorBoardLog
@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from csv_plugin.live.live_predictions import LivePredictions
-    from csv_plugin.live.new_checkpoints import CheckpointJob
+    from csv_plugin.extras.live.live_predictions import LivePredictions
+    from csv_plugin.extras.live.new_checkpoints import CheckpointJob
     check_folder(args.out)
     logs: list[CurveLog] = [
         TRACKERS[name](args.project) for name in dict.fromkeys(args.tracker)

@@ -26,7 +26,7 @@ VLLM = 'needs vLLM and a GPU; tests/lm/engines has stand-ins'
 HARNESS = 'needs lm-evaluation-harness'
 HOST = 'needs a clone of OpenCompass'
 ON_HUB = 'needs the hub; tests/cli/test_list_predictors.py has a small one'
-LIVE = 'trains; tests/live has such trainings of small models'
+LIVE = 'trains; tests/extras/live has such trainings of small models'
 
 #: Reasons, by page and first words.
 NOT_RUN = {
@@ -101,7 +101,7 @@ NOT_RUN = {
     'docs/live.md': {
         'import csv_plugin as cp\n\ncallback =': LIVE,
         'live = ': LIVE,
-        'sh tests/live/real_trackers.sh': 'installs the trackers',
+        'sh tests/extras/live/real_trackers.sh': 'installs the trackers',
         'OMP_NUM_THREADS=1 python -m tests.bench.live_training':
         'takes minutes',
     },

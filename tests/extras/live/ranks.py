@@ -1,6 +1,6 @@
 """What one rank of several sees of trainings with live predictions.
 
-    torchrun --nproc_per_node 2 -m tests.live.ranks FOLDER
+    torchrun --nproc_per_node 2 -m tests.extras.live.ranks FOLDER
 
 trains a small model on CPUs, by data-parallel training of `Trainer`: without
 predictions, with them, and with a predictor that does not exist. Then the
@@ -19,11 +19,11 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.live.trainer_callback import PredictionCallback
-from csv_plugin.live.undisturbed import losses_in_training
+from csv_plugin.extras.live.trainer_callback import PredictionCallback
+from csv_plugin.extras.live.undisturbed import losses_in_training
 from csv_plugin.report.triage_curves import CurveLog
-from tests.live.training import (PREDICTOR, TEXTS, TOKENIZER, model, trainer,
-                                 weights)
+from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
+                                        trainer, weights)
 
 
 class Points(CurveLog):

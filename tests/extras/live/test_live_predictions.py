@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.live.live_predictions import LivePredictions
 from csv_plugin.report.triage_curves import CurveLog
-from tests.live.training import PREDICTOR, TEXTS, TOKENIZER, model, weights
+from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
+                                        weights)
 from tests.runs import OTHER_TEXTS
 from tests.triage.pretraining import write_runs
 

@@ -12,8 +12,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.files import FilePath
-from csv_plugin.live.live_predictions import LivePredictions
 from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.triage.judging import Triage
 

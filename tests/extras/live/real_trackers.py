@@ -1,6 +1,8 @@
 """Trains a small model with a real tracker, and reads what that has kept.
 
-    python -m tests.live.real_trackers wandb|trackio|mlflow|tensorboard FOLDER
+    python -m tests.extras.live.real_trackers TRACKER FOLDER
+
+where TRACKER is wandb, trackio, mlflow or tensorboard.
 
 `real_trackers.sh` makes the environments for it, since the trackers are not
 among the packages of the constraints.
@@ -12,10 +14,10 @@ import sys
 from importlib import import_module, metadata
 from pathlib import Path
 
-from csv_plugin.live.trackers import STEP, TRACKERS
-from csv_plugin.live.trainer_callback import PredictionCallback
+from csv_plugin.extras.live.trackers import STEP, TRACKERS
+from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.report.triage_tensorboard import TensorBoardLog
-from tests.live.training import PREDICTOR, TEXTS, trainer
+from tests.extras.live.training import PREDICTOR, TEXTS, trainer
 
 PROJECT, RUN = 'salience', 'mix1'
 

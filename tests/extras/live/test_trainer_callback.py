@@ -8,11 +8,11 @@ import torch
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.live import live_predictions
+from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.live import live_predictions
-from csv_plugin.live.trainer_callback import PredictionCallback
-from tests.live.training import (PREDICTOR, TEXTS, TOKENIZER, model, trainer,
-                                 weights)
+from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
+                                        trainer, weights)
 from tests.runs import OTHER_TEXTS
 from tests.triage.pretraining import write_checkpoint, write_runs
 

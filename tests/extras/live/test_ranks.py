@@ -9,7 +9,7 @@ import pytest
 
 
 def run_ranks(folder):
-    """What each of two ranks saw; see `tests.live.ranks`."""
+    """What each of two ranks saw; see `tests.extras.live.ranks`."""
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]
@@ -21,7 +21,7 @@ def run_ranks(folder):
     with (folder / 'log').open('w') as log:
         ranks = [
             subprocess.Popen(
-                [sys.executable, '-m', 'tests.live.ranks',
+                [sys.executable, '-m', 'tests.extras.live.ranks',
                  str(folder)],
                 env={
                     **os.environ,

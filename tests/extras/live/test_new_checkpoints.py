@@ -8,15 +8,15 @@ import torch
 
 from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.live import new_checkpoints
+from csv_plugin.extras.live.live_predictions import LivePredictions
+from csv_plugin.extras.live.new_checkpoints import LAST_FILE, CheckpointJob
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.live import new_checkpoints
-from csv_plugin.live.live_predictions import LivePredictions
-from csv_plugin.live.new_checkpoints import LAST_FILE, CheckpointJob
 from csv_plugin.lm.dumping import dump_losses
-from tests.live.test_live_predictions import Notes
-from tests.live.training import PREDICTOR, TEXTS, TOKENIZER
+from tests.extras.live.test_live_predictions import Notes
+from tests.extras.live.training import PREDICTOR, TEXTS, TOKENIZER
 from tests.lm.models import make
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.live.undisturbed import losses_in_training
+from csv_plugin.extras.live.undisturbed import losses_in_training
 from csv_plugin.lm.dumping import dump_losses
-from tests.live.training import TEXTS, TOKENIZER, model
+from tests.extras.live.training import TEXTS, TOKENIZER, model
 from tests.lm.models import make
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.live.trackers import STEP, TRACKERS, mlflow_name
+from csv_plugin.extras.live.trackers import STEP, TRACKERS, mlflow_name
 from csv_plugin.triage.judging import forecast
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, run_dumps
