@@ -22,8 +22,9 @@ from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
-from csv_plugin.io.contributions import write_contribution
-from csv_plugin.io.every_eval_ever import score_records, write_records
+from csv_plugin.extras.sharing.contributions import write_contribution
+from csv_plugin.extras.sharing.every_eval_ever import (score_records,
+                                                       write_records)
 from csv_plugin.io.files import check_target
 from csv_plugin.io.tables import read_models
 

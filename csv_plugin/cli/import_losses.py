@@ -24,9 +24,10 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.escaping import one_line
-from csv_plugin.io.every_eval_ever import read_every_eval_ever
-from csv_plugin.io.importers.importing import SOURCES, import_losses
-from csv_plugin.io.importers.lm_eval_accuracies import read_lm_eval_accuracies
+from csv_plugin.extras.importers.importing import SOURCES, import_losses
+from csv_plugin.extras.importers.lm_eval_accuracies import \
+    read_lm_eval_accuracies
+from csv_plugin.extras.sharing.every_eval_ever import read_every_eval_ever
 from csv_plugin.io.model_paths import paths_by_model, split_name
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts

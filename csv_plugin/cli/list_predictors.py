@@ -22,11 +22,13 @@ from csv_plugin.cli.arguments import add_json, check_folder, print_json
 from csv_plugin.core.conventions import InputError, shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.extras.sharing.predictor_cards import (fitted_models,
+                                                       methods_of,
+                                                       predictor_card,
+                                                       units_of)
 from csv_plugin.io.files import write_text
 from csv_plugin.io.shelf import (HUB, shelf_folder, shelved_predictors,
                                  upload_shelf)
-from csv_plugin.report.predictor_cards import (fitted_models, methods_of,
-                                               predictor_card, units_of)
 
 #: Most characters of a cell.
 _WIDTH = 40

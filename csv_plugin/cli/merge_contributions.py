@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.core.escaping import one_line
-from csv_plugin.io.merging import merge_contributions
+from csv_plugin.extras.sharing.merging import merge_contributions
 from csv_plugin.io.text_sets import read_texts
 
 

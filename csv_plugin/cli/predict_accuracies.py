@@ -23,7 +23,8 @@ from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.every_eval_ever import prediction_records, write_records
+from csv_plugin.extras.sharing.every_eval_ever import (prediction_records,
+                                                       write_records)
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks

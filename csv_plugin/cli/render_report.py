@@ -33,6 +33,9 @@ from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Missing,
                                          Predictions, check_labels)
+from csv_plugin.extras.page.drawings import Picture, run_pictures
+from csv_plugin.extras.page.rendering import Page, write_page
+from csv_plugin.extras.page.sections import PredictorFile, heat_sections
 from csv_plugin.io.files import FilePath, check_target
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import RunDumps, run_models
@@ -42,9 +45,6 @@ from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import Leaderboard, read_leaderboard
 from csv_plugin.report.notes import reasons
-from csv_plugin.report.page.drawings import Picture, run_pictures
-from csv_plugin.report.page.rendering import Page, write_page
-from csv_plugin.report.page.sections import PredictorFile, heat_sections
 from csv_plugin.report.run_leaderboards import predict_run
 
 #: Accuracies by model and benchmark, fractions; unknown values are absent.

@@ -122,9 +122,9 @@ class _Method(NamedTuple):
 def run(args: argparse.Namespace) -> None:
     # They load torch and matplotlib, which takes seconds and the options do
     # without.
+    from csv_plugin.extras.training_files import TrainingOutcome
     from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
     from csv_plugin.lm.states.kept_states import kept_states
-    from csv_plugin.report.training_files import TrainingOutcome
     check_folder(args.out)
     settings = head_settings(args)
     check_sources(args)

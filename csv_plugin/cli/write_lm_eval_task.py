@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Optional
 
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder, run_tool
-from csv_plugin.io.importers.lm_eval import write_lm_eval_task
+from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
 from csv_plugin.io.text_sets import read_texts
 
 

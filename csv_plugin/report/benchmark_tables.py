@@ -97,8 +97,8 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
                for row in rows for i, share in enumerate(row.shares)])
     files = ['benchmarks.md', 'benchmarks.csv', 'order.csv']
     try:
-        from csv_plugin.report.pictures.order_by_share import order_picture
-        from csv_plugin.report.pictures.style import save
+        from csv_plugin.extras.pictures.order_by_share import order_picture
+        from csv_plugin.extras.pictures.style import save
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise

@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.report.pictures.accuracy_by_tokens import (Forecast,
+from csv_plugin.extras.pictures.accuracy_by_tokens import (Forecast,
                                                            Trajectory,
                                                            plot_runs,
                                                            trajectory_picture)
-from csv_plugin.report.pictures.style import save
+from csv_plugin.extras.pictures.style import save
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.trajectories import RunTrajectory
 

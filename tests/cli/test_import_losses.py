@@ -7,7 +7,7 @@ import pytest
 import csv_plugin as cp
 from csv_plugin.cli import fit_from_tables, import_losses, write_lm_eval_task
 from csv_plugin.io.tables import read_accuracies, read_losses
-from tests.io.importers.outputs import ANSWERS, LIGHTEVAL, LM_EVAL, TEXTS
+from tests.extras.importers.outputs import ANSWERS, LIGHTEVAL, LM_EVAL, TEXTS
 
 PATHS = [str(LM_EVAL / 'c-l-80'), f'small={LM_EVAL / "d-s-100"}']
 OF_TEXTS = ['lm-eval', *PATHS, '--texts', str(TEXTS)]

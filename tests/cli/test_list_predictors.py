@@ -10,7 +10,7 @@ import pytest
 import csv_plugin as cp
 from csv_plugin.cli.salience import main
 from csv_plugin.demo import shipped
-from csv_plugin.report.predictor_cards import predictor_card
+from csv_plugin.extras.sharing.predictor_cards import predictor_card
 from tests.hub import running_hub
 from tests.tables import small_tables
 

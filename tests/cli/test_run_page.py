@@ -9,16 +9,16 @@ from csv_plugin.cli import render_report
 from csv_plugin.cli.render_report import run_page
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.extras.page import drawings
+from csv_plugin.extras.page.rendering import Page, render
+from csv_plugin.extras.pictures import capability_picture
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs import run_dumps
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.report.leaderboards import write_leaderboard
-from csv_plugin.report.page import drawings
-from csv_plugin.report.page.rendering import Page, render
-from csv_plugin.report.pictures import capability_picture
-from tests.report.page.pages import page_cells
+from tests.extras.page.pages import page_cells
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, train, true_accuracy,
                         write_run, write_summary)
 

@@ -19,6 +19,7 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.splits import paper_split
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
+from csv_plugin.extras import training_files
 from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
                                       read_collection)
 from csv_plugin.io.dumps import read_dump, write_dump
@@ -29,7 +30,6 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts, write_texts
 from csv_plugin.lm import scoring_lm
 from csv_plugin.lm.head.paper_head import train_paper_head
-from csv_plugin.report import training_files
 from tests.runs import write_summary
 
 TOOL = shipped.ZOO.parents[2] / 'tools/train_scoring_head.py'

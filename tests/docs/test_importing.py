@@ -9,8 +9,8 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.tables import write_csv
 from tests.docs.blocks import ROOT
 from tests.docs.running import run_page
-from tests.io.importers.outputs import (LIGHTEVAL, write_lm_eval_output,
-                                        write_rows)
+from tests.extras.importers.outputs import (LIGHTEVAL, write_lm_eval_output,
+                                            write_rows)
 
 PAGE = ROOT / 'docs/importing.md'
 MODELS = [

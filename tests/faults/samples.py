@@ -22,9 +22,9 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Averaged
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.extras.importers.importing import import_losses
 from csv_plugin.io.collection import read_collection, write_collection
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.importers.importing import import_losses
 from csv_plugin.io.model_columns import UNITS
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs.run_scores import read_run_accuracies
@@ -35,9 +35,9 @@ from csv_plugin.io.text_sets import read_texts, write_texts
 from csv_plugin.report.leaderboards import read_leaderboard, write_leaderboard
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests import runs
-from tests.io.importers import outputs
-from tests.io.importers.test_olmo_eval import rows
-from tests.report.page.pages import make_board
+from tests.extras.importers import outputs
+from tests.extras.importers.test_olmo_eval import rows
+from tests.extras.page.pages import make_board
 from tests.tables import small_tables, write_tables
 
 PREDICTOR, DUMP = 'predictor.safetensors', 'model.parquet'

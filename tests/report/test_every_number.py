@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 
 import csv_plugin as cp
 from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.extras.page.rendering import render
 from csv_plugin.report.leaderboards import (Leaderboard, as_markdown, as_text,
                                             write_leaderboard)
-from csv_plugin.report.page.rendering import render
-from tests.report.page.pages import make_page
+from tests.extras.page.pages import make_page
 
 NAN = float('nan')
 MODELS, BENCHMARKS, METHODS = ('ma', 'mb', 'mc'), ('x', 'y'), ('p', 'q')

@@ -25,8 +25,8 @@ from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import forecast
 from csv_plugin.triage.run_notes import RunNote
 from csv_plugin.triage.table_forecasts import EndForecast, TableForecasts
+from tests.extras.page.pages import page_cells
 from tests.hostile_names import FORMULAS, MARKS, NAMES, PATHS, UNSEEN
-from tests.report.page.pages import page_cells
 from tests.runs import train
 from tests.tables import small_tables
 from tests.triage.pretraining import run_dumps

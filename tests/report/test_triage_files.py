@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from csv_plugin.report.pictures.accuracy_by_tokens import Forecast
+from csv_plugin.extras.pictures.accuracy_by_tokens import Forecast
 from csv_plugin.report.triage_files import write_triage
 from csv_plugin.report.triage_picture import trajectory_of
 from csv_plugin.triage.judging import OVERALL, forecast
@@ -88,7 +88,7 @@ def test_no_picture_without_matplotlib(early, tmp_path, monkeypatch):
     monkeypatch.delitem(
         sys.modules, 'csv_plugin.report.triage_picture', raising=False)
     for name in list(sys.modules):
-        if name.startswith('csv_plugin.report.pictures'):
+        if name.startswith('csv_plugin.extras.pictures'):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'matplotlib', None)
     for name in list(sys.modules):

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.style import Look, look, picture
+from csv_plugin.extras.pictures import panels
+from csv_plugin.extras.pictures.style import Look, look, picture
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.report.pictures import panels
-from csv_plugin.report.pictures.style import Look, look, picture
+from csv_plugin.extras.pictures import panels
+from csv_plugin.extras.pictures.style import Look, look, picture
 
 
 @dataclass(frozen=True)

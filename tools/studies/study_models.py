@@ -20,9 +20,9 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
 from csv_plugin.cli.table_arguments import add_same_tables
+from csv_plugin.extras.pictures import save
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.pictures import save
 from tools.studies.errors_by_models import ModelsStudyRow, models_picture
 from tools.studies.models_study import draws, models_study, table
 

@@ -19,8 +19,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
 from csv_plugin.demo import shipped
+from csv_plugin.extras.pictures import save
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.pictures import save
 from tools.studies.errors_by_texts import TextsStudyRow, texts_picture
 from tools.studies.texts_study import draws, table, texts_study
 from tools.studies.zoo_study import FIRST_SERIES, ZooStudy

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from tests.report.layout import assert_readable
+from tests.extras.pictures.layout import assert_readable
 from tests.tables import small_tables
 from tools.studies import models_study as study
 from tools.studies.errors_by_models import ModelsStudyRow, models_picture

@@ -1,0 +1,170 @@
+"""Losses from answers of vLLM and other OpenAI-compatible servers.
+
+A file has one JSON object a line, as the output of OpenAI's batch API:
+`custom_id` is the id of a text, `response` holds the answer to a completion
+request, itself or under `body`. The log-probabilities of the prompt are
+vLLM's `prompt_logprobs`, or `logprobs` of a request with `echo`.
+"""
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
+                                                   read_json_rows)
+from csv_plugin.extras.importers.text_losses import MOST_NATS, TextLoss
+from csv_plugin.io.files import FilePath
+
+_REMEDY = ('Log answers to /v1/completions with prompt_logprobs=0, or with '
+           'echo=True and logprobs=0.')
+#: In place of the bytes of an incomplete character.
+_INCOMPLETE = '\N{REPLACEMENT CHARACTER}', 'bytes:'
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A token of a prompt: its text, and `-log p` or None."""
+    text: str
+    nats: float | None
+
+
+def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
+    """The losses of one model on texts.
+
+    Scored: all tokens of a text. In front of it stands one more token, such
+    as BOS, so that the first one has a loss too.
+
+    Args:
+        path (FilePath): A file of answers, one a line.
+        texts (TextSet): The validation set.
+
+    Returns:
+        list[TextLoss]: In the order of the file.
+
+    Raises:
+        InputError: The file is damaged, a request failed, an answer has no
+            log-probabilities of its prompt or not of all tokens, its tokens
+            are not those of the text, the first token of the text has no
+            loss, or the answers are of several models.
+    """
+    by_id = {text.text_id: text.text for text in texts}
+    losses = []
+    model = None
+    for row in read_json_rows(path, _REMEDY):
+        text_id = row.get('custom_id', str)
+        if text_id not in by_id:
+            raise row.error('custom_id', 'the id of a text')
+        text = by_id[text_id]
+        answer = _answer(row)
+        model = model or answer.fields.get('model')
+        if answer.fields.get('model', model) != model:
+            raise answer.error('model', f'{model!r}, as in the lines before,')
+        tokens = list(_prompt_tokens(answer))
+        _check_tokens(row, tokens, text)
+        nats = sum(token.nats or 0.0 for token in tokens)
+        losses.append(TextLoss(text_id, text, nats, where=row.where))
+    return losses
+
+
+def _answer(row: JsonPart) -> JsonPart:
+    """The answer of the server in a row."""
+    response = row.part('response')
+    if response.fields.get('status_code', 200) != 200:
+        raise response.error('status_code', '200')
+    return response.part('body') if 'body' in response.fields else response
+
+
+def _prompt_tokens(answer: JsonPart) -> Iterator[_Token]:
+    choices = answer.get('choices', list)
+    if len(choices) != 1 or not isinstance(choices[0], dict):
+        raise answer.error('choices', 'a single one')
+    choice = JsonPart(f'{answer.where}, choice', choices[0], _REMEDY)
+    n_tokens = answer.part('usage').get('prompt_tokens', int)
+    if choice.fields.get('prompt_logprobs') is not None:
+        return _of_vllm(choice, n_tokens)
+    return _of_echo(choice, n_tokens)
+
+
+def _of_vllm(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:
+    """Entries are by token id: that of the prompt, then the most likely."""
+    entries = choice.get('prompt_logprobs', list)
+    ids = choice.fields.get('prompt_token_ids') or [None] * n_tokens
+    if not len(entries) == len(ids) == n_tokens:
+        raise InputError(choice.where, f'{n_tokens} prompt_logprobs',
+                         f'{len(entries)}', _REMEDY)
+    for place, (entry, token_id) in enumerate(zip(entries, ids)):
+        if entry is None:
+            yield _Token('', None)
+            continue
+        where = f'{choice.where}, token {place}'
+        if not isinstance(entry, dict) or not entry:
+            raise InputError(where, 'log-probabilities by token',
+                             repr(entry)[:80], _REMEDY)
+        key = next(iter(entry)) if token_id is None else str(token_id)
+        token = JsonPart(where, entry, _REMEDY).part(key)
+        yield _Token(
+            token.get('decoded_token', str),
+            _nats(where, token.fields.get('logprob')))
+
+
+def _of_echo(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:
+    """Behind the tokens of the prompt stand those that were generated."""
+    logprobs = choice.part('logprobs')
+    words, values = (
+        logprobs.get(name, list)[:n_tokens]
+        for name in ('tokens', 'token_logprobs'))
+    if not len(words) == len(values) == n_tokens:
+        raise InputError(
+            choice.where, f'logprobs of {n_tokens} tokens',
+            f'{len(words)} tokens and {len(values)} '
+            'log-probabilities', _REMEDY)
+    for place, (word, value) in enumerate(zip(words, values)):
+        where = f'{choice.where}, token {place}'
+        if not isinstance(word, str):
+            raise InputError(where, 'a text', repr(word)[:80], _REMEDY)
+        yield _Token(word, None if value is None else _nats(where, value))
+
+
+def _nats(where: str, logprob: Any) -> float:
+    if not is_number(logprob) or not -MOST_NATS <= logprob < 1e-3:
+        raise InputError(
+            where, f'a log-probability in -{MOST_NATS:g}..0',
+            repr(logprob)[:80], 'Servers write -9999 for a probability of 0: '
+            'score the text with another model or dtype.')
+    return max(0.0, -logprob)
+
+
+def _check_tokens(row: JsonPart, tokens: list[_Token], text: str) -> None:
+    """Compare tokens with their text.
+
+    Servers decode each token by itself. That loses blanks, and bytes of a
+    character that several tokens share.
+    """
+    unscored = [n for n, token in enumerate(tokens) if token.nats is None]
+    if unscored != [0]:
+        raise InputError(row.where, 'losses of all tokens but the first',
+                         f'none of tokens {unscored}'[:80], _REMEDY)
+    expected = _without_blanks(text)
+    rest = _without_blanks(''.join(token.text for token in tokens[1:]))
+    incomplete = any(part in rest for part in _INCOMPLETE)
+    if incomplete:
+        rest = ''.join(
+            _without_blanks(token.text) for token in tokens[1:]
+            if not any(part in token.text for part in _INCOMPLETE))
+    if not (_is_part(rest, expected) if incomplete else rest == expected):
+        raise InputError(
+            row.where, f'a token such as BOS and the text {text[:100]!r}',
+            f'tokens {[token.text for token in tokens[:8]]}',
+            'The first token of a text needs a loss too: send the text with '
+            'a single BOS in front.')
+
+
+def _without_blanks(text: str) -> str:
+    return ''.join(text.split())
+
+
+def _is_part(characters: str, text: str) -> bool:
+    """Whether the characters stand in the text in this order."""
+    rest = iter(text)
+    return all(character in rest for character in characters)

@@ -1,0 +1,86 @@
+"""Losses from the outputs of other programs, by the name of the program."""
+from collections.abc import Callable, Iterable, Mapping
+from typing import Optional
+
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.importers.completions import read_completions
+from csv_plugin.extras.importers.lighteval_details import read_lighteval
+from csv_plugin.extras.importers.lm_eval import read_lm_eval
+from csv_plugin.extras.importers.loss_tables import read_loss_table
+from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
+from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.model_paths import paths_by_model
+
+#: Readers of the losses of one model on given texts.
+_OF_TEXTS: dict[str, Callable[[FilePath, TextSet], list[TextLoss]]] = {
+    'completions': read_completions,
+    'lm-eval': read_lm_eval,
+    'table': read_loss_table,
+}
+#: Readers of the losses of one model on the items of benchmarks, which come
+#: with their texts.
+_OF_ITEMS: dict[str, Callable[[FilePath], list[TextLoss]]] = {
+    'lighteval': read_lighteval,
+    'olmo-eval': read_olmo_eval,
+}
+#: What `import_losses` reads.
+SOURCES = tuple(sorted((*_OF_TEXTS, *_OF_ITEMS)))
+
+
+def import_losses(source: str,
+                  paths: Mapping[str, FilePath] | Iterable[FilePath],
+                  texts: Optional[TextSet] = None,
+                  progress: Progress = iter) -> FeatureTable:
+    """Losses of models on texts or items, as other programs wrote them.
+
+    What `fit` learns from and `Predictor.predict` predicts from; both refuse
+    to mix losses on different texts, on different parts of them, or from
+    token-loss dumps.
+
+    Args:
+        source (str): Which program: 'lm-eval' (output folders of
+            lm-evaluation-harness), 'lighteval' (folders with its details),
+            'olmo-eval' (folders with its predictions), 'completions' (files
+            of answers by vLLM or another OpenAI-compatible server), or
+            'table' (CSV or Parquet files).
+        paths (Mapping | Iterable): File or folder of each of M models, by
+            the name to call it, or those that are named after their models.
+        texts (Optional[TextSet]): The validation set that was scored. It is
+            needed by all but 'lighteval' and 'olmo-eval', whose losses are
+            on the right answers of benchmark items; there the items of the
+            first model count if it is not given.
+        progress (Progress): Wraps the models.
+
+    Returns:
+        FeatureTable: Models in the order of the paths, a column per text or
+        item: nats per character that was scored.
+
+    Raises:
+        InputError: The source is unknown, the texts are needed, two paths
+            have one name, an output cannot be used, or as in
+            `text_losses.feature_table`.
+    """
+    folders = paths_by_model(paths)
+    if source in _OF_ITEMS:
+        read = _OF_ITEMS[source]
+        losses = {
+            model: read(folders[model])
+            for model in progress([*folders])
+        }
+    elif source not in _OF_TEXTS:
+        raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
+                         repr(source), 'Choose one of these.')
+    elif not isinstance(texts, TextSet):
+        raise InputError(f'losses from {source!r}',
+                         'the texts that were scored',
+                         'none' if texts is None else repr(texts)[:80],
+                         "Give --texts, or read_texts('texts.jsonl').")
+    else:
+        losses = {
+            model: _OF_TEXTS[source](folders[model], texts)
+            for model in progress([*folders])
+        }
+    return feature_table(losses, texts)

@@ -1,0 +1,237 @@
+"""Losses from lm-evaluation-harness, written and read for 0.4.13.
+
+`write_lm_eval_task` writes a task that any backend of the harness can run;
+with `--log_samples` it leaves the log-likelihood of every text.
+"""
+import json
+import math
+import os
+from pathlib import Path
+from typing import Optional
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
+                                                   read_json_part,
+                                                   read_json_rows)
+from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.io.files import FilePath, check_is_folder, write_text
+
+#: The empty text among those of a task. A tokenizer that puts nothing around
+#: a text gives it no token, so that it has no loss.
+_PROBE = 'salience_texts probe'
+_REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
+#: Files of results and what is in them, the newest last.
+Results = list[tuple[Path, JsonPart]]
+_TASK = '''\
+# Losses of every text: {n_texts} texts {fingerprint}.
+task: {name}
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {path}
+test_split: test
+output_type: loglikelihood_rolling
+doc_to_text: ""
+# The column, not a template: texts may look like templates or like lists.
+doc_to_target: text
+metric_list:
+  - metric: bits_per_byte
+metadata:
+  version: 1.0
+  fingerprint: "{fingerprint}"
+'''
+
+
+def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
+    """Write a task of lm-evaluation-harness that scores texts.
+
+    Args:
+        folder (FilePath): Where to write it, for `--include_path`; it is made
+            if it does not exist. The task names the path of the texts there,
+            so write it anew after moving the folder.
+        texts (TextSet): The validation set.
+
+    Returns:
+        str: Name of the task, for `--tasks`.
+    """
+    root, name = Path(folder).resolve(), _task_name(texts)
+    root.mkdir(parents=True, exist_ok=True)
+    pairs = [(_PROBE, ''), *((text.text_id, text.text) for text in texts)]
+    path = root / f'{name}.jsonl'
+    write_text(
+        path, ''.join(
+            json.dumps({
+                'text_id': text_id,
+                'text': text
+            }, ensure_ascii=False) + '\n' for text_id, text in pairs))
+    write_text(
+        root / f'{name}.yaml',
+        _TASK.format(
+            name=name,
+            n_texts=len(texts),
+            fingerprint=texts.fingerprint,
+            # A text in JSON is one in YAML.
+            path=json.dumps(str(path), ensure_ascii=False)))
+    return name
+
+
+def _task_name(texts: TextSet) -> str:
+    return f'salience_texts-{texts.fingerprint[:12]}'
+
+
+def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
+    """The losses of one model, from the newest run of the task of the texts.
+
+    Scored: all tokens of the texts. The first one is given the BOS token, or
+    the EOS token where there is none. In texts longer than the context of the
+    model, each window of the harness begins without the text before.
+
+    Args:
+        path (FilePath): The output folder of one model, with
+            `results_*.json` and `samples_*.jsonl`, or a folder above it.
+        texts (TextSet): The validation set that the task was written for.
+
+    Returns:
+        list[TextLoss]: In the order of the file.
+
+    Raises:
+        InputError: There is no run of the task or it is of several models,
+            samples were not logged, a file is damaged or was appended to, its
+            numbers contradict each other, or the tokenizer put BOS in front
+            of the texts by itself, which the harness then scores.
+    """
+    task = _task_name(texts)
+    found = read_results(path)
+    newest = newest_results(found, task)
+    if newest is None:
+        raise InputError(
+            os.fspath(path), f'results_*.json with the task {task!r}',
+            tasks_of(found),
+            f'Run the harness with --tasks {task} --output_path.')
+    results, content = newest
+    fingerprint = (
+        content.part('configs').part(task).part('metadata').get(
+            'fingerprint', str))
+    if fingerprint != texts.fingerprint:
+        raise InputError(
+            str(results), f'the texts {texts.fingerprint}',
+            f'the texts {fingerprint}',
+            'Write the task for these texts, and run it.')
+    date = results.stem.removeprefix('results')
+    samples = results.with_name(f'samples_{task}{date}.jsonl')
+    if not samples.is_file():
+        raise InputError(
+            str(results), f'a file {samples.name} beside it', 'none',
+            'Run the harness with --log_samples.')
+    losses: dict[str, TextLoss] = {}
+    for row in read_json_rows(samples, _REMEDY):
+        loss = _text_loss(row)
+        if loss.text_id in losses:
+            raise InputError(
+                row.where, 'a text that no earlier line has',
+                repr(loss.text_id),
+                'The file was appended to: keep the lines of a single run.')
+        losses[loss.text_id] = loss
+    _check_probe(samples, losses.pop(_PROBE, None))
+    _check_mean(results, content.part('results').part(task), losses)
+    return list(losses.values())
+
+
+def read_results(path: FilePath) -> Results:
+    """All results of a model, the newest last.
+
+    Args:
+        path (FilePath): As in `read_lm_eval`.
+
+    Returns:
+        Results: Each file and its content.
+
+    Raises:
+        InputError: There is no such folder or no such file in it, one is
+            damaged, or they are of several models.
+    """
+    check_is_folder(path, 'the outputs of a model')
+    # The date is in the name, whatever the folder.
+    results = [(file, read_json_part(file, _REMEDY)) for file in sorted(
+        Path(path).rglob('results_*.json'), key=lambda file: file.name)]
+    models = {content.get('model_name', str) for _, content in results}
+    if len(models) > 1:
+        raise InputError(
+            os.fspath(path), 'results of one model', ', '.join(sorted(models)),
+            'Name the folder of each model.')
+    if not results:
+        raise InputError(
+            os.fspath(path), 'results_*.json', 'none',
+            'Name what --output_path of the harness named.')
+    return results
+
+
+def newest_results(results: Results,
+                   task: str) -> Optional[tuple[Path, JsonPart]]:
+    """The newest results that hold a task.
+
+    Args:
+        results (Results): Of a model, as `read_results` gives them.
+        task (str): Name of a task or a group of the harness.
+
+    Returns:
+        Optional[tuple]: The file and its content, None if there is none.
+    """
+    found = [part for part in results if task in part[1].get('results', dict)]
+    return found[-1] if found else None
+
+
+def tasks_of(results: Results) -> str:
+    """Names of the tasks that results hold, for errors.
+
+    Args:
+        results (Results): Of one model or several.
+    """
+    tasks = {
+        task
+        for _, content in results
+        for task in content.get('results', dict)
+    }
+    return ', '.join(sorted(tasks)) or 'no task'
+
+
+def _text_loss(row: JsonPart) -> TextLoss:
+    """The loss on the text of a sample."""
+    doc = row.part('doc')
+    text = doc.get('text', str)
+    pair = row.get('bits_per_byte', list)
+    if not (len(pair) == 2 and all(map(is_number, pair))
+            and pair[1] == len(text.encode())):
+        raise row.error('bits_per_byte',
+                        f'a log-likelihood and {len(text.encode())} bytes')
+    text_id = doc.get('text_id', str)
+    if text_id == _PROBE and pair[0]:
+        raise InputError(
+            row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',
+            'The tokenizer adds BOS by itself, and the harness scored it '
+            'behind another BOS: run it with add_bos_token=False among '
+            '--model_args.')
+    # A sum of no terms is 0, not -0.
+    return TextLoss(text_id, text, 0.0 - pair[0], where=row.where)
+
+
+def _check_probe(samples: Path, probe: Optional[TextLoss]) -> None:
+    if probe is None or probe.text:
+        raise InputError(
+            str(samples), 'the empty text of the task', 'none',
+            'Write the task by write_lm_eval_task(), and run it whole.')
+
+
+def _check_mean(results: Path, scores: JsonPart,
+                losses: dict[str, TextLoss]) -> None:
+    """Compare the losses with the mean that the harness made of them."""
+    n_bytes = sum(len(loss.text.encode()) for loss in losses.values())
+    nats = sum(loss.nats for loss in losses.values())
+    mean = nats / max(n_bytes, 1) / math.log(2)
+    reported = scores.number('bits_per_byte,none')
+    if not math.isclose(mean, reported, rel_tol=1e-6):
+        raise InputError(
+            str(results), f'{mean:.9g} bits per byte, as the samples have',
+            f'{reported:.9g}', 'The samples are not those of this run, or not '
+            f'all of them. {_REMEDY}')

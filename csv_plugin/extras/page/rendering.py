@@ -1,0 +1,194 @@
+"""The page as HTML: one file that loads nothing from elsewhere."""
+import base64
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Optional, Union
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from csv_plugin.core.cells import interval, percent
+from csv_plugin.core.escaping import visible
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.overall import FilledMeans, Overall
+from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
+from csv_plugin.extras.page.drawings import Picture
+from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection,
+                                             PredictorFile, comparison,
+                                             fitted_on)
+from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import FILLED
+
+#: Benchmarks side by side in one table.
+_ABREAST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """The contents of the page.
+
+    Args:
+        title (str): Its heading, such as the name of the run.
+        board (Leaderboard): Real and predicted accuracies.
+        outliers (Sequence[Outlier]): Accuracies that the main predictor
+            does not explain, the farthest first.
+        predictors (Sequence[PredictorFile]): The sources of the
+            predictions; empty if only the leaderboard is known.
+        heat_maps (Union[list[HeatSection], Missing]): By benchmark.
+        families (Mapping[str, str]): Family by model; models may be absent.
+        pictures (Sequence[Picture]): Drawings, in order.
+        verbose (bool): Whether to show what the training of the predictors
+            noted, in terms of solvers and errors.
+    """
+    title: str
+    board: Leaderboard
+    outliers: Sequence[Outlier]
+    predictors: Sequence[PredictorFile]
+    heat_maps: Union[list[HeatSection], Missing]
+    families: Mapping[str, str]
+    pictures: Sequence[Picture] = ()
+    verbose: bool = False
+
+    def __repr__(self) -> str:
+        return f'Page({self.title!r}, {self.board})'
+
+
+def render(page: Page) -> str:
+    """The page as one HTML document.
+
+    Every text of the page is escaped, script and styles are named by their
+    hashes in its Content-Security-Policy, pictures are data: URIs.
+    """
+    environment = Environment(
+        loader=PackageLoader('csv_plugin.extras.page'),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True)
+    environment.filters.update(
+        percent=percent,
+        points=points,
+        signed=partial(points, sign='+'),
+        key=_key,
+        interval=partial(_interval, page.board.predictions.chance),
+        ends=_ends,
+        data_uri=_data_uri)
+    environment.tests['missing'] = lambda value: isinstance(value, Missing)
+    style, script = (
+        _source(environment, f'page.{kind}') for kind in ('css', 'js'))
+    predictions = page.board.predictions
+    several = len(predictions.benchmarks) > 1
+    filled = FilledMeans.of(predictions)
+    return environment.get_template('page.jinja').render(
+        page=page,
+        predictions=predictions,
+        rows={
+            (row['predictor'], row['model'], row['benchmark']): row
+            for row in page.board.rows()
+        },
+        outside=_outside(predictions),
+        overall=(Overall.of(predictions).of_methods_with_means()
+                 if several else None),
+        filled=filled if filled.has_both else None,
+        filled_name=FILLED,
+        comparisons=[
+            comparison(predictions, label) for label in predictions.methods
+        ],
+        blocks=_blocks(predictions.benchmarks),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        levels=range(N_LEVELS, 0, -1),
+        fitted_on=fitted_on,
+        stated_header=STATED_HEADER,
+        stated_legend=STATED_LEGEND)
+
+
+def write_page(path: FilePath, page: Page) -> None:
+    """Write the page; the file appears whole or not at all.
+
+    Raises:
+        InputError: If the folder does not exist.
+    """
+    write_text(path, render(page))
+
+
+def points(number: Optional[float], sign: str = '-') -> str:
+    """A number with one digit and a true minus sign; '–' for None and NaN.
+
+    >>> points(-3.25), points(3.25, sign='+'), points(-0.04), points(None)
+    ('−3.2', '+3.2', '0.0', '–')
+    """
+    if number is None or math.isnan(number):
+        return '–'
+    # Adding 0 turns -0.0 into 0.0.
+    return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
+
+
+def _key(value: Optional[float]) -> str:
+    """What rows are sorted by: all digits, nothing for what is not known."""
+    return '' if value is None or math.isnan(value) else f'{value}'
+
+
+def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
+    """Held-out cells whose interval does not hold the real accuracy.
+
+    Returns:
+        set: Predictor, model and benchmark.
+    """
+    models, benchmarks = predictions.models, predictions.benchmarks
+    return {(label, models[m], benchmarks[b])
+            for label in predictions.methods
+            for m, b in np.argwhere(
+                predictions.held_out(label) & ~predictions.covered(label))}
+
+
+def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
+    """The interval of a row of the leaderboard, with a true dash."""
+    level = chance.get(row['benchmark'], 0.0)
+    return _ends(row['low'] / 100, row['high'] / 100, level)
+
+
+def _ends(low: float, high: float, chance: float = 0.0) -> str:
+    return interval(low, high, chance).replace('-', '–')
+
+
+def _shown(value: Any) -> Any:
+    """A value of a template, all of whose characters can be seen."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
+
+
+def _source(environment: Environment, name: str) -> Markup:
+    """The style or the script, which goes into the page unescaped."""
+    assert environment.loader is not None
+    return Markup(environment.loader.get_source(environment, name)[0])
+
+
+def _hash(source: str) -> str:
+    digest = hashlib.sha256(source.encode('utf-8')).digest()
+    return f'sha256-{base64.b64encode(digest).decode("ascii")}'
+
+
+def _data_uri(svg: str) -> str:
+    # As an image, a drawing can neither run scripts nor style the page.
+    content = base64.b64encode(svg.encode('utf-8')).decode('ascii')
+    return f'data:image/svg+xml;base64,{content}'
+
+
+def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
+    """Benchmarks of one table each, as even as possible."""
+    n_blocks = -(-len(benchmarks) // _ABREAST)
+    return [
+        benchmarks[len(benchmarks) * i // n_blocks:len(benchmarks) * (i + 1) //
+                   n_blocks] for i in range(n_blocks)
+    ]

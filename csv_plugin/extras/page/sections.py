@@ -1,0 +1,160 @@
+"""Parts of the page: differences, heat maps, and models fitted on."""
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Optional, Union
+
+import numpy as np
+
+from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
+
+#: Texts that are shown of each benchmark.
+N_TEXTS = 3
+#: Steps of colour between no weight and full weight.
+N_LEVELS = 8
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far one predictor is from the real accuracies of held-out models.
+
+    Args:
+        label (str): Of the predictor.
+        overall (float): Mean absolute difference over all benchmarks, every
+            cell counting once, a fraction; NaN if no model was held out.
+        by_benchmark (Mapping[str, float]): Likewise of each benchmark.
+        n_inside (int): Intervals that hold the real accuracy.
+        n_cells (int): Intervals of held-out models.
+    """
+    label: str
+    overall: float
+    by_benchmark: Mapping[str, float]
+    n_inside: int
+    n_cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class HeatSection:
+    """Texts with the salience weights of one benchmark.
+
+    Args:
+        benchmark (str): Its name.
+        full (float): Size of the weights that are shown in full colour.
+        rising (bool): Whether the predicted accuracy rises with the
+            weighted loss; usually it falls.
+        maps (list[HeatMap]): The texts whose weights vary most.
+    """
+    benchmark: str
+    full: float
+    rising: bool
+    maps: list[HeatMap]
+
+    def level(self, weight: float) -> str:
+        """Style class of a weight: p1..p8, n1..n8; '' for 0 and NaN."""
+        if math.isnan(weight) or weight == 0:
+            return ''
+        level = math.ceil(N_LEVELS * min(abs(weight) / self.full, 1))
+        return f'{"p" if weight > 0 else "n"}{level}'
+
+
+@dataclass(frozen=True, eq=False)
+class PredictorFile:
+    """A predictor and where it comes from.
+
+    Args:
+        label (str): What to call it.
+        path (str): Its file.
+        predictor (Predictor): What the file holds.
+    """
+    label: str
+    path: str
+    predictor: Predictor
+
+
+@dataclass(frozen=True)
+class FittedModels:
+    """Benchmarks that were fitted on the same models.
+
+    Args:
+        benchmarks (tuple[str, ...]): Their names.
+        families (Mapping[str, list[str]]): Models by family; '' is that of
+            models without a known family.
+    """
+    benchmarks: tuple[str, ...]
+    families: Mapping[str, list[str]]
+
+    @property
+    def n_models(self) -> int:
+        """How many models there are."""
+        return sum(map(len, self.families.values()))
+
+
+def comparison(predictions: Predictions, label: str) -> Comparison:
+    """Differences of one predictor.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+        label (str): One of the methods.
+    """
+    held_out = predictions.held_out(label)
+    sizes = np.abs(predictions.difference(label))[held_out]
+    by_benchmark = predictions.mean_difference(label).tolist()
+    return Comparison(label,
+                      float(sizes.mean()) if len(sizes) else math.nan,
+                      dict(zip(predictions.benchmarks, by_benchmark)),
+                      int(predictions.covered(label).sum()), len(sizes))
+
+
+def heat_sections(
+        predictor: Optional[Predictor],
+        texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
+    """Heat maps of every benchmark, or why there are none.
+
+    Args:
+        predictor (Optional[Predictor]): Its weights are shown.
+        texts (Optional[TextSet]): Those of its training.
+
+    Raises:
+        InputError: The texts are not those of the predictor.
+    """
+    if predictor is None:
+        return Missing(
+            'Name the predictor with --predictor to see its weights.')
+    if texts is None:
+        return Missing('A predictor holds no texts: give the validation set '
+                       'with --texts to see its weights.')
+    return [
+        HeatSection(part.benchmark,
+                    full_weight(predictor.token_weights(part.benchmark)),
+                    bool(part.model.curve.alpha > 0),
+                    strongest_maps(predictor, part.benchmark, texts, N_TEXTS))
+        for part in predictor.benchmarks
+    ]
+
+
+def fitted_on(predictor: Predictor,
+              families: Mapping[str, str]) -> list[FittedModels]:
+    """Training models, with the benchmarks that share them together.
+
+    Args:
+        predictor (Predictor): The predictor that was fitted.
+        families (Mapping[str, str]): Family by model; models may be absent.
+    """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for part in predictor.benchmarks:
+        alike.setdefault(part.fit_models, []).append(part.benchmark)
+    return [
+        FittedModels(tuple(benchmarks), _by_family(models, families))
+        for models, benchmarks in alike.items()
+    ]
+
+
+def _by_family(models: Sequence[str],
+               families: Mapping[str, str]) -> dict[str, list[str]]:
+    by_family: dict[str, list[str]] = {}
+    for model in models:
+        by_family.setdefault(families.get(model, ''), []).append(model)
+    return by_family

@@ -1,0 +1,19 @@
+"""Pictures of studies, with matplotlib and without its global state."""
+from csv_plugin.extras.pictures.accuracy_by_score import capability_picture
+from csv_plugin.extras.pictures.accuracy_by_tokens import (Forecast,
+                                                           Trajectory,
+                                                           trajectory_picture)
+from csv_plugin.extras.pictures.errors_by_step import (convergence_picture,
+                                                       training_curve_picture)
+from csv_plugin.extras.pictures.far_from_prediction import outliers_picture
+from csv_plugin.extras.pictures.interval_coverage import coverage_picture
+from csv_plugin.extras.pictures.order_by_share import order_picture
+from csv_plugin.extras.pictures.panels import take_legend
+from csv_plugin.extras.pictures.predicted_by_real import methods_picture
+from csv_plugin.extras.pictures.style import save
+
+__all__ = [
+    'Forecast', 'Trajectory', 'capability_picture', 'convergence_picture',
+    'coverage_picture', 'methods_picture', 'order_picture', 'outliers_picture',
+    'save', 'take_legend', 'training_curve_picture', 'trajectory_picture'
+]

@@ -1,0 +1,116 @@
+"""Real accuracies that lie far from their predictions."""
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.extras.pictures import panels
+from csv_plugin.extras.pictures.style import COLOURS, drawing, picture
+
+_INTERVAL: dict[str, Any] = dict(color='#b8b8b8', lw=5)
+_PREDICTED: dict[str, Any] = dict(
+    color='black', ls='', marker='|', markersize=8, markeredgewidth=1.6)
+_ABOVE: dict[str, Any] = dict(
+    color=COLOURS[1], ls='', marker='^', markersize=6.5)
+_BELOW: dict[str, Any] = dict(
+    color=COLOURS[0], ls='', marker='v', markersize=6.5)
+#: Characters of a line of a label, inches between lines.
+_LABEL, _LINE = 44, 0.26
+
+
+@picture
+def outliers_picture(outliers: Sequence[Outlier]) -> Figure:
+    """One line per outlier: interval, prediction and real accuracy.
+
+    The number at the right is the distance of `Outlier`.
+
+    Raises:
+        InputError: If there is no outlier.
+    """
+    figure = Figure(_size(outliers), layout='constrained')
+    FigureCanvasAgg(figure)
+    _draw(figure.add_subplot(), outliers)
+    panels.legend_above(figure, _handles())
+    return figure
+
+
+def plot_outliers(outliers: Sequence[Outlier],
+                  ax: Optional[Axes] = None) -> Axes:
+    """`outliers_picture` on axes.
+
+    Args:
+        outliers (Sequence[Outlier]): What `outliers` returns.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: If there is no outlier.
+    """
+    with drawing(ax, _size(outliers)) as axes:
+        _draw(axes, outliers)
+        axes.legend(handles=_handles())
+    return axes
+
+
+def _labels(outliers: Sequence[Outlier]) -> list[str]:
+    if not outliers:
+        raise InputError('outliers_picture', 'an outlier or more', 'none',
+                         'Draw no picture where nothing stands out.')
+    return [
+        panels.wrapped(f'{outlier.model} on {outlier.benchmark}', _LABEL)
+        for outlier in outliers
+    ]
+
+
+def _heights(labels: Sequence[str]) -> NDArray[np.float64]:
+    """Of the rows, in lines."""
+    return np.array([1 + 0.7 * label.count('\n') for label in labels])
+
+
+def _size(outliers: Sequence[Outlier]) -> tuple[float, float]:
+    """Inches of a figure."""
+    return 7.2, _LINE * float(_heights(_labels(outliers)).sum()) + 1.0
+
+
+def _draw(axes: Axes, outliers: Sequence[Outlier]) -> None:
+    labels = _labels(outliers)
+    heights = _heights(labels)
+    places = heights.cumsum() - heights / 2
+    for place, outlier in zip(places, outliers):
+        real = _ABOVE if outlier.distance > 0 else _BELOW
+        axes.plot([outlier.low, outlier.high], [place, place], zorder=2,
+                  solid_capstyle='butt', **_INTERVAL)  # yapf: disable
+        axes.plot(outlier.predicted, place, zorder=3, **_PREDICTED)
+        axes.plot(outlier.observed, place, zorder=4, **real)
+        _beside(axes, place, f'{outlier.distance:+.2f}')
+    _beside(axes, -0.5, 'distance')
+    axes.set_yticks(places, labels)
+    axes.set_ylim(heights.sum() + 0.1, -0.1)
+    axes.grid(axis='y', visible=False)
+    axes.set_xlabel('accuracy')
+
+
+def _handles() -> list[Artist]:
+    return [
+        Line2D([], [], label='interval', **_INTERVAL),
+        Line2D([], [], label='predicted', **_PREDICTED),
+        Line2D([], [], label='real, far above', **_ABOVE),
+        Line2D([], [], label='real, far below', **_BELOW)
+    ]
+
+
+def _beside(axes: Axes, place: float, words: str) -> None:
+    """Write words to the right of the axes, at the height of a place."""
+    axes.annotate(words, (1, place), xycoords=axes.get_yaxis_transform(),
+                  xytext=(4, 0), textcoords='offset points', va='center',
+                  fontsize=9, annotation_clip=False)  # yapf: disable

@@ -1,0 +1,109 @@
+"""Share of intervals that hold the real accuracy, by their level."""
+from typing import Optional
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.coverage import Coverage
+from csv_plugin.extras.pictures import panels
+from csv_plugin.extras.pictures.style import GREY, drawing, look, picture
+
+#: Share of samples in which the coverage of correct intervals is in the band.
+BAND = 0.95
+_LEVEL, _SHARE = 'level of the intervals', 'share that holds the real accuracy'
+
+
+@picture
+def coverage_picture(coverage: Coverage) -> Figure:
+    """Observed coverage against the level; first pooled, then by benchmark.
+
+    The band shows where chance alone leaves correct intervals (binomial). In
+    the pooled panel it is that of one benchmark's number of models, as the
+    errors of one model on several benchmarks go together.
+    """
+    figure, (row, ) = panels.panels(
+        len(coverage.benchmarks) + 1, size=(2.2, 2.25))
+    for axes, benchmark in zip(row, (None, *coverage.benchmarks)):
+        _draw_panel(axes, coverage, benchmark)
+    figure.supxlabel(_LEVEL)
+    figure.supylabel(_SHARE)
+    panels.legend_above(figure, _handles())
+    return figure
+
+
+def plot_coverage(coverage: Coverage,
+                  benchmark: Optional[str] = None,
+                  ax: Optional[Axes] = None) -> Axes:
+    """Observed coverage against the level, pooled or on one benchmark.
+
+    Args:
+        coverage (Coverage): What `coverage_by_level` returns.
+        benchmark (Optional[str]): One of its benchmarks, by default all.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: There is no such benchmark.
+    """
+    if benchmark is not None and benchmark not in coverage.benchmarks:
+        raise InputError('coverage', 'one of the benchmarks '
+                         f'{", ".join(coverage.benchmarks)}', repr(benchmark),
+                         'Correct the name.')  # yapf: disable
+    with drawing(ax) as axes:
+        _draw_panel(axes, coverage, benchmark)
+        axes.set(xlabel=_LEVEL, ylabel=_SHARE)
+        axes.legend(handles=_handles())
+    return axes
+
+
+def _draw_panel(axes: Axes, coverage: Coverage,
+                benchmark: Optional[str]) -> None:
+    counts = [int(n) for n in coverage.n_models]
+    if benchmark is None:
+        name, n, share = 'all benchmarks', max(counts), coverage.pooled
+    else:
+        b = coverage.benchmarks.index(benchmark)
+        name, n, share = benchmark, counts[b], coverage.covered[:, b]
+    lowest = min(
+        np.nanmin(coverage.covered),
+        *(_band(coverage.levels, count)[0].min() for count in counts if count))
+    _draw(axes, coverage.levels, share, n)
+    axes.set(xlim=panels.pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
+    axes.set_title(f'{panels.wrapped(name)}\n{n} models')
+
+
+def _handles() -> list[Artist]:
+    own = look(0)
+    return [
+        Line2D([], [], color=own.colour, marker=own.marker,
+               label='held-out models'),
+        Line2D([], [], color=GREY, lw=0.9, ls='--', label='as promised'),
+        Patch(color=GREY, alpha=0.2, lw=0, label=f'{BAND:.0%} by chance')
+    ]  # yapf: disable
+
+
+def _draw(axes: Axes, levels: NDArray, share: NDArray, n: int) -> None:
+    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
+    panels.few_ticks(axes, 'xy')
+    if not n:
+        panels.say_empty(axes, 'no model')
+        return
+    axes.fill_between(levels, *_band(levels, n), color=GREY, alpha=0.2, lw=0,
+                      zorder=1)  # yapf: disable
+    own = look(0)
+    axes.plot(levels, share, color=own.colour, marker=own.marker, zorder=3)
+
+
+def _band(levels: NDArray, n: int) -> NDArray:
+    """Ends of the band of n intervals at each level, `(2, levels)`."""
+    ends = np.array([[0.5 - BAND / 2], [0.5 + BAND / 2]])
+    return binom.ppf(ends, n, levels) / n

@@ -1,0 +1,149 @@
+"""Predicted against real accuracies, one row of panels per method."""
+from typing import Optional
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from csv_plugin.core import metrics
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.extras.pictures import panels
+from csv_plugin.extras.pictures.style import GREY, Look, drawing, look, picture
+
+#: What pictures call the methods that have another name in studies.
+METHOD_NAMES = {
+    'constant': 'mean accuracy',
+    'label-token': 'label-token loss',
+    'uniform': 'all-token loss',
+}
+
+
+@picture
+def methods_picture(predictions: Predictions) -> Figure:
+    """Predictions of models that were not fitted on, by their real accuracy.
+
+    One row per method, one column per benchmark, with the intervals as bars
+    and the mean squared error above each panel. Panels of one benchmark
+    share their limits, which hold all points; bars may extend beyond.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+
+    Raises:
+        InputError: If no model was held out.
+    """
+    names, methods = predictions.benchmarks, predictions.methods
+    if not any(predictions.held_out(name).any() for name in methods):
+        raise InputError('methods_picture',
+                         'a model with an accuracy that was not fitted on',
+                         f'none of {len(predictions.models)}',
+                         'Predict models of another split.')
+    figure, rows = panels.panels(len(names), len(methods), (2.2, 2.3))
+    for b, benchmark in enumerate(names):
+        limits = _limits(predictions, benchmark)
+        for p, method in enumerate(methods):
+            axes = rows[p][b]
+            title = _draw_panel(axes, predictions, benchmark, method, look(p))
+            axes.set(xlim=limits, ylim=limits)
+            if p == 0:
+                title = f'{panels.wrapped(benchmark)}\n{title}'
+            axes.set_title(title)
+            if panels.is_leftmost(b, len(names)):
+                label = METHOD_NAMES.get(method, method)
+                axes.set_ylabel(panels.wrapped(label), fontweight='bold')
+    figure.supxlabel('real accuracy')
+    figure.supylabel('predicted accuracy')
+    panels.legend_above(figure, _handles(predictions.level))
+    return figure
+
+
+def plot_predicted(predictions: Predictions,
+                   benchmark: str,
+                   method: Optional[str] = None,
+                   ax: Optional[Axes] = None) -> Axes:
+    """Predicted against real accuracy of held-out models, on one benchmark.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+        benchmark (str): One of its benchmarks.
+        method (Optional[str]): One of its methods, by default the first.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: The predictions lack the benchmark or the method.
+    """
+    method = predictions.methods[0] if method is None else method
+    table = predictions.select(benchmarks=[benchmark], methods=[method])
+    with drawing(ax) as axes:
+        title = _draw_panel(axes, table, benchmark, method, look(0))
+        limits = _limits(table, benchmark)
+        axes.set(
+            xlim=limits,
+            ylim=limits,
+            title=f'{panels.wrapped(benchmark, 40)}\n{title}',
+            xlabel='real accuracy',
+            ylabel='predicted accuracy')
+        axes.legend(handles=_handles(table.level))
+    return axes
+
+
+def _limits(predictions: Predictions, benchmark: str) -> tuple[float, float]:
+    """Those of both axes, which hold the points of all methods."""
+    b = predictions.benchmarks.index(benchmark)
+    points = []
+    for p, method in enumerate(predictions.methods):
+        mask = predictions.held_out(method)[:, b]
+        points += [predictions.real[mask, b], predictions.values[mask, b, p]]
+    return panels.pad(*points)
+
+
+def _handles(level: float) -> list[Artist]:
+    interval = 'interval' if np.isnan(level) else f'{level:.0%} interval'
+    return [
+        Line2D([], [], color='black', ls='', marker='o',
+               label='held-out model'),
+        Line2D([], [], color='black', lw=0.8, alpha=0.5, label=interval),
+        Line2D([], [], color=GREY, lw=0.9, ls='--', label='predicted = real')
+    ]  # yapf: disable
+
+
+def _draw_panel(axes: Axes, predictions: Predictions, benchmark: str,
+                method: str, own: Look) -> str:
+    """Draw one method on one benchmark, and tell its error."""
+    b = predictions.benchmarks.index(benchmark)
+    p = predictions.methods.index(method)
+    mask = predictions.held_out(method)[:, b]
+    real = predictions.real[mask, b]
+    predicted, low, high = (
+        part[mask, b, p]
+        for part in (predictions.values, predictions.low, predictions.high))
+    _draw(axes, real, predicted, low, high, own)
+    panels.few_ticks(axes, 'xy')
+    return _error(real, predicted)
+
+
+def _error(real: NDArray, predicted: NDArray) -> str:
+    if not len(real):
+        return 'MSE -'
+    return f'MSE {1e3 * metrics.mse(real, predicted):.2f}e-3'
+
+
+def _draw(axes: Axes, real: NDArray, predicted: NDArray, low: NDArray,
+          high: NDArray, own: Look) -> None:
+    """Draw one method on one benchmark, held-out models only."""
+    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
+    if not len(real):
+        panels.say_empty(axes)
+        return
+    axes.vlines(real, low, high, color=own.colour, lw=0.8, alpha=0.5,
+                zorder=2)  # yapf: disable
+    axes.plot(real, predicted, ls='', color=own.colour,
+              marker=own.marker, markeredgecolor='white', markeredgewidth=0.4,
+              zorder=3)  # yapf: disable

@@ -1,0 +1,1 @@
+"""Give and take: contributions, their merge, Every Eval Ever, cards."""

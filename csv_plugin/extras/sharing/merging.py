@@ -1,0 +1,177 @@
+"""Contributions of several groups, joined to one collection.
+
+What two groups both give has to be equal, and is kept once. So the order of
+the contributions does not matter, and the same ones make equal bytes.
+"""
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from csv_plugin.core.conventions import InputError, Progress, check_list
+from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.sharing.contributions import (Contribution,
+                                                     read_contribution)
+from csv_plugin.io.collection import write_collection
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.shards import merge_dumps
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, write_csv
+
+#: The table of a collection that says who gave what.
+GIVERS = 'givers.csv'
+#: Kinds of facts.
+MODEL, BENCHMARK, ACCURACY = 'model', 'benchmark', 'accuracy'
+#: What is taken to be so of a model or a benchmark if nobody says more.
+_UNKNOWN: dict[str, Any] = {
+    MODEL: ModelInfo('', '', math.nan),
+    BENCHMARK: BenchmarkInfo(0, 0, True, ''),
+}
+_REMEDY = 'Leave one of the two out, or correct it.'
+
+#: What a contribution says: the kind of a fact, the model or benchmark, and
+#: the field or, of an accuracy, the benchmark; then the value.
+_Fact = tuple[tuple[str, str, str], Any]
+#: A row of the table of givers: model, benchmark or '' for its losses, giver
+#: and licence.
+_Gift = tuple[str, str, str, str]
+
+
+def merge_contributions(paths: Sequence[FilePath],
+                        texts: TextSet,
+                        folder: FilePath,
+                        progress: Progress = iter) -> list[_Gift]:
+    """Join contributions to a collection, which `read_collection` reads.
+
+    Models and benchmarks are sorted by name. Beside the files of a collection
+    lies `givers.csv`: who gave the losses of a model, or its accuracy on a
+    benchmark, under which licence.
+
+    Args:
+        paths (Sequence[FilePath]): Files that `write_contribution` wrote.
+        texts (TextSet): The validation set that all losses are on.
+        folder (FilePath): The collection to create: a new or empty folder.
+        progress (Progress): Wraps the contributions.
+
+    Returns:
+        list[tuple]: The rows of `givers.csv`: model, benchmark (empty where
+        it is about losses), giver and licence.
+
+    Raises:
+        InputError: The folder has files, there is no contribution, one
+            cannot be used (see `read_contribution`), or two disagree.
+    """
+    check_list('contributions', paths)
+    root = Path(folder)
+    if not paths:
+        raise InputError('contributions', 'at least one', 'none',
+                         'Name files that salience contribute wrote.')
+    if root.exists() and any(root.iterdir()):
+        raise InputError(
+            str(root), 'a new or empty folder', 'a folder with files',
+            'Choose another folder.')
+    merger = _Merger(texts)
+    for path in progress(list(paths)):
+        merger.add(os.fspath(path), read_contribution(path, texts))
+    gifts = sorted(merger.gifts)
+    merger.write(root)
+    write_csv(root / GIVERS, ('model', 'benchmark', 'giver', 'licence'), gifts)
+    return gifts
+
+
+class _Merger:
+    """What all contributions say together.
+
+    Args:
+        texts (TextSet): The validation set.
+    """
+
+    def __init__(self, texts: TextSet) -> None:
+        self.texts = texts
+        self.gifts: set[_Gift] = set()
+        self._dumps: dict[str, TokenLossDump] = {}
+        self._facts: dict[tuple[str, str, str], Any] = {}
+        #: The first contribution that gave each of both, for errors.
+        self._origins: dict[Any, str] = {}
+
+    def add(self, path: str, contribution: Contribution) -> None:
+        """Join one more.
+
+        Raises:
+            InputError: It disagrees with what is there.
+        """
+        by = contribution.giver, contribution.licence
+        for model, dump in contribution.collection.losses.items():
+            self._add_dump(path, model, dump)
+            self.gifts.add((model, '', *by))
+        for key, value in _facts(contribution):
+            earlier = self._facts.setdefault(key, value)
+            origin = self._origins.setdefault(key, path)
+            if earlier != value:
+                raise InputError(f'{origin} and {path}',
+                                 f'the same {" ".join(key)}',
+                                 f'{earlier!r} and {value!r}', _REMEDY)
+            kind, model, benchmark = key
+            if kind == ACCURACY:
+                self.gifts.add((model, benchmark, *by))
+
+    def _add_dump(self, path: str, model: str, dump: TokenLossDump) -> None:
+        origin = self._origins.setdefault(model, path)
+        earlier = self._dumps.setdefault(model, dump)
+        if earlier is not dump:
+            try:
+                self._dumps[model] = merge_dumps([earlier, dump], self.texts)
+            except InputError as error:
+                raise InputError(f'{origin} and {path}',
+                                 f'the same losses of {model!r}',
+                                 str(error).rstrip('.'), _REMEDY) from error
+
+    def write(self, folder: Path) -> None:
+        """Write the collection."""
+        models = sorted(self._dumps)
+        scores: dict[str, dict[str, float]] = {model: {} for model in models}
+        for (kind, model, benchmark), value in self._facts.items():
+            if kind == ACCURACY:
+                scores[model][benchmark] = value
+        benchmarks = sorted(set[str]().union(*scores.values()))
+        write_collection(
+            folder, self.texts,
+            {model: self._dumps[model]
+             for model in models},
+            {model: self._known(MODEL, model)
+             for model in models}, scores,
+            {name: self._known(BENCHMARK, name)
+             for name in benchmarks})
+
+    def _known(self, kind: str, name: str) -> Any:
+        """What is known of a model or a benchmark."""
+        unknown = _UNKNOWN[kind]
+        return replace(
+            unknown, **{
+                field: self._facts[kind, name, field]
+                for field in vars(unknown)
+                if (kind, name, field) in self._facts
+            })
+
+
+def _facts(contribution: Contribution) -> Iterator[_Fact]:
+    """All that a contribution says, without what it leaves open."""
+    collection = contribution.collection
+    for kind, infos in ((MODEL, collection.info), (BENCHMARK,
+                                                   contribution.benchmarks)):
+        for name, info in infos.items():
+            for field, value in vars(info).items():
+                if not _is_open(field, value):
+                    yield (kind, name, field), value
+    accuracies = collection.accuracies
+    for model, row in zip(accuracies.models, accuracies.values.tolist()):
+        for benchmark, value in zip(accuracies.benchmarks, row):
+            if not math.isnan(value):
+                yield (ACCURACY, model, benchmark), value
+
+
+def _is_open(field: str, value: Any) -> bool:
+    """Whether a field of a model or benchmark says that nothing is known."""
+    return value == '' or value != value or (field == 'n_items' and value == 0)

@@ -1,0 +1,175 @@
+"""Accuracies from real results of lm-evaluation-harness."""
+import shutil
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.importers.lm_eval_accuracies import \
+    read_lm_eval_accuracies
+from tests.extras.importers.outputs import LM_EVAL, MODELS, change_json
+
+PATHS = [LM_EVAL / model for model in MODELS]
+CHANCE = {'tiny_choice': 0.4, 'tiny_group': 0.4, 'tiny_answer': 0.0}
+
+
+def read(*names, **options):
+    return read_lm_eval_accuracies(
+        PATHS, names, chance={name: CHANCE[name]
+                              for name in names}, **options)
+
+
+def test_tasks_and_groups():
+    table = read('tiny_choice', 'tiny_group')
+    assert table.models == MODELS
+    # Real results: d-s-100 has acc 0.25 and acc_norm 0.5.
+    assert table.values.tolist() == [[1.0, 1.0], [0.5, 0.25]]
+    assert table.n_items.tolist() == [4, 8]
+    assert table.chance.tolist() == [0.4, 0.4]
+
+
+def test_another_metric_by_name():
+    table = read('tiny_choice', metrics={'tiny_choice': 'acc'})
+    assert table.values.tolist() == [[1.0], [0.25]]
+    with pytest.raises(InputError, match="the metric 'f1', found acc,none"):
+        read('tiny_choice', metrics={'tiny_choice': 'f1'})
+    with pytest.raises(InputError, match="some of tiny_choice, found 'other'"):
+        read('tiny_choice', metrics={'other': 'acc'})
+
+
+def test_a_filter_is_to_be_named():
+    with pytest.raises(InputError, match='one filter of .*strict-match and'):
+        read('tiny_answer')
+    table = read(
+        'tiny_answer', metrics={'tiny_answer': 'exact_match,flexible-extract'})
+    assert table.values.tolist() == [[0.75], [0.0]]
+
+
+def test_a_task_that_was_not_run_names_those_that_were():
+    with pytest.raises(InputError, match='tiny_answer, tiny_choice'):
+        read_lm_eval_accuracies(PATHS, ['mmlu'])
+
+
+def test_a_chance_level_is_needed():
+    with pytest.raises(InputError, match='--chance tiny_choice'):
+        read_lm_eval_accuracies(PATHS, ['tiny_choice'])
+
+
+@pytest.mark.parametrize('field, value, message', [
+    ('acc_norm,none', 54.3, "a fraction as 'acc_norm,none', found 54.3"),
+    ('acc_norm,none', 'N/A', "a fraction as 'acc_norm,none'"),
+    ('sample_len', 3, 'one number of items .* 4 of c-l-80, 3 of d-s-100'),
+    ('sample_len', '4', "a whole number as 'sample_len'"),
+])
+def test_what_is_no_accuracy_of_all_items_is_refused(tmp_path, field, value,
+                                                     message):
+    with pytest.raises(InputError, match=message):
+        read_changed(
+            tmp_path, lambda content: content['results']['tiny_choice'].update(
+                {field: value}))
+
+
+def read_changed(tmp_path, change, names=('tiny_choice', )):
+    """Accuracies where the results of d-s-100 were changed."""
+    for path in PATHS:
+        shutil.copytree(path, tmp_path / path.name)
+    change_json(max((tmp_path / 'd-s-100').glob('results_*')), change)
+    return read_lm_eval_accuracies(
+        [tmp_path / model for model in MODELS],
+        names,
+        chance={name: CHANCE[name]
+                for name in names})
+
+
+def without_norm(content):
+    """As of a version of the task that has no acc_norm."""
+    for name in ('acc_norm,none', 'acc_norm_stderr,none'):
+        del content['results']['tiny_choice'][name]
+
+
+@pytest.mark.parametrize('change, message', [
+    (without_norm, 'one metric .* acc_norm,none of c-l-80, acc,none of d-s'),
+    (lambda content: content['n-shot'].update(tiny_choice=5),
+     'few-shot examples for all models, found 0 of c-l-80, 5 of d-s-100'),
+])
+def test_accuracies_that_were_measured_otherwise_are_refused(
+        tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
+        read_changed(tmp_path, change)
+
+
+def test_shots_of_a_group_are_those_of_its_tasks(tmp_path):
+    """Where a version of the harness states none of the group itself."""
+
+    def change(content):
+        content['n-shot'].pop('tiny_group', None)
+        for task in content['group_subtasks']['tiny_group']:
+            content['n-shot'][task] = 5
+
+    with pytest.raises(InputError, match='few-shot .* found 0 of .* 5 of d-s'):
+        read_changed(tmp_path, change, ('tiny_group', ))
+
+
+@pytest.mark.parametrize('groups', [{}, None])
+def test_items_that_nothing_tells_of_are_unknown(tmp_path, groups):
+
+    def change(content):
+        del content['results']['tiny_choice']['sample_len']
+        del content['n-samples']['tiny_choice']
+        content['group_subtasks'] = groups
+
+    table = read_changed(tmp_path, change)
+    assert table.n_items.tolist() == [4]
+
+
+def test_a_metric_that_falls_for_better_models_is_refused(tmp_path):
+
+    def change(content):
+        content['higher_is_better']['tiny_choice']['acc_norm'] = False
+
+    with pytest.raises(
+            InputError, match="higher for better .* 'acc_norm,none"):
+        read_changed(tmp_path, change)
+
+
+def test_another_version_of_a_task_is_told(tmp_path):
+    with pytest.warns(UserWarning, match='1.0 of c-l-80, 2.0 of d-s-100'):
+        read_changed(
+            tmp_path,
+            lambda content: content['versions'].update(tiny_choice=2.0))
+
+
+def test_a_model_that_was_not_run_has_an_empty_cell(tmp_path):
+    table = read_changed(tmp_path,
+                         lambda content: content['results'].pop('tiny_choice'),
+                         ['tiny_choice', 'tiny_group'])
+    assert np.array_equal(table.values, [[1, 1], [np.nan, .25]], True)
+    assert table.n_items.tolist() == [4, 8]
+
+
+def test_items_are_counted_where_other_versions_count_them(tmp_path):
+
+    def change(content):
+        for scores in content['results'].values():
+            del scores['sample_len']
+
+    table = read_changed(tmp_path, change, ['tiny_choice', 'tiny_group'])
+    assert table.n_items.tolist() == [4, 8]
+
+    def shorten(content):
+        content['n-samples']['tiny_choice']['effective'] = 3
+
+    newest = max((tmp_path / 'd-s-100').glob('results_*'))
+    change_json(newest, shorten)
+    with pytest.raises(InputError, match='8 of c-l-80, 7 of d-s-100'):
+        read_lm_eval_accuracies([tmp_path / model for model in MODELS],
+                                ['tiny_group'],
+                                chance={'tiny_group': .4})
+
+
+def test_paths_and_names_that_are_none(tmp_path):
+    with pytest.raises(InputError, match='nowhere: .* found nothing of that'):
+        read_lm_eval_accuracies([tmp_path / 'nowhere'], ['mmlu'])
+    with pytest.raises(
+            InputError, match="benchmarks: expected a list, found 'mmlu'"):
+        read_lm_eval_accuracies(PATHS, 'mmlu')

@@ -1,0 +1,96 @@
+"""What is common to losses from everywhere."""
+import math
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import text_columns
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.demo import shipped
+from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
+from csv_plugin.io.dumps import read_dumps
+from csv_plugin.io.text_sets import read_texts
+
+TEXTS = TextSet((Text('a', 'one text'), Text('b', '潮井'), Text('c', '')))
+
+
+def losses(a=4.0, b=6.0):
+    return [
+        TextLoss('c', '', 0.0),
+        TextLoss('b', '潮井', b),
+        TextLoss('a', 'one text', a)
+    ]
+
+
+def test_a_column_is_a_text_in_nats_per_character():
+    table = feature_table({'m': losses(), 'n': losses(8.0)}, TEXTS)
+    assert table.models == ('m', 'n')
+    assert table.columns.units == ('a', 'b')
+    assert table.columns.fingerprint == TEXTS.fingerprint
+    assert table.values.tolist() == [[0.5, 3.0], [1.0, 3.0]]
+    assert np.allclose(table.mean_loss, [10 / 10, 14 / 10])
+
+
+def test_the_columns_are_those_of_token_losses_by_text():
+    texts = read_texts(shipped.TEXTS)
+    dumps = read_dumps([shipped.COLLECTION / 'd-s@100.parquet'], texts)
+    dump = dumps['d-s@100']
+    table = dumps.tokens_of('d-s@100').table({'d-s@100': dump.texts})
+    expected = text_columns(table).features(table)
+    imported = feature_table(
+        {
+            'd-s@100': [
+                TextLoss(text.text_id, text.text, float(scored.losses.sum()))
+                for text, scored in zip(texts, dump.texts)
+            ]
+        }, texts)
+    assert imported.columns.units == expected.columns.units
+    assert np.allclose(imported.values, expected.values, rtol=1e-12)
+    assert np.allclose(imported.columns.uniform, expected.columns.uniform)
+    with pytest.raises(InputError, match='token losses.* found a table of'):
+        imported.columns.check_same(expected.columns)
+
+
+def test_the_end_of_a_text_is_another_unit():
+    part = [TextLoss('a', 'one text', 1.0, start=4), *losses()[:2]]
+    table = feature_table({'m': part}, TEXTS)
+    assert table.columns.units == ('a[4:]', 'b')
+    assert table.values[0, 0] == 1 / 4
+    with pytest.raises(InputError, match="'a' in the place of 'a\\[4:\\]'"):
+        feature_table({'m': losses()}, TEXTS).columns.check_same(table.columns)
+    with pytest.raises(InputError, match="'n', text 'a': .* character 4"):
+        feature_table({'m': part, 'n': losses()}, TEXTS)
+
+
+def test_without_a_set_the_texts_are_those_of_the_first_model_sorted():
+    table = feature_table({'m': losses()})
+    again = feature_table({'n': losses()[::-1]})
+    assert table.columns.units == ('a', 'b')
+    assert table.columns.fingerprint == again.columns.fingerprint
+
+
+@pytest.mark.parametrize('nats, message', [
+    (-1.0, 'change the sign'),
+    (math.nan, 'a finite number'),
+    (math.inf, 'a finite number'),
+    (9999.0, '100 nats or less a byte'),
+])
+def test_impossible_losses_are_refused(nats, message):
+    with pytest.raises(InputError, match=message):
+        TextLoss('a', 'one text', nats)
+
+
+@pytest.mark.parametrize('by_model, message', [
+    ({}, 'those of a model or more'),
+    ({'m': []}, 'a text with a scored character'),
+    ({'m': losses() * 2}, "'c' twice"),
+    ({'m': losses()[:2]}, "found none on 'a' and 0 others"),
+    ({'m': [*losses(), TextLoss('d', 'd', 1.0)]}, "found also 'd'"),
+    ({'m': losses(), 'n': losses(6.0)}, "'n': .* 6 on each of 2 texts"),
+    ({'m': [*losses()[:2], TextLoss('a', 'another', 1.0)]},
+     "'m', text 'a': expected 'one text', found 'another'"),
+])  # yapf: disable
+def test_what_does_not_fit_the_texts_is_refused(by_model, message):
+    with pytest.raises(InputError, match=message):
+        feature_table(by_model, TEXTS)

@@ -1,0 +1,112 @@
+"""Pages for tests, and how tests read them."""
+import html
+import math
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.predictions import Missing
+from csv_plugin.core.texts import Text
+from csv_plugin.extras.heat_maps import HeatMap, Piece
+from csv_plugin.extras.page.drawings import Picture
+from csv_plugin.extras.page.rendering import Page
+from csv_plugin.extras.page.sections import HeatSection, PredictorFile
+from csv_plugin.report.leaderboards import Leaderboard
+from tests.report.boards import NO_DUMP, Cells, make_cells, predict
+from tests.runs import train
+
+#: Ends attributes and elements if it is not escaped.
+EVIL = '\'"></td></script><script>alert(1)</script><b onclick="alert(2)">&lt;'
+
+
+def page_cells(
+        models=('m0', 'm1', 'm2'),
+        benchmarks=('b0', 'b1'),
+        labels=('predicted', 'all-token')) -> Cells:
+    """Real accuracies of 0.5, 0.51, ... by model, predictions of 0.4."""
+    real = [0.5 + m % 50 / 100 for m in range(len(models))]
+    return make_cells(models, benchmarks, labels, real)
+
+
+def make_board(*names) -> Leaderboard:
+    """The leaderboard of `page_cells`."""
+    return page_cells(*names).board()
+
+
+def make_page(board: Leaderboard, **parts) -> Page:
+    empty = dict(
+        title='run',
+        outliers=(),
+        predictors=(),
+        heat_maps=Missing('none'),
+        families={})
+    return Page(board=board, **{**empty, **parts})
+
+
+class Reader(HTMLParser):
+    """Elements, and the text outside of script and style."""
+
+    def __init__(self, document: str):
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.words = ''
+        self.code = {'script': '', 'style': ''}
+        self.inside = ''
+        self.feed(document)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = ''
+
+    def handle_data(self, data):
+        if self.inside in self.code:
+            self.code[self.inside] += data
+        else:
+            self.words += data
+
+    def cells(self, value: str) -> list[dict]:
+        return [a for _, a in self.tags if a.get('data-value') == value]
+
+
+def awkward_board() -> Leaderboard:
+    """A leaderboard with marks and missing values."""
+    cells = page_cells()
+    cells.real['m0', 'b0'] = NO_DUMP
+    cells.predicted['predicted', 'm1', 'b0'] = Missing('unknown')
+    cells.predicted['predicted', 'm2', 'b0'] = predict(
+        0.55, 0.05, 0.05, in_sample=True)
+    cells.predicted['predicted', 'm2', 'b1'] = predict(
+        0.6, 0.2, 0.2, extrapolated=True, alarm=True)
+    return cells.board()
+
+
+def hostile_page() -> Page:
+    """Something hostile in every place for a text from other people."""
+    cells = page_cells((EVIL, 'm'), (EVIL, 'b'), (EVIL, 'p'))
+    cells.real[EVIL, 'b'] = Missing(EVIL)
+    cells.predicted[EVIL, EVIL, 'b'] = Missing(EVIL)
+    predictor = train((EVIL, 'b'))
+    predictor = replace(
+        predictor,
+        benchmarks=tuple(
+            replace(b, solver=EVIL, fit_models=(EVIL, 'm'), notes=(EVIL, ))
+            for b in predictor.benchmarks),
+        versions={EVIL: EVIL})
+    heat = HeatMap(Text(EVIL, EVIL, EVIL), [Piece(EVIL, 1.0), Piece('', -1)])
+    return make_page(
+        cells.board(),
+        title=EVIL,
+        outliers=[Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, math.inf)],
+        predictors=[PredictorFile(EVIL, EVIL, predictor)],
+        heat_maps=[HeatSection(EVIL, 1.0, True, [heat])],
+        families={EVIL: EVIL},
+        verbose=True,
+        pictures=[
+            Picture(
+                EVIL, EVIL, '<svg xmlns="http://www.w3.org/2000/svg" '
+                'onload="alert(3)"><script>alert(4)</script>'
+                f'<text>{html.escape(EVIL)}</text></svg>')
+        ])

@@ -1,0 +1,165 @@
+"""The page in a headless browser."""
+import pytest
+
+from csv_plugin.cli.render_report import run_page
+from csv_plugin.core.texts import Text
+from csv_plugin.extras.heat_maps import HeatMap, Piece
+from csv_plugin.extras.page.drawings import Picture
+from csv_plugin.extras.page.rendering import render
+from csv_plugin.extras.page.sections import HeatSection
+from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import write_csv
+from tests.extras.page.browser import needs_browser, visit
+from tests.extras.page.pages import (EVIL, hostile_page, make_board, make_page,
+                                     page_cells)
+from tests.report.boards import NO_DUMP, predict
+from tests.runs import train, write_run
+
+pytestmark = pytest.mark.slow
+
+SORT = """
+const table = document.querySelector('table.sortable');
+const headers = [...table.querySelectorAll('th[data-column]')];
+const names = () => [...table.tBodies[0].rows].map(
+  row => row.cells[0].textContent);
+return headers.flatMap(header => [0, 1].map(() => {
+  const button = header.querySelector('button');
+  button.focus();
+  if (document.activeElement !== button) return 'no focus';
+  button.click();
+  const sorted = [...table.querySelectorAll('[aria-sort]')];
+  return [header.textContent, sorted.length,
+          header.getAttribute('aria-sort'), names(),
+          table.tFoot.rows.length];
+}));
+"""
+
+
+@needs_browser
+def test_sorting(tmp_path):
+    cells = page_cells(('m10', 'm9', 'a', 'z'), ('b', ), ('p', ))
+    for model, real, prediction in (('m10', 0.09, predict(0.2)),
+                                    ('m9', 1.0, predict(0.1)), ('a', NO_DUMP,
+                                                                predict(0.3)),
+                                    ('z', 0.1, NO_DUMP)):
+        cells.real[model, 'b'] = real
+        cells.predicted['p', model, 'b'] = prediction
+    visited = visit(render(make_page(cells.board())), tmp_path, SORT)
+    assert visited.problems == [] and visited.loaded == []
+    names = ['a', 'm9', 'm10', 'z']
+    expected = [
+        ('model', 'ascending', names),
+        ('model', 'descending', names[::-1]),
+        ('real', 'descending', ['m9', 'z', 'm10', 'a']),
+        ('real', 'ascending', ['m10', 'z', 'm9', 'a']),
+        ('predicted', 'descending', ['a', 'm10', 'm9', 'z']),
+        ('predicted', 'ascending', ['m9', 'm10', 'a', 'z']),
+        # 20 - 9 and 10 - 100; where there is none, the order stays.
+        ('diff', 'descending', ['m10', 'm9', 'a', 'z']),
+        ('diff', 'ascending', ['m9', 'm10', 'a', 'z']),
+    ]
+    assert visited.result == [[header, 1, order, rows, 1]
+                              for header, order, rows in expected]
+
+
+@needs_browser
+def test_hostile_texts_do_nothing(tmp_path):
+    action = """
+        document.querySelectorAll('button').forEach(b => b.click());
+        document.querySelectorAll('b, bdi').forEach(b => b.click());
+        return [document.querySelector('h1').textContent,
+                document.querySelector('.means tbody th').textContent,
+                document.querySelector('.text').textContent,
+                document.scripts.length];"""
+    visited = visit(render(hostile_page()), tmp_path, action)
+    # The page's own script and the two of the visit.
+    assert visited.result == [EVIL, EVIL, EVIL, 3]
+    assert visited.problems == [] and visited.loaded == []
+
+
+@needs_browser
+def test_hostile_names_of_a_run(tmp_path):
+    """Through files, predictions and pictures."""
+    name = '<img src=x onerror=alert(1)>&"\' $x_1$'
+    write_run(tmp_path, {name: 1.1, 'new': 0.3, 'more': 0.8})
+    save_predictor(train(), tmp_path / 'p')
+    write_csv(tmp_path / 's.csv', ('model', 'easy', 'hard'),
+              [(name, 0.5, 0.5), ('new', 0.2, 0.1), ('more', 0.3, 0.2)])
+    page = run_page(tmp_path, [(name, str(tmp_path / 'p'))],
+                    tmp_path / 's.csv')
+    action = """
+        const images = [...document.images];
+        return [images.map(image => image.complete && image.naturalWidth > 49),
+                document.querySelector('.sortable tbody th').textContent];"""
+    visited = visit(render(page), tmp_path, action)
+    # Each picture has a legend.
+    assert visited.result == [[True] * 2 * len(page.pictures), name]
+    # The hostile name is also one that lies far off, and drawn as such.
+    assert len(page.pictures) == 4
+    assert visited.problems == [] and visited.loaded == []
+
+
+@needs_browser
+def test_tables_and_legends_on_a_phone(tmp_path):
+    """Five benchmarks fit a screen; a phone shows legends as a whole."""
+    picture = Picture(
+        't', 'c',
+        *['<svg xmlns="http://www.w3.org/2000/svg" width="900" height="9"/>'] *
+        2)
+    cells = page_cells(('model', ), tuple(f'bench-{i}' for i in range(5)))
+    html = render(make_page(cells.board(), pictures=[picture]))
+    action = """
+        const wide = [...document.querySelectorAll('.scroll')].filter(
+          each => each.scrollWidth > each.clientWidth + 1).length;
+        const images = [...document.images].map(
+          image => image.getBoundingClientRect().right <= innerWidth);
+        return [wide, ...images];"""
+    assert visit(html, tmp_path, action).result == [0, True, True]
+    assert visit(html, tmp_path, action, width=500).result[1:] == [True, False]
+
+
+TEXT = ('  two  blanks\n\ttab\r\nمرحبا 我们 👩\u200d👩\u200d👧 e\u0301\n'
+        '\x1b[0m\u202eend\n')
+
+
+@needs_browser
+def test_texts_are_shown_as_they_are(tmp_path):
+    """Every byte is a token; nothing is lost, joined or overflowing."""
+    pieces = [Piece(char, i - 20.0) for i, char in enumerate(TEXT)]
+    heat = HeatMap(Text('t', TEXT), pieces)
+    page = make_page(
+        make_board(('m' * 300, )),
+        heat_maps=[HeatSection('b', 9, False, [heat])])
+    action = """
+        const text = document.querySelector('.text');
+        const style = span => getComputedStyle(span).backgroundColor;
+        const spans = [...text.querySelectorAll('span')];
+        return {
+          text: text.textContent, blanks: getComputedStyle(text).whiteSpace,
+          titles: spans.slice(19, 22).map(span => span.title),
+          colours: [0, 20, 40].map(i => style(spans[i])),
+          wide: document.documentElement.scrollWidth > innerWidth};"""
+    visited = visit(render(page), tmp_path, action, width=500)
+    assert visited.problems == []
+    result = visited.result
+    assert result['text'] == TEXT.replace('\r',
+                                          '␍').replace('\x1b', '␛').replace(
+                                              '\u202e', '⟨U+202E⟩')
+    assert result['blanks'].startswith('pre-wrap') or (result['blanks']
+                                                       == 'break-spaces')
+    assert result['titles'] == ['−1', '+0', '+1']
+    minus, none, plus = result['colours']
+    assert none == 'rgba(0, 0, 0, 0)'
+    assert '230, 140, 0' in minus and '0, 114, 178' in plus
+    assert not result['wide']
+
+
+@needs_browser
+def test_the_browser_would_notice(tmp_path):
+    """The checks above can fail."""
+    html = render(make_page(make_board())).replace(
+        '<h1>', '<h1 style="color: red"><img src="http://127.0.0.1:9/x">'
+        '<script>alert(1)</script>')
+    visited = visit(html, tmp_path)
+    assert len(visited.problems) >= 3
+    assert 'http://127.0.0.1:9/x' in ' '.join(visited.problems)

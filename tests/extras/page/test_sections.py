@@ -1,0 +1,101 @@
+"""Differences, heat maps and training models, or why there are none."""
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.page.sections import (HeatSection, comparison,
+                                             fitted_on, heat_sections)
+from tests.extras.page.pages import awkward_board
+from tests.runs import OTHER_TEXTS, TEXTS, train
+
+
+def test_differences_and_coverage():
+    predictions = awkward_board().predictions
+    main, other = (
+        comparison(predictions, label) for label in predictions.methods)
+    assert (main.label, other.label) == ('predicted', 'all-token')
+    # 0.3..0.5 holds 0.5 but not 0.51; fitted on, or not known: not counted.
+    assert (main.n_inside, main.n_cells) == (2, 3)
+    assert (other.n_inside, other.n_cells) == (1, 5)
+    np.testing.assert_allclose(
+        list(main.by_benchmark.values()), [math.nan, 0.29 / 3])
+    assert main.overall == pytest.approx(0.29 / 3)
+    assert other.by_benchmark == pytest.approx({'b0': 0.115, 'b1': 0.11})
+    assert other.overall == pytest.approx(0.112)
+    fitted = replace(
+        predictions, in_sample=np.ones_like(predictions.in_sample))
+    nothing = comparison(fitted, 'predicted')
+    assert math.isnan(nothing.overall)
+    assert (nothing.n_inside, nothing.n_cells) == (0, 0)
+
+
+def test_why_there_are_no_heat_maps():
+    predictor = train()
+    assert '--predictor' in heat_sections(None, None).reason
+    assert '--texts' in heat_sections(predictor, None).reason
+    with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
+        heat_sections(predictor, OTHER_TEXTS)
+
+
+def test_heat_maps_of_each_benchmark():
+    predictor = train()
+    for section in heat_sections(predictor, TEXTS):
+        weights = predictor.token_weights(section.benchmark)
+        assert section.full == pytest.approx(
+            np.quantile(np.abs(weights), 0.99))
+        assert len(section.maps) == 3 and not section.rising
+
+
+@pytest.mark.parametrize('weight, level', [(0, ''), (math.nan, ''),
+                                           (0.01, 'p1'), (0.25, 'p1'),
+                                           (0.26, 'p2'), (2, 'p8'), (50, 'p8'),
+                                           (-0.01, 'n1'), (-1, 'n4'),
+                                           (-50, 'n8')])
+def test_levels(weight, level):
+    assert HeatSection('b', 2.0, False, []).level(weight) == level
+
+
+def test_benchmarks_of_the_same_models_stand_together():
+    predictor = train(('x', 'y', 'z'))
+    x, y, z = predictor.benchmarks
+    y = replace(y, fit_models=('fit-0', 'fit-1', 'fit-2'))
+    x_and_z, only_y = fitted_on(
+        replace(predictor, benchmarks=(x, y, z)), {
+            'fit-0': 'A',
+            'fit-2': 'A',
+            'fit-3': 'B'
+        })
+    assert (x_and_z.benchmarks, x_and_z.n_models) == (('x', 'z'), 16)
+    assert x_and_z.families['A'] == ['fit-0', 'fit-2']
+    assert (only_y.benchmarks, only_y.n_models) == (('y', ), 3)
+    assert only_y.families == {'A': ['fit-0', 'fit-2'], '': ['fit-1']}
+
+
+def test_text_sets_of_one_text():
+    """Fewer texts than are shown."""
+    texts = TextSet(TEXTS.texts[:1])
+    sections = heat_sections(_trained_on(texts), texts)
+    assert [len(section.maps) for section in sections] == [1, 1]
+
+
+def _trained_on(texts: TextSet) -> Predictor:
+    predictor = train()
+    targets = replace(
+        predictor.targets,
+        text_ids=texts.ids,
+        hashes=predictor.targets.hashes[:1],
+        spans=predictor.targets.spans[:1],
+        fingerprint=texts.fingerprint)
+    return replace(
+        predictor,
+        targets=targets,
+        matrix=predictor.matrix[:3],
+        columns=replace(
+            predictor.columns,
+            scored=predictor.columns.scored[:3],
+            fingerprint=texts.fingerprint))

@@ -1,0 +1,228 @@
+"""Functions for notebooks draw on the axes that they are given."""
+import subprocess
+import sys
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import csv_plugin as cp
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import Text
+from csv_plugin.extras.heat_maps import HeatMap, Piece, characters
+from csv_plugin.extras.pictures.style import COLOURS
+from tests.extras.pictures.test_pictures import (HOSTILE, some_coverage,
+                                                 some_outliers, some_points,
+                                                 some_predictions)
+from tests.runs import train
+from tests.triage.pretraining import EARLIER, NEW, run_dumps
+
+NAN = float('nan')
+NAMES = ['$x_1$', r'$\frac{', *map(str, range(10))]
+
+
+def hostile_predictions(n_benchmarks=2):
+    return replace(some_predictions(n_benchmarks), models=tuple(NAMES))
+
+
+def heat_map(*pieces):
+    text = ''.join(text for text, _ in pieces)
+    return HeatMap(Text(r'$\frac{', text), [Piece(*piece) for piece in pieces])
+
+
+def forecasts():
+    return cp.forecast(train(), run_dumps(NEW, 3), run_dumps(EARLIER))
+
+
+PLOTS = {
+    'capability':
+    lambda ax: cp.plot_capability(some_points(r'$\frac{'), ax),
+    'coverage':
+    lambda ax: cp.plot_coverage(some_coverage(2), ax=ax),
+    'heat map':
+    lambda ax: cp.plot_heat_map(
+        heat_map(('a$x_1$', 2.0), ('模型\n', -1.0)), ax=ax),
+    'leaderboard':
+    lambda ax: cp.plot_leaderboard(hostile_predictions(), ax=ax),
+    'outliers':
+    lambda ax: cp.plot_outliers(some_outliers(HOSTILE), ax),
+    'predicted':
+    lambda ax: cp.plot_predicted(
+        some_predictions(2), 'core_benchmark_1', ax=ax),
+    'trajectories':
+    lambda ax: cp.plot_trajectories(forecasts(), 'hard', ax),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    with matplotlib.rc_context({'backend': 'agg'}):
+        yield
+        pyplot.close('all')
+
+
+@pytest.mark.parametrize('plot', PLOTS)
+def test_given_axes_are_drawn_on_and_returned(plot):
+    """No name is a formula, and nothing of pyplot is touched."""
+    axes = Figure().subplots()
+    assert PLOTS[plot](axes) is axes
+    axes.figure.draw_without_rendering()
+    assert axes.has_data() and not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize('plot', ['predicted', 'leaderboard'])
+def test_without_axes_there_is_a_new_figure(plot):
+    axes = PLOTS[plot](None)
+    assert axes.figure is pyplot.gcf()
+    assert PLOTS[plot](None).figure is not axes.figure
+
+
+def test_names_are_no_formulas_on_axes_that_were_there():
+    """Title and ticks were made by the settings of the user."""
+    table = some_predictions(2)
+    table = replace(
+        table,
+        models=tuple(f'$x^{{ {name}$' for name in table.models),
+        benchmarks=tuple(f'$x_{{ {name}$' for name in table.benchmarks))
+    axes = Figure().subplots()
+    cp.plot_leaderboard(table, table.benchmarks[0], axes)
+    axes.figure.draw_without_rendering()
+    assert axes.get_title().startswith('$x_{')
+
+
+def test_styles_of_the_user_stay():
+    before = matplotlib.rcParams.copy()
+    PLOTS['predicted'](None)
+    assert matplotlib.rcParams == before
+
+
+def points_of(axes, index=0):
+    return axes.lines[index].get_xydata()
+
+
+def test_leaderboard_has_the_best_model_on_top():
+    table = some_predictions(2)
+    axes = cp.plot_leaderboard(table, 'core_benchmark_1', Figure().subplots())
+    real = points_of(axes, -1)
+    assert list(real[:, 0]) == sorted(table.real[:, 1], reverse=True)
+    order = np.argsort(-table.real[:, 1])
+    np.testing.assert_array_equal(
+        points_of(axes)[:, 0], table.values[order, 1, 0])
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == [table.models[m] for m in order]
+    ends = [segment[:, 0] for segment in axes.collections[0].get_segments()]
+    np.testing.assert_array_equal(
+        ends,
+        np.stack([table.low, table.high], 3)[order, 1, 0])
+
+
+def test_leaderboard_of_means_and_without_accuracies():
+    table = some_predictions(2)
+    real = np.full(table.real.shape, NAN)
+    axes = cp.plot_leaderboard(
+        replace(table, real=real), ax=Figure().subplots())
+    assert not axes.collections and len(axes.lines) == len(table.methods)
+    means = table.values[:, :, 0].mean(axis=1)
+    np.testing.assert_allclose(points_of(axes)[:, 0], sorted(means)[::-1])
+    assert axes.get_title() == 'mean of 2 benchmarks'
+    one = table.select(benchmarks=table.benchmarks[:1])
+    axes = cp.plot_leaderboard(one, ax=Figure().subplots())
+    assert axes.get_title() == table.benchmarks[0]
+
+
+def test_predicted_shows_held_out_models_alone():
+    table = some_predictions(2)
+    axes = cp.plot_predicted(table, 'core_benchmark_1', 'uniform',
+                             Figure().subplots())
+    shown = [line.get_xydata() for line in axes.lines
+             if line.get_linestyle() == 'None'][0]  # yapf: disable
+    np.testing.assert_array_equal(
+        shown, np.stack([table.real[4:, 1], table.values[4:, 1, 1]], 1))
+    ticks = [
+        tick.get_loc() for axis in (axes.xaxis, axes.yaxis)
+        for tick in axis.get_major_ticks()
+    ]
+    assert ticks and 0 <= min(ticks) and max(ticks) <= 1
+
+
+@pytest.mark.parametrize('call', [
+    lambda: cp.plot_predicted(some_predictions(2), 'none'),
+    lambda: cp.plot_predicted(some_predictions(2), 'core_benchmark_1', 'none'),
+    lambda: cp.plot_coverage(some_coverage(2), 'none'),
+    lambda: cp.plot_leaderboard(some_predictions(2), 'none'),
+    lambda: cp.plot_outliers([])
+])  # yapf: disable
+def test_unknown_names(call):
+    with pytest.raises(InputError):
+        call()
+    assert not pyplot.get_fignums()
+
+
+def test_heat_map_has_a_box_behind_each_character_with_a_weight():
+    shown = heat_map(('ab', 2.0), ('c', NAN), ('d\n', -1.0), ('e', 0.0))
+    axes = cp.plot_heat_map(shown, 4.0, Figure().subplots())
+    boxes, = axes.collections
+    colours = [to_hex(c) for c in boxes.get_facecolors()]
+    assert colours == [c.lower() for c in (*COLOURS[:1] * 2, COLOURS[1])]
+    assert list(boxes.get_facecolors()[:, 3]) == [.35, .35, .175]
+    lefts = [path.vertices[:, 0].min() for path in boxes.get_paths()]
+    np.testing.assert_allclose(lefts, [0, 0.602, 3 * 0.602])
+
+
+def test_heat_map_wraps_long_lines():
+    axes = cp.plot_heat_map(heat_map(('x' * 100, 1.0)), ax=Figure().subplots())
+    ends = [path.vertices.max(axis=0) for path in
+            axes.collections[0].get_paths()]  # yapf: disable
+    assert len({round(float(y), 6) for _, y in ends}) == 2
+    assert max(x for x, _ in ends) <= axes.get_xlim()[1] + 1e-9
+
+
+@pytest.mark.parametrize('text, n_lines', [('x' * 76 + '\ny', 2),
+                                           ('x' * 77, 2), ('\n\r\n', 1)])
+def test_lines_of_heat_maps(text, n_lines):
+    """A line break behind a full line leaves no empty one."""
+    axes = cp.plot_heat_map(heat_map((text, 1.0)), ax=Figure().subplots())
+    assert axes.get_ylim()[0] == -0.5 - 1.5 * (n_lines - 1)
+
+
+def test_heat_map_in_a_notebook():
+    shown = heat_map(('<b>$', 2.0), ('c\u202e', NAN))
+    document = shown._repr_html_()
+    assert '&lt;b&gt;$</span>c⟨U+202E⟩</p>' in document
+    assert 'rgba(0, 114, 178, 0.70)' in document
+    assert document.startswith('<div class="tex2jax_ignore') and len(
+        repr(shown)) < 40
+
+
+def test_characters():
+    assert characters('') == []
+    assert characters('a\u0301👩‍👩‍👧x') == ['a\u0301', '👩‍👩‍👧', 'x']
+
+
+@pytest.mark.slow
+def test_the_package_loads_no_matplotlib():
+    code = ('import sys, csv_plugin as cp\n'
+            "assert 'plot_predicted' in dir(cp)\n"
+            "assert 'matplotlib' not in sys.modules\n"
+            "cp.heat_maps, cp.coverage_by_level, cp.capability_points\n"
+            "assert 'matplotlib' not in sys.modules")
+    subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def test_pictures_stay_on_in_a_notebook(monkeypatch):
+    """Its backend turns them on when the first figure is made."""
+    subplots = pyplot.subplots
+
+    def first_figure(**settings):
+        matplotlib.interactive(True)
+        return subplots(**settings)
+
+    monkeypatch.setattr(pyplot, 'subplots', first_figure)
+    with matplotlib.rc_context({'interactive': False}):
+        axes = PLOTS['coverage'](None)
+        assert matplotlib.is_interactive()
+    pyplot.close(axes.figure)

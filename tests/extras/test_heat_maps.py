@@ -1,0 +1,175 @@
+"""Weights laid over texts, whatever the tokens cut through."""
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.extras.heat_maps import (Piece, full_weight, heat_map,
+                                         strongest_maps)
+from tests.runs import OTHER_TEXTS, TEXTS, train
+
+NAN = math.nan
+
+
+def by_lengths(text: str, *lengths: int) -> TokenSpans:
+    """Tokens of so many bytes each, one after the other."""
+    ends = np.cumsum(lengths)
+    return TokenSpans(ends - lengths, ends, len(text.encode('utf-8')))
+
+
+def pieces(text: str, spans: TokenSpans, *weights: float):
+    cut = heat_map(Text('t', text), spans, np.array(weights, float))
+    return [(piece.text, piece.weight) for piece in cut]
+
+
+def test_one_piece_per_token():
+    text = 'ab  cd\n\te'
+    assert pieces(text, by_lengths(text, 2, 2, 2, 2, 1), 1, 0, -2, NAN,
+                  3)[:3] == [('ab', 1), ('  ', 0), ('cd', -2)]
+    *_, blank, last = pieces(text, by_lengths(text, 2, 2, 2, 2, 1), 1, 0, -2,
+                             NAN, 3)
+    assert blank[0] == '\n\t' and math.isnan(blank[1])
+    assert last == ('e', 3)
+
+
+def test_tokens_that_share_a_character_are_merged():
+    # 3 + 3 bytes in tokens of 2, 2, 2, then one whole character.
+    text = '我们a'
+    assert pieces(text, by_lengths(text, 2, 2, 2, 1), 1, 2, 6,
+                  5) == [('我们', 3), ('a', 5)]
+
+
+def test_merged_weight_counts_bytes():
+    text = '我a'
+    assert pieces(text, by_lengths(text, 1, 2, 1), 3, 6, 0) == [('我', 5),
+                                                                ('a', 0)]
+
+
+def test_uncounted_tokens_do_not_dilute():
+    text = '我'
+    assert pieces(text, by_lengths(text, 1, 2), NAN, 6) == [('我', 6)]
+    [(_, weight)] = pieces(text, by_lengths(text, 1, 2), NAN, NAN)
+    assert math.isnan(weight)
+
+
+@pytest.mark.parametrize('text, shown', [
+    ('e\u0301a', ['e\u0301', 'a']),
+    ('👩‍👩‍👧!', ['👩‍👩‍👧', '!']),
+    ('👍🏽👍', ['👍🏽', '👍']),
+    ('❤\ufe0fx', ['❤\ufe0f', 'x']),
+    ('🇨🇭🇫🇷', ['🇨🇭', '🇫🇷']),
+    ('x🇨🇭🇫', ['x', '🇨🇭', '🇫']),
+    ('🏴\U000e0067\U000e007f.', ['🏴\U000e0067\U000e007f', '.']),
+    ('a\r\nb', ['a', '\r\n', 'b']),
+    ('a\n\rb', ['a', '\n', '\r', 'b']),
+    ('שלום', ['ש', 'ל', 'ו', 'ם']),
+    ('हि', ['हि']),
+    ('\u0301a', ['\u0301', 'a']),
+    ('\x00\x1b\x7f', ['\x00', '\x1b', '\x7f']),
+])  # yapf: disable
+def test_what_a_reader_takes_for_one_character(text, shown):
+    """Even if every byte is a token of its own."""
+    n = len(text.encode('utf-8'))
+    cut = pieces(text, by_lengths(text, *[1] * n), *range(n))
+    assert [piece for piece, _ in cut] == shown
+
+
+def test_gaps_and_empty_tokens():
+    spans = TokenSpans([1, 2, 2], [2, 2, 4], 6)
+    (first, gap), *covered, (last, end) = pieces('abcdef', spans, 1, 100, 3)
+    assert (first, last) == ('a', 'ef')
+    assert math.isnan(gap) and math.isnan(end)
+    assert covered == [('b', 1), ('cd', 3)]
+
+
+def test_text_without_tokens_or_characters():
+    [(text, weight)] = pieces('ab', TokenSpans([], [], 2))
+    assert text == 'ab' and math.isnan(weight)
+    assert pieces('', TokenSpans([], [], 0)) == []
+
+
+@given(
+    st.text(max_size=30), st.lists(st.integers(0, 120), max_size=20),
+    st.data())
+def test_pieces_are_the_text(text, cuts, data):
+    """Joined they are the text; the mean weight by bytes is kept."""
+    n_bytes = len(text.encode('utf-8'))
+    edges = sorted({0, n_bytes, *(cut for cut in cuts if cut < n_bytes)})
+    spans = TokenSpans(edges[:-1], edges[1:], n_bytes)
+    weights = np.array(
+        data.draw(
+            st.lists(
+                st.floats(-10, 10), min_size=len(spans), max_size=len(spans))),
+        float)
+    cut = heat_map(Text('t', text), spans, weights)
+    assert ''.join(piece.text for piece in cut) == text
+    assert all(piece.text for piece in cut)
+    total = sum(p.weight * len(p.text.encode('utf-8')) for p in cut)
+    assert total == pytest.approx(weights @ spans.widths, abs=1e-9)
+    assert len(cut) <= max(len(spans), 0)
+
+
+@pytest.mark.parametrize('spans, n_weights', [(TokenSpans([0], [2], 2), 2),
+                                              (TokenSpans([0], [3], 3), 1)])
+def test_tokens_of_another_text(spans, n_weights):
+    with pytest.raises(InputError, match="heat map of 't'.*2 bytes"):
+        heat_map(Text('t', 'ab'), spans, np.ones(n_weights))
+
+
+def test_full_weight_leaves_outliers_out():
+    weights = np.concatenate([np.zeros(900), -np.arange(1.0, 101), [NAN]])
+    assert full_weight(weights) == pytest.approx(99.01)
+    assert full_weight(np.array([0.0, NAN])) == 1
+    assert full_weight(np.array([])) == 1
+
+
+def test_texts_whose_weights_vary_most_come_first():
+    predictor = train()
+    # Columns are the texts: uneven weights inside texts by hand.
+    matrix = predictor.matrix.toarray()
+    size = np.abs(matrix).max()
+    matrix[3] += 9 * size  # first token of t1
+    matrix[14] += 5 * size  # last token of t4
+    predictor = replace(predictor, matrix=type(predictor.matrix)(matrix))
+    weights = predictor.token_weights('hard')
+    spread = np.nanstd(weights.reshape(5, 3), axis=1)
+    expected = sorted(range(5), key=lambda s: -spread[s])
+    maps = strongest_maps(predictor, 'hard', TEXTS, 3)
+    assert [m.text.text_id for m in maps] == [f't{s}' for s in expected[:3]]
+    for shown, s in zip(maps, expected):
+        assert [p.weight for p in shown.pieces
+                ] == pytest.approx(list(weights[3 * s:3 * s + 3]))
+        assert [p.text for p in shown.pieces] == ['ab', 'cd', 'ef']
+
+
+def test_equal_texts_keep_their_order():
+    predictor = train()
+    flat = replace(
+        predictor,
+        benchmarks=tuple(
+            replace(
+                part,
+                model=replace(
+                    part.model, coefficients=1.0 * predictor.columns.uniform))
+            for part in predictor.benchmarks))
+    maps = strongest_maps(flat, 'easy', TEXTS, 9)
+    assert [m.text.text_id for m in maps] == list(TEXTS.ids)
+    assert maps[0].pieces[0] == Piece('ab', pytest.approx(1))
+
+
+@pytest.mark.parametrize('texts', [OTHER_TEXTS, TextSet(TEXTS.texts[:4])])
+def test_texts_of_another_set(texts):
+    with pytest.raises(InputError, match=texts.fingerprint):
+        strongest_maps(train(), 'easy', texts, 3)
+
+
+def test_predictor_of_tables():
+    with pytest.raises(InputError, match='fitted to tables'):
+        strongest_maps(
+            replace(train(), targets=None, matrix=None), 'easy', TEXTS, 3)
