@@ -3,17 +3,16 @@
     salience status outputs/mine/20260101_120000
 
 Run again with `opencompass CONFIG -r` for what it lacks; the logs are in
-logs/infer and logs/eval of the run. Or say how far the models of a list are,
-in the folder to which salience losses writes:
+logs/infer and logs/eval of the run. Or say which models of a list have no
+dump in the folder to which salience losses writes:
 
-    salience status outputs/losses --models models.csv
+    salience status outputs/losses --models models.txt
 """
 import argparse
-from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
-from operator import attrgetter
+from pathlib import Path
 
 from tabulate import tabulate
 from tqdm import tqdm
@@ -21,8 +20,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import add_json, add_work_dir, print_json
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import one_line
-from csv_plugin.io.list_states import STATES, list_states
-from csv_plugin.io.model_lists import read_model_list
+from csv_plugin.io.files import check_is_folder, read_text
+from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.runs.run_gaps import Gap, is_texts, run_gaps
 
 #: Most characters of the datasets that a line lists.
@@ -34,8 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--models',
         metavar='LIST',
-        help='WORK_DIR is --out of salience losses, this the list of\n'
-        'models (default: WORK_DIR is a run of OpenCompass)')
+        help='WORK_DIR is --out of salience losses, this a file with a\n'
+        'MODEL as there in each line (default: WORK_DIR is a run\n'
+        'of OpenCompass)')
     add_json(parser)
 
 
@@ -60,25 +60,24 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _print_list(args: argparse.Namespace) -> None:
-    """How far the models of a list are: numbers, and all that are not done."""
-    states = list_states(args.work_dir, list(read_model_list(args.models)),
-                         partial(tqdm, desc='models', delay=2))
-    counts = Counter(state.state for state in states)
+    """Which models of a list have a dump, by the names of the files."""
+    check_is_folder(args.work_dir, 'dumps')
+    lines = map(str.strip, read_text(args.models).splitlines())
+    names = [name_and_path(line)[0] for line in lines if line]
+    lacking = [
+        name for name in names
+        if not Path(args.work_dir, f'{name}.parquet').is_file()
+    ]
     if args.json:
         print_json({
-            'complete': counts['done'] == len(states),
-            'models': [asdict(state) for state in states]
+            'complete': not lacking,
+            'models': names,
+            'lacking': lacking
         })
         return
-    print(
-        tabulate([[name, counts[name]] for name in STATES],
-                 ('state', 'models')))
-    key = attrgetter('state', 'reason')
-    left = sorted((s for s in states if s.state != 'done'), key=key)
-    for (state, reason), alike in groupby(left, key):
-        names = ', '.join(each.model for each in alike)
-        line = f'{state}: {shortened(names, _WIDTH)}'
-        print(one_line(f'{line}: {reason}' if reason else line))
+    print(f'{len(names) - len(lacking)} of {len(names)} models have a dump.')
+    if lacking:
+        print(one_line(f'Without one: {shortened(", ".join(lacking), 1000)}'))
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:

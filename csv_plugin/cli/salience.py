@@ -43,12 +43,6 @@ VERBS = {
     'losses':
     _Verb('csv_plugin.cli.score_models',
           'score models on texts, with any engine', 'lm'),
-    'plan':
-    _Verb('csv_plugin.cli.plan_scoring',
-          'say how many GPU hours a list of models needs'),
-    'slurm':
-    _Verb('csv_plugin.cli.write_slurm_script',
-          'write a script that scores many models by Slurm', 'report'),
     'average-weights':
     _Verb('csv_plugin.cli.average_weights',
           'average the weights of checkpoints of a training', 'lm'),
@@ -73,9 +67,6 @@ VERBS = {
     'fit':
     _Verb('csv_plugin.cli.fit_from_tables',
           'train a predictor on tables of losses and accuracies'),
-    'predictors':
-    _Verb('csv_plugin.cli.list_predictors',
-          'list predictors and their cards, here and on the hub', 'hub'),
     'predict':
     _Verb('csv_plugin.cli.predict_accuracies',
           'predict accuracies from losses'),

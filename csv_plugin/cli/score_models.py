@@ -11,20 +11,13 @@ With an engine other than transformers (docs/engines.md):
 
 A call that was interrupted goes on when it is made again. On several machines
 that share the folder, --shard 1/4 to --shard 4/4 score a quarter of the texts
-each; a last call without --shard joins them.
-
-Many models on many machines (docs/cluster.md): each call takes models of the
-list that no other call works on, and a last one checks that all are there.
-
-    salience losses --models models.csv --shard 1/4 --texts texts.jsonl \\
-        --out outputs/losses
+each; a last call without --shard joins them. docs/cluster.md scores many
+models on many machines.
 """
 import argparse
-import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
@@ -37,16 +30,13 @@ from csv_plugin.cli.dump_parts import REST, DumpParts
 from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
                                             check_engine, open_engine, setting,
                                             what_counts)
-from csv_plugin.cli.scoring_lists import score_list
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
-from csv_plugin.io.claims import HeldClaim
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.model_lists import DTYPES, ListedModel, read_model_list
 from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts
@@ -63,31 +53,17 @@ def numbered_part(text: str) -> Shard:
     """Type of the option `--shard`.
 
     Raises:
-        argparse.ArgumentTypeError: It is not such as 1/4, or it is `slurm`,
-            but this is no task of an array of Slurm.
+        argparse.ArgumentTypeError: It is not such as 1/4.
 
     >>> numbered_part('1/4')
     (1, 4)
     """
-    number, _, count = (_part_in_slurm()
-                        if text == 'slurm' else text).partition('/')
+    number, _, count = text.partition('/')
     if not (number.isdecimal() and count.isdecimal()
             and 1 <= int(number) <= int(count)):
         raise argparse.ArgumentTypeError(
             f'expected a part such as 1/4, found {text!r}')
     return int(number), int(count)
-
-
-def _part_in_slurm() -> str:
-    """The place of this task among those of its array of jobs."""
-    names = [f'SLURM_ARRAY_TASK_{end}' for end in ('ID', 'MIN', 'COUNT')]
-    try:
-        task, first, count = (int(os.environ[name]) for name in names)
-    except (KeyError, ValueError) as error:
-        raise argparse.ArgumentTypeError(
-            f'expected numbers in {", ".join(names)}, as Slurm gives them to '
-            f'the tasks of an array, found {error}') from error
-    return f'{task - first + 1}/{count}'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,10 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--shard',
         type=numbered_part,
         metavar='I/N',
-        help='score the I-th of N parts of the texts; with --models,\n'
-        'the I-th of N parts of the models first, then what\n'
-        'nobody works on; slurm stands for the part of this task\n'
-        'in an array of Slurm (default: all that is not scored)')
+        help='score the I-th of N parts of the texts (default: all\n'
+        'that is not scored)')
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -119,14 +93,6 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         metavar='PATTERN',
         help="folders of checkpoints, such as 'runs/*/checkpoint-*',\n"
         'which are called run@step (default: none)')
-    parser.add_argument(
-        '--models',
-        dest='list',
-        metavar='LIST',
-        help='in place of both: a file with a MODEL in each line, or\n'
-        'a table .csv with the columns model (its name), path\n'
-        'and perhaps tokenizer, dtype and own_code; calls at the\n'
-        'same time take models of it that no other works on')
 
 
 def _add_engine(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +120,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         "model's own; required with CTranslate2 and llama.cpp)")
     parser.add_argument(
         '--dtype',
-        choices=DTYPES,
+        choices=('float32', 'bfloat16', 'float16'),
         help='number format of the weights; that of a server, which\n'
         'does not tell it, is noted in the dump (default: with\n'
         'transformers bfloat16 on a GPU, else float32; else that\n'
@@ -171,9 +137,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--trust-remote-code',
         action='store_true',
-        help='run code that comes with the models; if a list has the\n'
-        'column own_code, of those with a yes there (default:\n'
-        'no)')
+        help='run code that comes with the models (default: no)')
 
 
 def run(args: argparse.Namespace) -> None:
@@ -182,70 +146,29 @@ def run(args: argparse.Namespace) -> None:
     options = EngineOptions(args.engine or 'transformers',
                             args.url, args.context, args.dtype,
                             dict(args.setting), args.trust_remote_code)
-    models = _models(args)
-    for model in models.values():
-        check_engine(
-            options._replace(dtype=model.dtype), model.tokenizer, len(models))
+    models = named_models(args.models, args.checkpoints)
+    check_engine(options, args.tokenizer, len(models))
     texts = read_texts(args.texts)
-    done: dict[str, str] = {}
     failed: list[str] = []
+    stated = {'dtype': args.dtype} if args.dtype else {}
+    if args.engine:
+        stated['engine'] = ENGINES[args.engine].recorded
 
-    def score(name: str,
-              shard: Optional[Shard] = None,
-              claim: Optional[HeldClaim] = None) -> None:
-        losses = _Losses(name, models[name], options, texts, args.out)
-        dtype = models[name].dtype
-        stated = {'dtype': dtype} if dtype else {}
-        if args.engine:
-            stated['engine'] = ENGINES[args.engine].recorded
-        done[name] = losses.score(shard, stated, claim)
-
-    @contextmanager
-    def told(name: str) -> Iterator[None]:
+    for name, path in models.items():
+        losses = _Losses(name, path, args.tokenizer, options, texts, args.out)
         try:
-            yield
+            done = losses.score(args.shard, stated)
         # The others may be sound.
         except (InputError, OSError) as error:
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
             failed.append(name)
-        if name in done:
-            print(one_line(f'{name}: {done[name]}'), flush=True)
-
-    if args.list:
-        score_list(models, args.out, args.shard or (1, 1),
-                   lambda name, claim: score(name, claim=claim), told)
-    else:
-        for name in models:
-            with told(name):
-                score(name, args.shard)
+        else:
+            print(one_line(f'{name}: {done}'), flush=True)
     if failed:
         raise InputError(
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
-
-
-def _models(args: argparse.Namespace) -> dict[str, ListedModel]:
-    """The models of the call by name; options hold where a list says none."""
-    if args.list:
-        if args.models or args.checkpoints:
-            raise InputError('--models', 'no other models beside it',
-                             ', '.join(args.models) or args.checkpoints,
-                             'Put them into the list.')
-        models = read_model_list(args.list)
-    else:
-        models = {
-            name: ListedModel(path)
-            for name, path in named_models(args.models,
-                                           args.checkpoints).items()
-        }
-    return {
-        name:
-        model._replace(
-            tokenizer=model.tokenizer or args.tokenizer,
-            dtype=model.dtype or args.dtype)
-        for name, model in models.items()
-    }
 
 
 def named_models(models: Sequence[str],
@@ -278,35 +201,31 @@ class _Losses:
 
     Args:
         name (str): Of the model.
-        model (ListedModel): Its tokenizer is by default that in its folder.
-        options (EngineOptions): Of the engine; `dtype` is the model's, and
-            code runs only of models that need theirs.
+        model (str): Its folder or file, or its name on the hub or a server.
+        tokenizer (Optional[str]): By default that in its folder.
+        options (EngineOptions): Of the engine.
         texts (TextSet): All that are to be scored.
         out (Path): Folder of the dumps.
     """
 
-    def __init__(self, name: str, model: ListedModel, options: EngineOptions,
-                 texts: TextSet, out: Path) -> None:
-        self.name, self.model, self.texts = name, model.path, texts
-        self.tokenizer = model.tokenizer or model.path
-        self.options = options._replace(
-            dtype=model.dtype,
-            trust_remote_code=options.trust_remote_code and model.own_code)
+    def __init__(self, name: str, model: str, tokenizer: Optional[str],
+                 options: EngineOptions, texts: TextSet, out: Path) -> None:
+        self.name, self.model, self.texts = name, model, texts
+        self.tokenizer = tokenizer or model
+        self.options = options
         self.file = out / f'{name}.parquet'
         self.parts = DumpParts(out / f'{name}.parts', {
             **what_counts(self.model, self.options), 'tokenizer':
             self.tokenizer
         })
 
-    def score(self, shard: Optional[Shard], stated: Mapping[str, str],
-              claim: Optional[HeldClaim]) -> str:
+    def score(self, shard: Optional[Shard], stated: Mapping[str, str]) -> str:
         """Score what is not scored, and say what was done, in a line.
 
         Args:
             shard (Optional[Shard]): The part to score; None for all.
             stated (Mapping[str, str]): What a dump that is there has to
                 record, by the name of the field.
-            claim (Optional[HeldClaim]): That other calls respect.
 
         Raises:
             InputError: The model cannot be scored, what was scored before
@@ -328,14 +247,14 @@ class _Losses:
             if file.exists():
                 self._check_part(file, part)
                 return f'{file} is there'
-            write_dump(file, self._scored(part, label, claim))
+            write_dump(file, self._scored(part, label))
             shutil.rmtree(self.parts.folder / label, ignore_errors=True)
             return f'{len(part)} of {len(self.texts)} texts, {file}'
         parts = self.parts.read()
         done = {text.text_id for part in parts for text in part.texts}
         rest = [text for text in self.texts if text.text_id not in done]
         if rest:
-            parts.append(self._scored(rest, REST, claim))
+            parts.append(self._scored(rest, REST))
         write_dump(self.file, merge_dumps(parts, self.texts))
         self.parts.remove()
         return f'{len(self.texts)} texts, {self.file}'
@@ -367,8 +286,7 @@ class _Losses:
                 str(file), 'losses on these texts', 'losses on others',
                 'Remove it, or choose another folder.')
 
-    def _scored(self, part: Sequence[Text], label: str,
-                claim: Optional[HeldClaim]) -> TokenLossDump:
+    def _scored(self, part: Sequence[Text], label: str) -> TokenLossDump:
         """Losses on some of the texts; chunks of them are kept."""
         from csv_plugin.lm.dumping import dump_info, dump_losses
         context = self.options.context
@@ -376,13 +294,6 @@ class _Losses:
                                         self.tokenizer)
         self.parts.begin(
             dump_info(engine, tokenizer, self.texts, self.name, context))
-
-        def progress(chunks: Iterable[int]) -> Iterator[int]:
-            for chunk in tqdm(chunks, desc=self.name):
-                if claim:
-                    claim.check()
-                yield chunk
-
         return dump_losses(
             engine,
             tokenizer,
@@ -391,7 +302,7 @@ class _Losses:
             self.name,
             context=context,
             folder=self.parts.folder / label,
-            progress=progress,
+            progress=partial(tqdm, desc=self.name),
             tokenize=_known_tokens().tokenize)
 
 

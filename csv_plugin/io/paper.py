@@ -7,11 +7,23 @@ accuracies. Nothing is filled in. 57 models are in both `paper_models` and
 `paper_accuracies` and can be used for fits and comparisons.
 """
 from importlib.resources import as_file, files
+from typing import NamedTuple
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.io.csv_rows import read_rows
-from csv_plugin.io.model_lists import ListedModel, read_model_list
 from csv_plugin.io.tables import ModelInfo, read_accuracies
+
+
+class PaperWeights(NamedTuple):
+    """Where the weights of a model are, and what they need.
+
+    Args:
+        path (str): Name on the hub.
+        gpus (int): How many GPUs of 80 GB the weights in 16 bits fill less
+            than half of: a power of two.
+    """
+    path: str
+    gpus: int
 
 
 def paper_accuracies() -> AccuracyTable:
@@ -51,19 +63,23 @@ def paper_models() -> dict[str, ModelInfo]:
     }
 
 
-def paper_weights() -> dict[str, ListedModel]:
+def paper_weights() -> dict[str, PaperWeights]:
     """Where the weights of the 59 models of Tables 3 and 4 are on the hub.
 
     Names on the hub are those that OpenCompass has for these models, or for
     others of their series; InternLM2 and 2.5 need the code that comes with
-    them. The sizes are those of Table 2; the two models that are not in it
-    have that of the base model of the same name.
+    them.
 
     Returns:
-        dict[str, ListedModel]: By model, base models first.
+        dict[str, PaperWeights]: By model, base models first.
 
     >>> paper_weights()['llama-2-70b-hf'].path
     'meta-llama/Llama-2-70b-hf'
     """
     with as_file(files('csv_plugin.data') / 'paper_list.csv') as path:
-        return read_model_list(path)
+        rows = read_rows(path, ('model', 'path', 'gpus'))
+    return {
+        row.cells['model']:
+        PaperWeights(row.text('path'), int(row.number('gpus')))
+        for row in rows
+    }

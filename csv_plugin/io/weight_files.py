@@ -1,7 +1,5 @@
-"""Files with the weights of models: whether they are the same, read ahead."""
+"""Files with the weights of models: whether they are the same, or newer."""
 import hashlib
-import threading
-from contextlib import suppress
 from pathlib import Path
 
 from csv_plugin.io.files import FilePath, check_plain_files
@@ -57,35 +55,6 @@ def weights_newer(path: FilePath, file: FilePath) -> bool:
     made = Path(file).stat().st_mtime_ns
     return any(weights.stat().st_mtime_ns > made
                for weights in _files(Path(path)))
-
-
-def read_ahead(path: FilePath) -> threading.Thread:
-    """Read the weights of a model in the background, and keep nothing.
-
-    The system keeps what it has read in memory that nobody needs, so the
-    model is loaded from there.
-
-    Args:
-        path (FilePath): Folder or file of the model; a name on the hub has no
-            files here.
-
-    Returns:
-        threading.Thread: It ends with the process, or with an error of the
-        disk, which the one who loads the model will see.
-    """
-    thread = threading.Thread(target=_read, args=(Path(path), ), daemon=True)
-    thread.start()
-    return thread
-
-
-def _read(path: Path) -> None:
-    # Larger ones do not fit into the caches of a CPU, which costs time.
-    block = bytearray(2**18)
-    with suppress(OSError):
-        for file in _files(path):
-            with file.open('rb', buffering=0) as opened:
-                while opened.readinto(block):
-                    pass
 
 
 def _files(path: Path) -> list[Path]:

@@ -4,17 +4,16 @@
 
 Random-weight Llama models in bf16 read random texts of 50 to 1191 tokens.
 Seconds are wall time between synchronisations, the faster of two passes after
-a warm-up; tokens are made once, as for a list of models. The *ideal forward*
-runs the body alone over the same number of tokens in full batches, without
-padding, prefix or head: its share of our time tells what is left to gain.
+a warm-up; tokens are made once, as for all models of a call. The *ideal
+forward* runs the body alone over the same number of tokens in full batches,
+without padding, prefix or head: its share of our time tells what is left.
 Memory is the most allocated beyond the model.
 
     python -m tests.bench.bench_gpu --sizes 7B --texts 300 --write FOLDER
-    salience losses --models FOLDER/models.csv --texts FOLDER/texts.jsonl \\
+    salience losses FOLDER/[abc] --texts FOLDER/texts.jsonl \\
         --out FOLDER/losses
 
-times whole calls: the first writes three copies of a model, a list of them
-and the texts.
+times whole calls: the first writes three copies of a model and the texts.
 """
 import argparse
 import shutil
@@ -102,15 +101,13 @@ def numbered_texts(size, n_texts):
     ]
 
 
-def write_list(size, n_texts, device, folder):
-    """Three copies of a model, a list of them and the texts."""
+def write_copies(size, n_texts, device, folder):
+    """Three copies of a model, and the texts."""
     first, *others = (folder / name for name in 'abc')
     make_model(size, device).save_pretrained(first)
     make_tokenizer(SIZES[size][-1]).save_pretrained(first)
     for other in others:
         shutil.copytree(first, other)
-    rows = [f'{path.name},{path}' for path in (first, *others)]
-    (folder / 'models.csv').write_text('\n'.join(['model,path', *rows, '']))
     write_texts(folder / 'texts.jsonl',
                 TextSet(tuple(numbered_texts(size, n_texts))))
 
@@ -177,8 +174,8 @@ def main():
         print('There is no GPU here: nothing was measured.')
         return
     if options.write:
-        write_list(options.sizes[0], options.texts, options.device,
-                   options.write)
+        write_copies(options.sizes[0], options.texts, options.device,
+                     options.write)
         return
     name = torch.cuda.get_device_name() if options.device == 'cuda' else 'CPU'
     print(f'{name}, torch {torch.__version__}')

@@ -37,6 +37,25 @@ def test_json(tmp_path, capsys):
     ]
 
 
+def test_models_of_a_list(tmp_path, capsys):
+    models, out = tmp_path / 'models.txt', tmp_path / 'out'
+    models.write_text('dir/a\n\nb=dir/other/\nc@1=x\n')
+    out.mkdir()
+    for name in ('a', 'c@1'):
+        (out / f'{name}.parquet').write_bytes(b'x')
+    assert main(['status', str(out), '--models', str(models)]) == 0
+    assert capsys.readouterr().out == (
+        '2 of 3 models have a dump.\nWithout one: b\n')
+    assert main(['status', str(out), '--models', str(models), '--json']) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        'complete': False,
+        'models': ['a', 'b', 'c@1'],
+        'lacking': ['b']
+    }
+    assert main(['status', str(models), '--models', str(models)]) == 2
+    assert 'expected a folder with dumps' in capsys.readouterr().err
+
+
 def test_no_run(tmp_path, capsys):
     assert main(['status', str(tmp_path)]) == 2
     assert 'expected a run with configs/*.py' in capsys.readouterr().err

@@ -54,17 +54,14 @@ def test_losses_are_those_of_the_collection(texts, tmp_path, capsys):
             for path in (tmp_path / 'out').iterdir()] == ['mine.parquet']
 
 
-def test_code_runs_where_the_list_says_so(texts, capsys):
-    traces = {}
-    for name in ('needs', 'other'):
-        shutil.copytree(MODEL, name)
-        traces[name] = code_folders.add_code(
-            Path(name), code_folders.own_model)
-    Path('list.csv').write_text(
-        'model,path,own_code\nneeds,needs,yes\nother,other,')
-    assert call('--models', 'list.csv', '--trust-remote-code') == 2
-    assert traces['needs'].exists() and not traces['other'].exists()
-    assert "error: other: model 'other'" in capsys.readouterr().err
+def test_code_of_models_runs_where_the_user_lets_it(texts, capsys):
+    shutil.copytree(MODEL, 'mine')
+    trace = code_folders.add_code(Path('mine'), code_folders.own_model)
+    assert call('mine') == 2
+    assert not trace.exists()
+    assert "error: mine: model 'mine'" in capsys.readouterr().err
+    assert call('mine', '--trust-remote-code') == 0
+    assert trace.exists()
 
 
 def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):

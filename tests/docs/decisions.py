@@ -13,9 +13,6 @@ PAPER = ('needs models of the hub and the data of the benchmarks; '
 PAPER_MODELS = (
     'needs models of the hub; tests/cli/test_train_scoring_head.py '
     'trains with such splits and scores')
-PAPER_LIST = (
-    'needs models of the hub; tests/cli/test_plan_scoring.py runs it on '
-    'small models')
 TRAINED = 'takes long; docs/training.md has the command, and it is run there'
 KNOWN = 'tests/cli/test_predict_accuracies.py has models of two families'
 DEMO = 'takes minutes; tests/test_packaging.py starts it'
@@ -25,7 +22,6 @@ STUDY = 'takes minutes; tests/demo/studies runs it on less'
 VLLM = 'needs vLLM and a GPU; tests/lm/engines has stand-ins'
 HARNESS = 'needs lm-evaluation-harness'
 HOST = 'needs a clone of OpenCompass'
-ON_HUB = 'needs the hub; tests/cli/test_list_predictors.py has a small one'
 LIVE = 'trains; tests/extras/live has such trainings of small models'
 
 #: Reasons, by page and first words.
@@ -52,9 +48,7 @@ NOT_RUN = {
         'tests/triage/test_benchmark_trust.py, where the tables are at hand',
     },
     'docs/cluster.md': {
-        'sbatch': 'needs Slurm; tests/cluster/run_on_slurm.sh installs it',
-        'sh tests/cluster/run_on_slurm.sh':
-        'installs Slurm, and takes minutes',
+        'sbatch': 'needs Slurm',
     },
     'docs/bits_per_character.md': {
         'from datasets import load_dataset':
@@ -74,7 +68,6 @@ NOT_RUN = {
         'salience predict --losses losses.csv --known': KNOWN,
         'salience texts': DATA,
         'salience losses my-model --engine vllm': VLLM,
-        'salience predictors hub:': ON_HUB,
         'salience train': TRAINED,
     },
     'docs/engines.md': {
@@ -121,9 +114,9 @@ NOT_RUN = {
     'docs/paper_setting.md': {
         'salience texts': DATA,
         'opencompass': PAPER,
-        'salience losses': PAPER_LIST,
-        'salience train --dumps': PAPER_LIST,
-        'salience predict': PAPER_LIST,
+        'salience losses': PAPER_MODELS,
+        'salience train --dumps': PAPER_MODELS,
+        'salience predict': PAPER_MODELS,
         'salience train --runs outputs/paper_losses': PAPER,
         'salience train': PAPER_MODELS,
     },
@@ -179,10 +172,6 @@ NOT_RUN = {
         'salience forecast --losses ../shared/real': FORECAST,
         'salience fit --losses ../shared/real': PUBLIC,
     },
-    'docs/sharing.md': {
-        'salience predictors hub:': ON_HUB,
-        'salience predictors outputs/predictor --upload': ON_HUB,
-    },
     'docs/training.md': {
         'salience train --collection': TRAINED,
         'salience train --method': TRAINED,
@@ -213,7 +202,7 @@ TEXT = {
     'docs/real_data.md':
     ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
     'docs/tokenizers.md': ["text 'english'"],
-    'docs/cluster.md': ['G x (20 s + ', 'slurm-wlm 22.05.8'],
+    'docs/cluster.md': ['#!/bin/bash'],
     'docs/live.md': ['predicted (interval) real'],
     'docs/triage.md': ['run      from'],
     'docs/validation_sets.md':

@@ -146,7 +146,7 @@ def test_weights_are_those_of_the_models_with_accuracies() -> None:
     assert {*weights} == {*paper_accuracies().models}
     for name, listed in weights.items():
         assert listed.path.split('/')[1].lower() == name.lower()
-        assert listed.own_code is name.startswith('internlm')
-        size = models[name.removesuffix('-it')].params_b
-        assert listed.params_b == size
-        assert name not in models or models[name].params_b == size
+        # 16 bits a parameter fill less than half of the GPUs, of 80 GB each.
+        filled = 2 * models[name.removesuffix('-it')].params_b / 80
+        assert filled < listed.gpus / 2
+        assert listed.gpus == 1 or filled >= listed.gpus / 4

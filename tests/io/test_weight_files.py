@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.weight_files import read_ahead, weights_mark
+from csv_plugin.io.weight_files import weights_mark
 
 
 @pytest.fixture
@@ -59,10 +59,3 @@ def test_a_file_and_no_files(folder, tmp_path):
     file.write_bytes(b'')
     assert mark and weights_mark(file) not in ('', mark)
     assert weights_mark('organisation/name') == ''
-
-
-def test_reading_ahead_ends(folder, tmp_path):
-    for path in (folder, folder / 'model.safetensors', tmp_path / 'none'):
-        read_ahead(path).join(9)
-    (folder / 'broken.bin').symlink_to(folder)
-    read_ahead(folder).join(9)

@@ -12,7 +12,6 @@ from mmengine.config import Config
 from opencompass.models import (HuggingFaceBaseModel,
                                 HuggingFacewithChatTemplate)
 from opencompass.openicl.icl_inferencer import PPLInferencer
-from opencompass.registry import RUNNERS
 from transformers import AutoModelForCausalLM
 
 from csv_plugin.io.known_benchmarks import known_benchmarks
@@ -29,8 +28,7 @@ from tests.runs import TEXTS, train
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / 'shared'
 HOST = Path(find_spec('opencompass').submodule_search_locations[0], 'configs')
-CONFIGS = ('eval_csv_paper', 'eval_csv_paper_losses', 'eval_csv_paper_slurm',
-           'eval_csv_real')
+CONFIGS = ('eval_csv_paper', 'eval_csv_paper_losses', 'eval_csv_real')
 TEXTS_ABBR = dataset_abbr(TEXTS.fingerprint)
 # For base and for chat models.
 VARIANTS = {
@@ -163,10 +161,6 @@ def test_code_of_models_runs_only_where_the_user_says_so(name) -> None:
     """The configs as they come say at once what to change."""
     for each in CONFIGS:
         shutil.copy(ROOT / f'configs/{each}.py', f'off_{each}.py')
-    slurm = Path('off_eval_csv_paper_slurm.py')
-    slurm.write_text(
-        slurm.read_text('utf-8').replace('.eval_csv_paper',
-                                         '.off_eval_csv_paper'), 'utf-8')
     with pytest.raises(Exception, match='internlm.*set own_code = True'):
         Config.fromfile(f'off_{name}.py')
 
@@ -327,20 +321,6 @@ def test_losses_are_those_of_all_models_with_accuracies(paper) -> None:
     assert losses.datasets == paper.datasets[-1:]
     assert losses.summarizer == paper.summarizer
     assert 'model_dataset_combinations' not in losses
-
-
-def test_slurm_runs_the_same(paper) -> None:
-    slurm = Config.fromfile('eval_csv_paper_slurm.py')
-    for key in ('models', 'datasets', 'model_dataset_combinations',
-                'summarizer', 'work_dir'):
-        assert slurm[key] == paper[key]
-    for stage in (slurm.infer, slurm.eval):
-        assert stage.partitioner == paper.infer.partitioner
-        # What OpenCompass does with -p.
-        stage.runner.partition = 'short'
-        assert RUNNERS.build(stage.runner).partition == 'short'
-    assert slurm.infer.runner.task == paper.infer.runner.task
-    assert slurm.eval.runner.task == paper.eval.runner.task
 
 
 def write_rows(path: Path, *rows: list[str]) -> None:

@@ -1,1 +1,0 @@
-"""What needs a cluster; `run_on_slurm.sh` makes one of a single machine."""
