@@ -194,21 +194,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
         help='print JSON and nothing else (default: a table)')
 
 
-def add_records(parser: argparse.ArgumentParser, content: str) -> None:
-    """Add the option `--records`, a folder for Every Eval Ever.
-
-    Args:
-        parser (argparse.ArgumentParser): Of the command.
-        content (str): What the records hold.
-    """
-    parser.add_argument(
-        '--records',
-        type=Path,
-        metavar='DIR',
-        help=f'folder for {content} as records of Every Eval Ever\n'
-        '(default: none)')
-
-
 def add_verbose(parser: argparse.ArgumentParser) -> None:
     """Add the option `--verbose`."""
     parser.add_argument(

@@ -13,18 +13,14 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import time
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_records, check_folder
 from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.sharing.contributions import write_contribution
-from csv_plugin.extras.sharing.every_eval_ever import (score_records,
-                                                       write_records)
 from csv_plugin.io.files import check_target
 from csv_plugin.io.tables import read_models
 
@@ -48,22 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar='FILE',
         help='the file to write, such as mine.tar (required)')
-    add_records(parser, 'accuracies')
 
 
 def run(args: argparse.Namespace) -> None:
     check_target(args.out)
-    if args.records:
-        check_folder(args.records)
     check_sources(args)
     with _collection(args) as folder:
         given = write_contribution(args.out, folder, args.giver, args.licence,
                                    partial(tqdm, desc='dumps'))
-    if args.records:
-        write_records(
-            args.records,
-            score_records(given.accuracies, args.giver, int(time()),
-                          args.licence))
     accuracies = given.accuracies.values
     print(f'{len(given.losses)} models on {len(given.texts)} texts '
           f'{given.texts.fingerprint[:12]}, '

@@ -9,22 +9,18 @@ pattern of any of them.
 import argparse
 from functools import partial
 from pathlib import Path
-from time import time
 from typing import Optional
 
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_records, check_folder,
-                                      print_json)
+from csv_plugin.cli.arguments import add_json, check_folder, print_json
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.extras.sharing.every_eval_ever import (prediction_records,
-                                                       write_records)
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
@@ -72,12 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help='folder for leaderboard.txt, .md, .csv and .json, in\n'
         'percent (default: none)')
-    add_records(parser, 'predictions')
-    parser.add_argument(
-        '--giver',
-        metavar='NAME',
-        help='organisation that gives the records (required for\n'
-        '--records)')
     add_json(parser)
 
 
@@ -111,9 +101,6 @@ def run(args: argparse.Namespace) -> None:
                                          for m in predictions.models}, notes,
                            scoring_lms({PREDICTED: predictor}, infos))
     _show(args, board)
-    if args.records:
-        write_records(args.records,
-                      prediction_records(predictions, args.giver, int(time())))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -122,11 +109,8 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError('PLACE or --losses', 'one of them',
                          'both' if args.losses else 'none',
                          'Say where the losses of the models are.')
-    for folder in filter(None, (args.out, args.records)):
-        check_folder(folder)
-    if bool(args.records) != bool(args.giver):
-        raise InputError('--records and --giver', 'both or none of them',
-                         'one', 'Say who gives the records.')
+    if args.out:
+        check_folder(args.out)
 
 
 def _show(args: argparse.Namespace, board: Leaderboard) -> None:

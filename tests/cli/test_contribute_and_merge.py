@@ -73,22 +73,3 @@ def test_lacking_options_are_named(folder, capsys, options, problem):
 def test_the_target_is_checked_first(folder, capsys):
     assert contribute('no/folder/a.tar', *FROM_RUN) == 2
     assert 'Create the folder first' in capsys.readouterr().err
-
-
-def test_scores_go_out_and_come_in_as_records(folder, capsys):
-    """Records of Every Eval Ever, beside a contribution."""
-    assert contribute('a.tar', *FROM_RUN, '--records', 'records') == 0
-    assert main([
-        'import', 'every-eval-ever', 'records', '--benchmarks', 'mmlu',
-        '--out', 'tables'
-    ]) == 0
-    assert capsys.readouterr().out.endswith(
-        '2 models, 1 benchmark. Written to tables: scores.csv, '
-        'benchmarks.csv\n')
-    assert (folder / 'tables/scores.csv').read_text() == (
-        'model,mmlu\nm@1,0.25\nm@2,0.5\n')
-    assert main([
-        'import', 'every-eval-ever', 'records', '--texts', 'texts.jsonl',
-        '--out', 'tables'
-    ]) == 2
-    assert '--texts' in capsys.readouterr().err

@@ -83,15 +83,6 @@ def test_json(folder, capsys):
                           for benchmark in ('easy', 'hard')}
 
 
-def test_records_are_of_predictions(folder, capsys):
-    assert call('dumps', '--records', 'records', '--giver', 'A Lab') == 0
-    paths = [*Path('records/data/A Lab predictions').rglob('*.json')]
-    assert sorted(path.parent.name for path in paths) == ['strong', 'weak']
-    assert all('"predicted_accuracy"' in path.read_text() for path in paths)
-    assert call('dumps', '--records', 'records') == 2
-    assert 'error: --records and --giver' in capsys.readouterr().err
-
-
 def test_runs_of_opencompass(folder, capsys):
     write_run('run', {'a': 0.3, 'b': 1.8})
     assert call('run', '--json') == 0

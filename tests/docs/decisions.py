@@ -172,6 +172,10 @@ NOT_RUN = {
         'salience forecast --losses ../shared/real': FORECAST,
         'salience fit --losses ../shared/real': PUBLIC,
     },
+    'docs/sharing.md': {
+        'salience import every-eval-ever':
+        'tests/extras/sharing has such records',
+    },
     'docs/training.md': {
         'salience train --collection': TRAINED,
         'salience train --method': TRAINED,

@@ -1,140 +1,28 @@
-"""Scores as records of Every Eval Ever, and back.
+"""Accuracies from records of Every Eval Ever.
 
 Every Eval Ever (github.com/evaleval/every_eval_ever, MIT licence) is a JSON
-format for scores of any evaluation, one record per model. Predictions are
-written under a kind of metric of their own, `PREDICTED_KIND`, and are never
-read as scores.
+format for scores of any evaluation, one record per model.
 """
-import hashlib
-import json
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
 
-from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list
-from csv_plugin.core.escaping import file_name
 from csv_plugin.core.percentages import fractions_found, seem_fractions
-from csv_plugin.core.predictions import Predictions
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
-from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos
 
-#: Version of the format that is written; others of the same minor are read.
+#: Version of the format; all of its minor version are read.
 SCHEMA_VERSION = '0.3.0'
-#: Kind of metric of predictions.
-PREDICTED_KIND = 'predicted_accuracy'
 #: Kinds of metrics that are accuracies.
 _ACCURACIES = ('accuracy', 'acc', 'exact_match')
-#: What the largest score in a unit is not.
+#: Value of `max_score` that contradicts a unit.
 _OTHER_LARGEST = {'proportion': 100, 'percent': 1}
-_WARNING = ('No result: the benchmark was not run. Predicted from losses on '
-            'other texts by csv_plugin.')
 _REMEDY = 'Check it by the tool of Every Eval Ever.'
-
-_Record = dict[str, Any]
-
-
-def score_records(accuracies: AccuracyTable,
-                  giver: str,
-                  timestamp: int,
-                  licence: str = '') -> list[_Record]:
-    """A record of each model that has a score.
-
-    Args:
-        accuracies (AccuracyTable): What was observed.
-        giver (str): The organisation that provides the scores.
-        timestamp (int): When the records are made, seconds since 1970.
-        licence (str): Under which the scores are given; may be empty.
-    """
-    metric = {
-        'metric_id': 'accuracy',
-        'metric_name': 'Accuracy',
-        'metric_kind': 'accuracy',
-    }
-    records = []
-    for model, row in zip(accuracies.models, accuracies.values.tolist()):
-        results = [
-            _result(name, metric, {'score': value})
-            for name, value in zip(accuracies.benchmarks, row)
-            if value == value
-        ]
-        record = _record(model, giver, timestamp, giver, results)
-        if licence:
-            record['source_metadata']['additional_details'] = {
-                'licence': licence
-            }
-        records += [record] if results else []
-    return records
-
-
-def prediction_records(predictions: Predictions, giver: str,
-                       timestamp: int) -> list[_Record]:
-    """A record of each model that has a prediction by the main method.
-
-    No field of it says that it is a result: names, metric and kind are those
-    of predictions, and so are the names of the files.
-
-    Args:
-        predictions (Predictions): Real accuracies in it are left out.
-        giver (str): The organisation that provides the predictions.
-        timestamp (int): When the records are made, seconds since 1970.
-    """
-    metric = {
-        'metric_id': f'csv_plugin.{PREDICTED_KIND}',
-        'metric_name': 'Accuracy predicted from losses',
-        'metric_kind': PREDICTED_KIND,
-        'evaluation_description': _WARNING,
-    }
-    records = []
-    for m, model in enumerate(predictions.models):
-        results = [
-            _result(f'{name} (predicted)', metric, details)
-            for b, name in enumerate(predictions.benchmarks)
-            for details in _details(predictions, m, b)
-        ]
-        record = _record(model, giver, timestamp, f'{giver} predictions',
-                         results)
-        record['eval_library'] = {'name': 'csv_plugin', 'version': __version__}
-        record['source_metadata']['additional_details'] = {
-            'kind': 'prediction',
-            'note': _WARNING
-        }
-        records += [record] if results else []
-    return records
-
-
-def write_records(folder: FilePath, records: Iterable[_Record]) -> list[Path]:
-    """Write records where the public repository expects them.
-
-    Args:
-        folder (FilePath): Gets `data/<source>/<developer>/<model>/<id>.json`;
-            ids are made of the content, so equal records are one file.
-        records (Iterable[dict]): As made here.
-
-    Returns:
-        list[Path]: The files.
-
-    Raises:
-        InputError: A file cannot be written.
-    """
-    paths = []
-    for record in records:
-        text = json.dumps(record, indent=2, ensure_ascii=False) + '\n'
-        digest = hashlib.sha256(text.encode('utf-8', 'replace')).digest()
-        model = record['model_info']
-        parts = (record['source_metadata']['source_name'],
-                 model.get('developer', 'unknown'), model['name'])
-        path = Path(folder, 'data', *map(file_name, parts),
-                    f'{uuid.UUID(bytes=digest[:16], version=4)}.json')
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
-        paths.append(path)
-    return paths
 
 
 def read_every_eval_ever(
@@ -143,7 +31,7 @@ def read_every_eval_ever(
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
     """Accuracies of models from records of Every Eval Ever.
 
-    Metrics that are no accuracies are passed over, and so are predictions.
+    Results whose metric is no accuracy are skipped.
 
     Args:
         paths (Iterable[FilePath]): Records, or folders with them.
@@ -202,82 +90,6 @@ def _check_units(table: AccuracyTable) -> None:
                              'scores from 0 to 100, as their max_score says',
                              fractions_found(chance),
                              'Correct max_score of the records.')
-
-
-def _record(model: str, giver: str, timestamp: int, source: str,
-            results: list[_Record]) -> _Record:
-    developer, _, name = model.rpartition('/')
-    return {
-        'schema_version': SCHEMA_VERSION,
-        'evaluation_id': f'{source}/{model}/{timestamp}',
-        'retrieved_timestamp': str(timestamp),
-        'source_metadata': {
-            'source_name': source,
-            # Accuracies alone, without the answers that they are of.
-            'source_type': 'documentation',
-            'source_organization_name': giver,
-            'evaluator_relationship': 'other',
-        },
-        'eval_library': {
-            'name': 'unknown',
-            'version': 'unknown'
-        },
-        'model_info': {
-            'name': name,
-            'id': model,
-            **({
-                'developer': developer
-            } if developer else {}), 'additional_details': {
-                'deployment_type': 'unknown',
-                'model_availability': 'unknown'
-            }
-        },
-        'evaluation_results': results,
-    }
-
-
-def _result(name: str, metric: Mapping[str, str], details: _Record) -> _Record:
-    return {
-        'evaluation_result_id': name,
-        'evaluation_name': name,
-        'source_data': {
-            'dataset_name': name,
-            'source_type': 'other'
-        },
-        'metric_config': {
-            **metric, 'metric_unit': 'proportion',
-            'lower_is_better': False,
-            'score_type': 'continuous',
-            'min_score': 0,
-            'max_score': 1
-        },
-        'score_details': details,
-    }
-
-
-def _details(predictions: Predictions, m: int, b: int) -> Iterator[_Record]:
-    """Value and interval of a prediction, if there is one."""
-    value, low, high = (
-        float(part[m, b, 0])
-        for part in (predictions.values, predictions.low, predictions.high))
-    if value == value:
-        yield {
-            'score': value,
-            'uncertainty': {
-                'confidence_interval': {
-                    'lower': low,
-                    'upper': high,
-                    'confidence_level': predictions.level,
-                    'method': 'prediction interval from held-out models'
-                }
-            },
-            'details': {
-                'extrapolated': str(bool(predictions.extrapolated[m, b, 0])),
-                'model_was_fitted_to':
-                str(bool(predictions.in_sample[m, b, 0])),
-                'alarm': str(bool(predictions.alarm[m, b, 0]))
-            }
-        }
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:

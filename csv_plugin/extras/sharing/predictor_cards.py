@@ -1,4 +1,4 @@
-"""Cards of predictors: what a file says of itself, as Markdown."""
+"""Cards of predictors: the contents of a file as Markdown."""
 import math
 from collections.abc import Iterable, Sequence
 
@@ -18,7 +18,7 @@ _NOT_RECORDED = 'not recorded'
 
 
 def predictor_card(name: str, predictor: Predictor) -> str:
-    """What a predictor was made of, and how far to trust it.
+    """Describe what a predictor was made of, and how far to trust it.
 
     Args:
         name (str): The title.
@@ -32,7 +32,7 @@ def predictor_card(name: str, predictor: Predictor) -> str:
     lines = [
         f'# {markdown(name)}', '',
         f'Predicts accuracies on {_listed(predictor.names)} from '
-        f'{units_of(predictor)}.', '', *_origin(predictor), '',
+        f'{_units(predictor)}.', '', *_origin(predictor), '',
         '## Benchmarks', '',
         *_table(('benchmark', 'chance', 'items', 'models', 'their accuracies',
                  'method', *STATED_HEADER),
@@ -48,8 +48,7 @@ def predictor_card(name: str, predictor: Predictor) -> str:
     return '\n'.join(lines)
 
 
-def units_of(predictor: Predictor) -> str:
-    """What a prediction is made from, in a few words."""
+def _units(predictor: Predictor) -> str:
     columns = predictor.columns
     if predictor.targets is None:
         return f'losses on {len(columns.units)} units of a table'
@@ -57,33 +56,18 @@ def units_of(predictor: Predictor) -> str:
             f'({columns.fingerprint[:12]})')
 
 
-def methods_of(predictor: Predictor) -> str:
-    """The solvers of all benchmarks, every one once."""
-    return ', '.join(sorted({part.solver for part in predictor.benchmarks}))
-
-
-def fitted_models(predictor: Predictor) -> set[str]:
-    """Models that the predictor was fitted to on any benchmark."""
-    return {
-        model
-        for part in predictor.benchmarks
-        for model in part.fit_models
-    }
-
-
 def _origin(predictor: Predictor) -> list[str]:
-    families = {
-        family.family
-        for part in predictor.benchmarks
-        for family in part.families
-    }
+    """The table of what the whole predictor was fitted to."""
+    parts, units = predictor.benchmarks, predictor.columns.units
+    models = {model for part in parts for model in part.fit_models}
+    families = {one.family for part in parts for one in part.families}
+    solvers = ', '.join(sorted({part.solver for part in parts}))
     versions = [f'{n} {v}' for n, v in sorted(predictor.versions.items())]
     rows = [
-        ('fitted to', f'{len(fitted_models(predictor))} models'),
+        ('fitted to', f'{len(models)} models'),
         ('families', _listed(sorted(families)) or _NOT_RECORDED),
-        ('method', markdown(methods_of(predictor))),
-        ('columns', f'{len(predictor.columns.units)}, such as '
-         f'{_listed(predictor.columns.units[:3])}'),
+        ('method', markdown(solvers)),
+        ('columns', f'{len(units)}, such as {_listed(units[:3])}'),
         ('scoring LM', markdown(predictor.scoring_lm) or 'none'),
         ('texts', _licences(predictor) or f'licence {_NOT_RECORDED}'),
         ('versions', _listed(versions) or _NOT_RECORDED),
@@ -113,7 +97,7 @@ def _benchmark_row(part: BenchmarkPredictor) -> tuple[str, ...]:
 
 
 def _families(parts: Sequence[BenchmarkPredictor]) -> list[str]:
-    """Errors by family and benchmark, where the file has them."""
+    """The table of errors by family and benchmark; empty without families."""
     known = [part for part in parts if part.families]
     if not known:
         return []
