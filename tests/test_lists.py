@@ -44,7 +44,6 @@ def dumps():
     lambda: cp.read_lm_eval_accuracies(['a'], 'ab'),
     lambda: cp.read_dumps('a', TEXTS),
     lambda: cp.merge_contributions('ab', TEXTS, 'folder'),
-    lambda: cp.average_weights('ab', 'folder'),
     lambda: models_in('ab', (), {}),
     lambda: find_dumps('ab'),
 ])  # yapf: disable

@@ -102,18 +102,6 @@ def _llama_cpp(model: str, options: EngineOptions) -> Any:
     return LlamaCppEngine(model, options.context, **options.settings)
 
 
-def _lmdeploy(model: str, options: EngineOptions) -> Any:
-    from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
-    from csv_plugin.lm.engines.packages import optional_package
-    pipeline = optional_package('lmdeploy', '--engine lmdeploy').pipeline
-    with _checked_for_code(model, options):
-        return LMDeployEngine(
-            pipeline(
-                model,
-                trust_remote_code=options.trust_remote_code,
-                **options.settings))
-
-
 ENGINES = {
     'transformers':
     _Kind('transformers', _transformers, True, refuses=('url', )),
@@ -137,9 +125,6 @@ ENGINES = {
         False,
         needs=('context', ),
         refuses=('url', 'dtype')),
-    'lmdeploy':
-    _Kind(
-        'lmdeploy', _lmdeploy, True, refuses=('url', 'dtype'), fills_gpu=True),
 }
 
 #: Settings that lead to other files of a model than those that are checked

@@ -43,9 +43,6 @@ VERBS = {
     'losses':
     _Verb('csv_plugin.cli.score_models',
           'score models on texts, with any engine', 'lm'),
-    'average-weights':
-    _Verb('csv_plugin.cli.average_weights',
-          'average the weights of checkpoints of a training', 'lm'),
     'lm-eval-task':
     _Verb('csv_plugin.cli.write_lm_eval_task',
           'have lm-evaluation-harness score the texts'),

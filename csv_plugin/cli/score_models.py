@@ -102,8 +102,8 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         choices=ENGINES,
         metavar='NAME',
         help='the program that runs the models: transformers, vllm,\n'
-        'vllm-server, sglang-server, ctranslate2, llama-cpp or\n'
-        'lmdeploy (default transformers)')
+        'vllm-server, sglang-server, ctranslate2 or llama-cpp\n'
+        '(default transformers)')
     parser.add_argument(
         '--tokenizer',
         metavar='PATH',

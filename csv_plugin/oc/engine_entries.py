@@ -7,13 +7,10 @@ from opencompass.registry import MODELS
 from transformers import PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
 from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.lm.loading import load_tokenizer
 
-#: Engines around a model that their user has loaded, which no config can.
-_OF_LOADED_MODELS = (LMDeployEngine, VLLMEngine)
 #: What to do about a tokenizer that comes with code.
 _WITHOUT_CODE = ('Give the folder of a tokenizer without code, such as '
                  'tokenizer.json alone.')
@@ -35,14 +32,14 @@ def check_engine(where: str, entry: Any) -> None:
                          repr(entry)[:80],
                          'Describe the engine (docs/opencompass.md).')
     kind = _kind(entry)
+    # No config can load the model that a VLLMEngine is around.
     if not (isinstance(kind, type)
-            and issubclass(kind, RowEngine)) or issubclass(
-                kind, _OF_LOADED_MODELS):
+            and issubclass(kind, RowEngine)) or issubclass(kind, VLLMEngine):
         raise InputError(
             where, 'as its type CompletionsEngine, CTranslate2Engine, '
             'LlamaCppEngine or a RowEngine of your own',
-            repr(entry.get('type')), 'Give one of these. A model in vLLM or '
-            'LMDeploy needs none: llm=dict(type=VLLM).')
+            repr(entry.get('type')), 'Give one of these. A model in vLLM '
+            'needs none: llm=dict(type=VLLM).')
     tokenizer = entry.get('tokenizer')
     if not (tokenizer and isinstance(tokenizer, str)):
         raise InputError(where, "the folder of the model's tokenizer",

@@ -5,8 +5,7 @@ from functools import cached_property
 from typing import Any, Optional
 
 from opencompass.models import (VLLM, BaseModel, HuggingFace,
-                                HuggingFacewithChatTemplate, TurboMindModel,
-                                TurboMindModelwithChatTemplate,
+                                HuggingFacewithChatTemplate,
                                 VLLMwithChatTemplate)
 from opencompass.registry import MODELS
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -15,18 +14,15 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
-from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.lm.own_code import own_code_refused
 from csv_plugin.oc.engine_entries import check_engine, engine_in
 from csv_plugin.oc.model_entries import (MODEL, TOKENIZER, allows_own_code,
                                          remedy, without_own_code)
 
-#: Classes of OpenCompass that load models by transformers, by vLLM, and by
-#: LMDeploy.
+#: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
 _VLLM = (VLLM, VLLMwithChatTemplate)
-_LMDEPLOY = (TurboMindModel, TurboMindModelwithChatTemplate)
 
 
 @MODELS.register_module()
@@ -136,7 +132,7 @@ def get_token_loss(model: Any,
     Args:
         model (Any): An OpenCompass model with the weights and the tokenizer
             of a `transformers` causal LM as `model` and `tokenizer`, one of
-            its classes for vLLM or LMDeploy, or a model with a method
+            its classes for vLLM, or a model with a method
             `get_token_loss(texts, part, **settings)`.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts to score; all texts of the
@@ -181,13 +177,10 @@ def engine_of(model: Any) -> tuple[Any, Any]:
                              repr(model.lora_path),
                              'Merge the adapter into the model.')
         return VLLMEngine(inner), tokenizer
-    if isinstance(model, _LMDEPLOY):
-        return LMDeployEngine(model.pipe), tokenizer
     if not (isinstance(inner, PreTrainedModel)
             and isinstance(tokenizer, PreTrainedTokenizerBase)):
         raise InputError(
-            where, 'a model of transformers without adapters, or one in vLLM '
-            'or LMDeploy',
+            where, 'a model of transformers without adapters, or one in vLLM',
             type(model).__name__, 'Name an engine for its losses: '
             'TokenLossModel(..., engine=...) (docs/opencompass.md); or '
             'evaluate it as HuggingFaceBaseModel or VLLM, or leave the '

@@ -28,7 +28,6 @@ from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.demo import shipped
-from csv_plugin.lm.averaged_weights import average_weights
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.averaging import average_losses
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
@@ -41,8 +40,6 @@ EVERY, EXAM_EVERY = 20, 200
 WINDOWS = .02, .03, .05, .07, .1, .15, .2
 #: Numbers of checkpoints, for means and lines.
 COUNTS = 2, 3, 4, 6
-#: Checkpoints whose weights are averaged.
-WEIGHTS = 5, 20
 #: Draws of the bootstrap.
 DRAWS = 5000
 
@@ -198,32 +195,6 @@ def training(out, model):
         rows, ['losses', *(f'noise {exam}' for exam in real),
                *(f'MSE {exam}' for exam in real), 'change of the mean MSE'],
         floatfmt='.2f', tablefmt='pipe'), end='\n\n')  # yapf: disable
-    rows = []
-    for count in WEIGHTS:
-        mean = Folder(Path(out), f'{model}-mean-of-{count}')
-        late = [step for step in at if step >= count * EVERY]
-        for step in late:
-            if not mean.checkpoint(step).exists():
-                average_weights([
-                    single.checkpoint(step - EVERY * i)
-                    for i in range(count - 1, -1, -1)
-                ], mean.checkpoint(step))
-        table = predictor.features(mean.losses(late))
-        for folder, made in ((single, features), (mean, table)):
-            taken = np.stack(list(folder.exams(late).values()), axis=1)
-            errors = 1e4 * (predicted(made, folder.name, late) - taken)**2
-            chosen_rows = [f'{folder.name}@{step}' for step in late]
-            loss = made.select(chosen_rows).mean_loss
-            middle = slice(len(late) // 4, 3 * len(late) // 4)
-            rows.append([
-                folder.name, f'{late[0]} - {late[-1]}',
-                loss.mean(), loss[middle].mean(), *(100 * taken.mean(axis=0)),
-                *errors.mean(axis=0)
-            ])
-    print(tabulate(
-        rows, ['weights', 'steps', 'loss', 'loss, middle half', *real,
-               *(f'MSE {exam}' for exam in real)],
-        floatfmt='.3f', tablefmt='pipe'))  # yapf: disable
 
 
 def tables(folder):

@@ -52,32 +52,12 @@ def test_vllm(folder, monkeypatch):
     assert info.engine == 'vllm'
 
 
-def test_lmdeploy(folder, monkeypatch):
-    made = []
-
-    def pipeline(model, trust_remote_code, **settings):
-        assert model == 'tiny' and trust_remote_code is False
-        made.append(stand_ins.Pipeline(**settings))
-        return made[-1]
-
-    package = stand_ins.package('lmdeploy', pipeline=pipeline)
-    monkeypatch.setitem(sys.modules, 'lmdeploy', package)
-    try:
-        info = check('tiny', '--engine', 'lmdeploy', '--setting',
-                     'session_len=100')
-    finally:
-        made[0].close()
-    assert info.engine == 'lmdeploy' and info.context == 98
-
-
-@pytest.mark.parametrize('engine', ['vllm', 'lmdeploy'])
-def test_code_of_a_model_beside_another_tokenizer(folder, monkeypatch, capsys,
-                                                  engine):
-    package = stand_ins.package(engine, LLM=None, pipeline=None)
-    monkeypatch.setitem(sys.modules, engine, package)
+def test_code_of_a_model_beside_another_tokenizer(folder, monkeypatch, capsys):
+    package = stand_ins.package('vllm', LLM=None)
+    monkeypatch.setitem(sys.modules, 'vllm', package)
     (folder / 'model/custom_generate').mkdir(parents=True)
     assert main(['losses', 'model', '--texts', 'texts.jsonl', '--out', 'out',
-                 '--engine', engine, '--tokenizer', 'tiny']
+                 '--engine', 'vllm', '--tokenizer', 'tiny']
                 ) == 2  # yapf: disable
     assert ('found code of its own in custom_generate. Read the code and, if '
             'you trust it, give --trust-remote-code.'
@@ -125,7 +105,6 @@ def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
 @pytest.mark.parametrize('options, says', [
     (['--engine', 'vllm'], '--engine vllm: expected one model, which takes '
      'the memory of the GPU, found 2. Make a call for each model.'),
-    (['--engine', 'lmdeploy'], '--engine lmdeploy: expected one model'),
     (['--setting', 'revision=main'], '--setting: expected none that is '
      'called revision, found revision=main. Give the folder'),
     (['--setting', 'subfolder=a'], 'found subfolder=a'),

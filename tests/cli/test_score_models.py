@@ -272,7 +272,10 @@ def test_a_line_that_nobody_reads_is_no_failure_of_the_model(
     (['x', '--url', 'u'], "expected no --url beside it, found 'u'"),
     (['x', '--engine', 'vllm-server'], 'expected --url beside it'),
     (['x', '--engine', 'ctranslate2'], 'expected --context beside it'),
-    (['x', '--engine', 'lmdeploy', '--dtype', 'float16'], 'no --dtype beside'),
+    ([
+        'x', '--engine', 'llama-cpp', '--context', '9', '--tokenizer', 'x',
+        '--dtype', 'float16'
+    ], 'no --dtype beside'),
     ([f'x={MODEL}', '--shard', '1/9'], 'at most 3 parts'),
     ([f'x={MODEL}', '--engine', 'vllm'], 'expected the package vllm'),
 ])

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 from opencompass import models as host_models
-from opencompass.models import (VLLM, BaseModel, TurboMindModel,
-                                TurboMindModelwithChatTemplate,
-                                VLLMwithChatTemplate, vllm,
+from opencompass.models import (VLLM, BaseModel, VLLMwithChatTemplate, vllm,
                                 vllm_with_tf_above_v4_33)
 from transformers import AutoTokenizer
 
@@ -46,28 +44,13 @@ def packages(monkeypatch, folder):
             return AutoTokenizer.from_pretrained(folder)
 
     for module in (stand_ins.package('vllm', SamplingParams=dict),
-                   stand_ins.package('ray', is_initialized=lambda: False),
-                   stand_ins.package('lmdeploy', version_info=(0, 10, 0))):
+                   stand_ins.package('ray', is_initialized=lambda: False)):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     for module in (vllm, vllm_with_tf_above_v4_33):
         monkeypatch.setattr(module, 'LLM', LLM)
 
 
-@pytest.fixture
-def pipeline(monkeypatch):
-    pipe = stand_ins.Pipeline()
-    for kind in (TurboMindModel, TurboMindModelwithChatTemplate):
-        monkeypatch.setattr(kind, '_build_pipe', lambda *unused: pipe)
-    yield
-    pipe.close()
-
-
-KINDS = {
-    VLLM: 'vllm',
-    VLLMwithChatTemplate: 'vllm',
-    TurboMindModel: 'lmdeploy',
-    TurboMindModelwithChatTemplate: 'lmdeploy'
-}
+KINDS = {VLLM: 'vllm', VLLMwithChatTemplate: 'vllm'}
 #: Those that hold a model of transformers.
 HUGGING_FACE = {
     'AlayaLM', 'HuggingFace', 'HuggingFaceBaseModel', 'HuggingFaceCausalLM',
@@ -82,7 +65,7 @@ ALL = [
 
 @pytest.mark.parametrize('kind', KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize('wrap', [False, True], ids=['bare', 'wrapped'])
-def test_losses_are_those_of_transformers(kind, wrap, folder, pipeline):
+def test_losses_are_those_of_transformers(kind, wrap, folder):
     settings = dict(path=str(folder), max_seq_len=models.CONTEXT)
     model = TokenLossModel(dict(type=kind), **settings) if wrap else kind(
         **settings)

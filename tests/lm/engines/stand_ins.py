@@ -3,8 +3,6 @@
 Each has the interface of the real package as far as its engine calls it,
 refuses what the real one refuses, and computes with the tests' models.
 """
-import asyncio
-import threading
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -88,39 +86,3 @@ class Llama:
         ids = torch.from_numpy(self.input_ids[None, :end].astype(int))
         self.scores[start:end] = self.model(input_ids=ids).logits[0, start:]
         self.n_tokens = end
-
-
-class Pipeline:
-    """`lmdeploy.Pipeline`: a coroutine, run in a thread of its own.
-
-    Args:
-        cached (int): Positions that prefix caching leaves out.
-        session_len (int): Most tokens of a session.
-    """
-
-    def __init__(self, cached=0, session_len=CONTEXT + 2):
-        self.model, self.cached = make('llama'), cached
-        self.async_engine, self.model_name = self, 'lab/tiny'
-        self.backend_config = SimpleNamespace(
-            dtype='auto', quant_policy=8, session_len=session_len)
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever)
-        self.thread.start()
-
-    def close(self):
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
-        self.loop.close()
-
-    async def async_get_logits(self, input_ids, sessions=None):
-        assert all(isinstance(row, list) for row in input_ids)
-        with torch.no_grad():
-            return [
-                self.model(input_ids=torch.tensor([row])).logits[0,
-                                                                 self.cached:]
-                for row in input_ids
-            ]
-
-    def _run(self, fn=None, coro=None):
-        assert fn is None
-        return asyncio.run_coroutine_threadsafe(coro, self.loop)

@@ -8,7 +8,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
 from csv_plugin.lm.engines.llama_cpp_engine import LlamaCppEngine
-from csv_plugin.lm.engines.lmdeploy_engine import LMDeployEngine
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from tests.lm.engines import stand_ins
@@ -24,23 +23,8 @@ TEXTS = [
 @pytest.fixture(autouse=True)
 def packages(monkeypatch):
     for module in (stand_ins.package('vllm', SamplingParams=dict),
-                   stand_ins.package('llama_cpp', Llama=stand_ins.Llama),
-                   stand_ins.package('lmdeploy')):
+                   stand_ins.package('llama_cpp', Llama=stand_ins.Llama)):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-
-
-@pytest.fixture
-def pipeline():
-    """Makes pipelines, and closes them in the end."""
-    made = []
-
-    def start(**settings):
-        made.append(stand_ins.Pipeline(**settings))
-        return made[-1]
-
-    yield start
-    for pipe in made:
-        pipe.close()
 
 
 def check_losses(engine, context=CONTEXT):
@@ -87,33 +71,10 @@ def test_llama_cpp():
         LlamaCppEngine('nothing', CONTEXT)
 
 
-def test_lmdeploy(pipeline):
-    assert check_losses(LMDeployEngine(
-        pipeline())) == ('lmdeploy', 'lab/tiny', 'auto',
-                         'quantization policy 8', {
-                             'lmdeploy': '1.2'
-                         })
-    long = pipeline(session_len=10**6)
-    assert LMDeployEngine(long).facts.context == 1024
-
-
-def test_an_earlier_lmdeploy():
-    """Its pipelines, whose interface was another one."""
-    with pytest.raises(InputError, match='object of LMDeploy 1.2. Update'):
-        LMDeployEngine(object())
-
-
-def test_lmdeploy_with_prefix_caching(pipeline):
-    engine = LMDeployEngine(pipeline(cached=1))
-    with pytest.raises(InputError, match='an answer about the ids'):
-        token_losses(engine, tokenizer(), TEXTS)
-
-
 @pytest.mark.parametrize('make_engine, name', [
     (lambda: VLLMEngine(stand_ins.LLM()), 'vllm'),
     (lambda: CTranslate2Engine('folder', 8), 'ctranslate2'),
     (lambda: LlamaCppEngine('a.gguf', 8), 'llama_cpp'),
-    (lambda: LMDeployEngine(None), 'lmdeploy'),
 ])
 def test_a_missing_package(make_engine, name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
