@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from csv_plugin.core.loss_unit import learn_loss_unit
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
                                    split_study)
@@ -72,22 +71,6 @@ def ridge(tables) -> Study:
 def left_out(tables) -> Study:
     return leave_families_out(tables.features, tables.accuracies,
                               tables.families, SOLVERS['ridge'])
-
-
-@pytest.mark.parametrize('paths', [FILES, GEMSTONES], ids=['texts', 'items'])
-def test_bits_in_the_place_of_nats_are_noticed(paths):
-    """Of every family from the others, and of the test split; nats never."""
-    tables = read_model_tables(*paths)
-    values, uniform = tables.features.values, tables.features.columns.uniform
-    of_model = [tables.families[model] for model in tables.features.models]
-    new = [np.array(of_model) == name for name in sorted(set(of_model))]
-    new.append(np.isin(tables.features.models, tables.models_in('test')))
-    for rows in new:
-        others = [name for name, row in zip(of_model, rows) if not row]
-        unit = learn_loss_unit(values[~rows], uniform, others)
-        assert unit.unusual_ratio(values[rows], uniform) is None
-        bits = values[rows] / np.log(2)
-        assert 1.25 < unit.unusual_ratio(bits, uniform) < 1.75
 
 
 def mean_mse(study: Study, method: str) -> float:

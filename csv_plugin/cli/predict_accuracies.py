@@ -26,8 +26,7 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
-from csv_plugin.report.notes import (next_notes, predictor_notes, unit_notes,
-                                     unused_notes)
+from csv_plugin.report.notes import next_notes, predictor_notes, unused_notes
 from csv_plugin.report.run_leaderboards import scoring_lms
 from csv_plugin.triage.dump_places import find_dumps
 
@@ -76,18 +75,16 @@ def run(args: argparse.Namespace) -> None:
     predictor = load_predictor(args.predictor)
     known = _known(args.known, args.benchmarks)
     infos: dict[str, DumpInfo] = {}
-    of_unit: list[str] = []
     if args.losses:
         # Tables may have more units, in any order; tokens are no units.
         columns = predictor.columns
         units = columns.units if columns.scored is None else None
         losses = read_loss_features(args.losses, units=units)
         predictions = predictor.predict(losses, known=known)
-        of_unit = [*unit_notes(predictor, losses)]
     else:
         predictions, infos = from_dumps(predictor, args.places, known)
     notes = predictor_notes({PREDICTED: predictor},
-                            {PREDICTED: args.predictor}) + of_unit
+                            {PREDICTED: args.predictor})
     if known is not None:
         real = known.spread(predictions.models, predictions.benchmarks)
         if np.isnan(real.values).all():

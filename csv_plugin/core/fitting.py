@@ -16,7 +16,6 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import (Intervals, learn_all_intervals,
                                        run_backtests)
-from csv_plugin.core.loss_unit import learn_loss_unit
 from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
@@ -102,21 +101,13 @@ def fit_predictor(
         partial = learn_partial_scores(accuracies.benchmarks,
                                        accuracies.values,
                                        _held_out(accuracies, fitted), groups)
-        loss_unit = None
-        if features.columns.scored is None:  # losses of tokens are in nats
-            loss_unit = learn_loss_unit(features.values,
-                                        features.columns.uniform, families)
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
         'scipy': scipy.__version__
     }
     return Predictor(
-        features.columns,
-        benchmarks,
-        versions,
-        partial_scores=partial,
-        loss_unit=loss_unit)
+        features.columns, benchmarks, versions, partial_scores=partial)
 
 
 def fit_models(features: FeatureTable,

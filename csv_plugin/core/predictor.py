@@ -14,7 +14,6 @@ from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.held_out_families import HeldOutFamily, typical_error
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.item_noise import at_least_noise, sampling_noise
-from csv_plugin.core.loss_unit import LossUnit
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.notebook_tables import html_table
@@ -176,9 +175,6 @@ class Predictor:
             the benchmarks go together; None if that was not learned.
         licences (Mapping[str, str]): Licence of the texts of the training by
             their source, as far as it is known.
-        loss_unit (Optional[LossUnit]): How large losses from tables are, to
-            notice those in another unit; None if they are from tokens, of
-            few families, or it is not recorded.
 
     Raises:
         InputError: There is no benchmark or one twice, the parts about
@@ -193,7 +189,6 @@ class Predictor:
     scoring_lm: str = ''
     partial_scores: Optional[PartialScores] = None
     licences: Mapping[str, str] = field(default_factory=dict)
-    loss_unit: Optional[LossUnit] = None
 
     def __post_init__(self) -> None:
         if not self.benchmarks:

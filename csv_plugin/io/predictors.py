@@ -24,7 +24,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns
 from csv_plugin.core.held_out_families import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
-from csv_plugin.core.loss_unit import LossUnit
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import LogTerms, SalienceModel
@@ -88,7 +87,6 @@ _FAMILY_FIELDS = {
     'bias': 'a number or null',
     'error': 'a number or null',
 }
-_UNIT_FIELDS = {'intercept': 'a number', 'limit': 'a number'}
 _REACH_FIELDS = {'reach': 'a number'}
 _STATED_FIELDS = {
     'mse': 'a number or null',
@@ -198,12 +196,6 @@ def _packed(predictor: Predictor) -> tuple[dict[str, Any], dict[str, NDArray]]:
         header['scoring_lm'] = predictor.scoring_lm
     if predictor.licences:
         header['licences'] = dict(predictor.licences)
-    if predictor.loss_unit is not None:
-        header['loss_unit'] = {
-            name: getattr(predictor.loss_unit, name)
-            for name in _UNIT_FIELDS
-        }
-        arrays['loss_unit'] = predictor.loss_unit.coefficients
     if predictor.partial_scores is not None:
         header['partial_benchmarks'] = predictor.partial_scores.benchmarks
         arrays.update({
@@ -243,14 +235,12 @@ def load_predictor(path: FilePath) -> Predictor:
         scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
     tokens = _tokens(where, header, arrays, lengths)
     partial = _partial_scores(where, header['partial_benchmarks'], arrays)
-    loss_unit = _loss_unit(where, header, arrays, lengths)
     _warn_of_licences(where, header['licences'])
     with _errors_name(where, 'parts of a single predictor'):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens,
-                         header['scoring_lm'], partial, header['licences'],
-                         loss_unit)
+                         header['scoring_lm'], partial, header['licences'])
 
 
 def _warn_of_licences(where: str, licences: Mapping[str, str]) -> None:
@@ -274,18 +264,6 @@ def _partial_scores(where: str, benchmarks: Sequence[str],
     }
     with _errors_name(where, 'covariances of accuracies'):
         return PartialScores(tuple(benchmarks), **parts)
-
-
-def _loss_unit(where: str, header: Mapping[str, Any], arrays: _Arrays,
-               lengths: dict[str, int]) -> Optional[LossUnit]:
-    """As recorded; None in files of earlier versions."""
-    if 'loss_unit' not in header:
-        return None
-    values = header['loss_unit']
-    check_fields(where, 'loss_unit', values, _UNIT_FIELDS, _REMEDY)
-    coefficients = _array(where, arrays, 'loss_unit', ('f', 'K'), lengths)
-    with _errors_name(where, 'a sound loss_unit'):
-        return LossUnit(coefficients, values['intercept'], values['limit'])
 
 
 def _tokens(

@@ -301,23 +301,6 @@ def beyond_notes(
                    'losses than those of all models fitted on')
 
 
-def unit_notes(predictor: Predictor, losses: FeatureTable) -> Iterator[str]:
-    """Whether losses seem to be in another unit than those fitted on.
-
-    Args:
-        predictor (Predictor): Made from a table of losses.
-        losses (FeatureTable): Columns of the predictor.
-    """
-    if predictor.loss_unit is not None:
-        ratio = predictor.loss_unit.unusual_ratio(losses.values,
-                                                  losses.columns.uniform)
-        if ratio is not None:
-            yield (f'mean losses are {ratio:.2f} times as high as the models '
-                   'fitted on let expect of losses that are spread over the '
-                   'texts like these: is the unit the same (nats or bits, '
-                   'per token, character or byte)?')
-
-
 def next_notes(
     predictor: Predictor,
     known: AccuracyTable,

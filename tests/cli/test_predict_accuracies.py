@@ -16,7 +16,6 @@ from csv_plugin.cli.salience import main
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import write_csv
 from tests.runs import OTHER_TEXTS, dump, model_losses, train, write_run
 from tests.tables import small_tables, write_tables
 
@@ -201,36 +200,6 @@ def test_units_of_a_table_are_found_by_their_names(folder, capsys):
         'fit/predictor.safetensors'
     ]) == 2
     assert "taken a name for a date: '2-Feb'." in capsys.readouterr().err
-
-
-def test_losses_in_another_unit_are_told_of(folder, capsys):
-    """On the screen and in JSON, in one note; those in the same are not."""
-    tables = small_tables(n_models=30, n_units=20)
-    exact = np.exp(-np.outer(1 - tables.features.values.mean(
-        axis=1), np.linspace(0, 2, 20)))
-    tables = replace(tables, features=replace(tables.features, values=exact))
-    tables = tables.only('easy')
-    splits = dict.fromkeys(tables.models, 'train')
-    splits |= dict.fromkeys(tables.models[::6], 'test')
-    assert fit_from_tables.main([
-        *write_tables(folder, tables, splits), '--fit', 'train', '--out', 'fit'
-    ]) == 0
-    new = tables.features.select(tables.models[::6])
-    said = {}
-    for name, factor in (('nats', 1), ('bits', 1 / np.log(2))):
-        write_csv(f'{name}.csv', ('model', *new.columns.units),
-                  ([model, *map(float, row)]
-                   for model, row in zip(new.models, factor * new.values)))
-        capsys.readouterr()
-        assert main([
-            'predict', '--losses', f'{name}.csv', '--predictor',
-            'fit/predictor.safetensors', '--json'
-        ]) == 0
-        notes = json.loads(capsys.readouterr().out)['notes']
-        said[name] = [note for note in notes if 'the unit the same' in note]
-    assert not said['nats']
-    [note] = said['bits']
-    assert note.startswith('mean losses are 1.4') and 'bits' in note
 
 
 def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):

@@ -484,10 +484,9 @@ def test_layout(path, predictor):
     assert arrays['uniform'].shape == (4, )
     n_witnesses = sum(bool(part.witnesses) for part in predictor.benchmarks)
     assert 0 < n_witnesses < 6
-    assert arrays['loss_unit'].shape == (4, )
     assert len(
         arrays
-    ) == 2 + 6 * len(ARRAYS) + n_witnesses * len(WITNESSES) + len(PARTIAL)
+    ) == 1 + 6 * len(ARRAYS) + n_witnesses * len(WITNESSES) + len(PARTIAL)
     for name, shape in ARRAYS.items():
         assert arrays[f'0.{name}'].shape == shape
         kind = 'i' if name == 'error_fold' else 'f'
@@ -841,35 +840,6 @@ def test_a_file_without_partial_scores_predicts_without_known_ones(
     (lambda h: h, {'partial.errors': np.ones((3, 3))}, 'of shape (4, 4)'),
 ])  # yapf: disable
 def test_partial_scores_that_are_none(path, change, arrays, part):
-    rewrite(path, change, **arrays)
-    assert_error(path, part)
-
-
-def test_the_unit_of_losses_is_kept(predictor, path, token_path):
-    kept, again = predictor.loss_unit, load_predictor(path).loss_unit
-    np.testing.assert_array_equal(again.coefficients, kept.coefficients)
-    assert (again.intercept, again.limit) == (kept.intercept, kept.limit)
-    # Losses of tokens are in nats.
-    assert load_predictor(token_path).loss_unit is None
-
-
-def test_a_file_of_earlier_versions_tells_no_unit(tables, predictor, path):
-    rewrite(path, lambda header: header.pop('loss_unit'), loss_unit=None)
-    loaded = load_predictor(path)
-    assert loaded.loss_unit is None
-    np.testing.assert_array_equal(
-        loaded.predict(tables.features).values,
-        predictor.predict(tables.features).values)
-
-
-@pytest.mark.parametrize(('change', 'arrays', 'part'), [
-    (lambda h: h.update(loss_unit=[]), {}, 'loss_unit with named fields'),
-    (lambda h: h['loss_unit'].pop('limit'), {}, "'limit' in loss_unit"),
-    (lambda h: h['loss_unit'].update(limit=.5), {}, '1 or more'),
-    (lambda h: h, {'loss_unit': None}, "an array 'loss_unit'"),
-    (lambda h: h, {'loss_unit': np.ones(3)}, 'of shape (4,)'),
-])  # yapf: disable
-def test_units_of_losses_that_are_none(path, change, arrays, part):
     rewrite(path, change, **arrays)
     assert_error(path, part)
 
