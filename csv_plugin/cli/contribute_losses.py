@@ -2,7 +2,7 @@
 
     salience contribute outputs/mine/2* --texts texts.jsonl \\
         --models models.csv --benchmarks mmlu gsm8k \\
-        --giver 'Example Lab' --licence 'CC BY 4.0' --out example-lab.tar
+        --giver 'Example Lab' --licence 'CC BY 4.0' --out example-lab.zip
 
 The file holds token losses, accuracies, families, how the losses were made,
 and checksums. It does not hold the texts. `salience merge` joins such files.
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar='FILE',
-        help='the file to write, such as mine.tar (required)')
+        help='the file to write, such as mine.zip (required)')
 
 
 def run(args: argparse.Namespace) -> None:

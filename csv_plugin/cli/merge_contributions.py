@@ -1,6 +1,6 @@
 """Join contributions of several groups to one collection.
 
-    salience merge example-lab.tar other-lab.tar \\
+    salience merge example-lab.zip other-lab.zip \\
         --texts texts.jsonl --out outputs/merged
     salience train --collection outputs/merged --split family-size \\
         --scoring-lm my-model --out outputs/predictor

@@ -1,6 +1,4 @@
 """Runs of several groups, packed by one command and joined by another."""
-import json
-
 import pytest
 
 from csv_plugin.cli.salience import main
@@ -38,14 +36,14 @@ FROM_DUMPS = ('--dumps', 'n.parquet', '--scores', 'scores.csv', '--texts',
 
 
 def test_runs_and_dumps_become_one_collection(folder, capsys):
-    assert contribute('a.tar', *FROM_RUN) == 0
+    assert contribute('a.zip', *FROM_RUN) == 0
     assert capsys.readouterr().out == (
         f'2 models on 2 texts {TEXTS.fingerprint[:12]}, 2 accuracies. Given '
-        'by A Lab under CC BY 4.0.\n\nWritten to a.tar.\n')
-    assert contribute('b.tar', *FROM_DUMPS) == 0
+        'by A Lab under CC BY 4.0.\n\nWritten to a.zip.\n')
+    assert contribute('b.zip', *FROM_DUMPS) == 0
     capsys.readouterr()
     assert main([
-        'merge', 'b.tar', 'a.tar', '--texts', 'texts.jsonl', '--out', 'merged'
+        'merge', 'b.zip', 'a.zip', '--texts', 'texts.jsonl', '--out', 'merged'
     ]) == 0
     assert capsys.readouterr().out == (
         'A Lab: losses of 3 models, 3 accuracies, under CC BY 4.0\n\n'
@@ -54,8 +52,8 @@ def test_runs_and_dumps_become_one_collection(folder, capsys):
     assert losses_in(merged.losses) == {'m@1': 1., 'm@2': 2., 'n': 3.}
     assert merged.accuracies.values[:, 0].tolist() == [.25, .5, .75]
     # A collection is packed as it is.
-    assert contribute('c.tar', '--collection', 'merged') == 0
-    assert json.dumps('A Lab').encode() in (folder / 'c.tar').read_bytes()
+    assert contribute('c.zip', '--collection', 'merged') == 0
+    assert b'A Lab' in (folder / 'c.zip').read_bytes()
 
 
 @pytest.mark.parametrize('options, problem', [
@@ -65,11 +63,11 @@ def test_runs_and_dumps_become_one_collection(folder, capsys):
     (('--collection', 'run'), 'texts.jsonl'),
 ])
 def test_lacking_options_are_named(folder, capsys, options, problem):
-    assert contribute('a.tar', *options) == 2
+    assert contribute('a.zip', *options) == 2
     assert problem in capsys.readouterr().err
-    assert not (folder / 'a.tar').exists()
+    assert not (folder / 'a.zip').exists()
 
 
 def test_the_target_is_checked_first(folder, capsys):
-    assert contribute('no/folder/a.tar', *FROM_RUN) == 2
+    assert contribute('no/folder/a.zip', *FROM_RUN) == 2
     assert 'Create the folder first' in capsys.readouterr().err

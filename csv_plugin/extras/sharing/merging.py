@@ -82,7 +82,7 @@ def merge_contributions(paths: Sequence[FilePath],
 
 
 class _Merger:
-    """What all contributions say together.
+    """What all contributions contain together.
 
     Args:
         texts (TextSet): The validation set.
@@ -93,14 +93,14 @@ class _Merger:
         self.gifts: set[_Gift] = set()
         self._dumps: dict[str, TokenLossDump] = {}
         self._facts: dict[tuple[str, str, str], Any] = {}
-        #: The first contribution that gave each of both, for errors.
+        #: The first contribution that gave each dump and fact, for errors.
         self._origins: dict[Any, str] = {}
 
     def add(self, path: str, contribution: Contribution) -> None:
         """Join one more.
 
         Raises:
-            InputError: It disagrees with what is there.
+            InputError: It disagrees with an earlier one.
         """
         by = contribution.giver, contribution.licence
         for model, dump in contribution.collection.losses.items():
@@ -120,16 +120,17 @@ class _Merger:
     def _add_dump(self, path: str, model: str, dump: TokenLossDump) -> None:
         origin = self._origins.setdefault(model, path)
         earlier = self._dumps.setdefault(model, dump)
-        if earlier is not dump:
-            try:
-                self._dumps[model] = merge_dumps([earlier, dump], self.texts)
-            except InputError as error:
-                raise InputError(f'{origin} and {path}',
-                                 f'the same losses of {model!r}',
-                                 str(error).rstrip('.'), _REMEDY) from error
+        if earlier is dump:
+            return
+        try:
+            self._dumps[model] = merge_dumps([earlier, dump], self.texts)
+        except InputError as error:
+            raise InputError(f'{origin} and {path}',
+                             f'the same losses of {model!r}',
+                             str(error).rstrip('.'), _REMEDY) from error
 
     def write(self, folder: Path) -> None:
-        """Write the collection."""
+        """Write the collection, models and benchmarks sorted."""
         models = sorted(self._dumps)
         scores: dict[str, dict[str, float]] = {model: {} for model in models}
         for (kind, model, benchmark), value in self._facts.items():
@@ -137,16 +138,15 @@ class _Merger:
                 scores[model][benchmark] = value
         benchmarks = sorted(set[str]().union(*scores.values()))
         write_collection(
-            folder, self.texts,
-            {model: self._dumps[model]
-             for model in models},
-            {model: self._known(MODEL, model)
-             for model in models}, scores,
+            folder, self.texts, {name: self._dumps[name]
+                                 for name in models},
+            {name: self._known(MODEL, name)
+             for name in models}, scores,
             {name: self._known(BENCHMARK, name)
              for name in benchmarks})
 
     def _known(self, kind: str, name: str) -> Any:
-        """What is known of a model or a benchmark."""
+        """Details of a model or a benchmark from all contributions."""
         unknown = _UNKNOWN[kind]
         return replace(
             unknown, **{
@@ -157,7 +157,7 @@ class _Merger:
 
 
 def _facts(contribution: Contribution) -> Iterator[_Fact]:
-    """All that a contribution says, without what it leaves open."""
+    """All values of a contribution but those that it leaves open."""
     collection = contribution.collection
     for kind, infos in ((MODEL, collection.info), (BENCHMARK,
                                                    contribution.benchmarks)):
@@ -165,13 +165,12 @@ def _facts(contribution: Contribution) -> Iterator[_Fact]:
             for field, value in vars(info).items():
                 if not _is_open(field, value):
                     yield (kind, name, field), value
-    accuracies = collection.accuracies
-    for model, row in zip(accuracies.models, accuracies.values.tolist()):
-        for benchmark, value in zip(accuracies.benchmarks, row):
-            if not math.isnan(value):
-                yield (ACCURACY, model, benchmark), value
+    for model, row in collection.accuracies.to_dict().items():
+        for benchmark, accuracy in row.items():
+            if accuracy is not None:
+                yield (ACCURACY, model, benchmark), accuracy
 
 
 def _is_open(field: str, value: Any) -> bool:
-    """Whether a field of a model or benchmark says that nothing is known."""
+    """Whether a field of a model or benchmark is not known."""
     return value == '' or value != value or (field == 'n_items' and value == 0)
