@@ -4,16 +4,18 @@ from dataclasses import dataclass, replace
 from typing import Optional, Union
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, eye_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.blocks import GROUPS, Block, LossColumns, join_blocks
-from csv_plugin.core.condensing import condensed
 from csv_plugin.core.conventions import Progress
-from csv_plugin.core.features import TokenColumns, answer_groups, group_columns
+from csv_plugin.core.features import (Columns, TokenColumns, answer_groups,
+                                      group_columns)
 from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Constant, Solver, Uniform
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.salience import Constant, SalienceModel, Solver, Uniform
 from csv_plugin.core.salience.on_columns import OnColumns
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
@@ -62,7 +64,7 @@ class Training:
             for name in self.accuracies.benchmarks
         }
         predictor = self._fit(source, solvers, progress, watch)
-        return condensed(predictor, self.targets, source)
+        return on_tokens(predictor, self.targets, source)
 
     def baselines(self) -> dict[str, Predictor]:
         """The predictors that every other one is compared with, by name."""
@@ -129,6 +131,77 @@ class Training:
             [self.families[model] for model in models], solver, self.seed,
             progress, watch, _labels(source.columns.units, accuracies))
         return replace(predictor, licences=self.texts.licences)
+
+
+def on_tokens(predictor: Predictor, targets: TargetTokens,
+              source: LossColumns) -> Predictor:
+    """A predictor of token losses with no more columns than it needs.
+
+    Directions of hidden states are thousands of columns, each with a number
+    per token. What predicts are a benchmark's 1 + F capability scores, of the
+    fit to all models and of its F fold models, which are sums of the columns.
+    They take the place of all columns that have no part in the all-token
+    loss.
+
+    Args:
+        predictor (Predictor): Fitted to features of these columns.
+        targets (TargetTokens): The tokens that losses are mapped onto.
+        source (LossColumns): What the features were made by.
+
+    Raises:
+        InputError: The columns or the tokens are not those of the training.
+    """
+    wide = predictor.columns
+    source.columns.check_same(wide)
+    kept = np.flatnonzero(wide.uniform)
+    units = [wide.units[k] for k in kept]
+    sums = [eye_array(len(wide.units), format='csc')[:, kept]]
+    places = {}
+    for part in predictor.benchmarks:
+        coefficients = np.vstack(
+            [part.model.coefficients, part.intervals.folds.coefficients])
+        if np.delete(coefficients, kept, axis=1).any():
+            places[part.benchmark] = len(units)
+            units += [
+                f'{part.benchmark}: score {i}'
+                for i in range(len(coefficients))
+            ]
+            sums.append(csc_array(coefficients.T))
+    uniform = np.zeros(len(units))
+    uniform[:len(kept)] = wide.uniform[kept]
+    columns = Columns(tuple(units), uniform, wide.fingerprint, wide.scored)
+    matrix = csc_array(source.combine(hstack(sums, format='csc')))
+    narrow = replace(
+        predictor,
+        columns=columns,
+        benchmarks=tuple(
+            _narrowed(part, kept, places.get(part.benchmark), len(units))
+            for part in predictor.benchmarks))
+    return narrow.with_tokens(targets, TokenColumns(columns, matrix))
+
+
+def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
+              width: int) -> BenchmarkPredictor:
+    """The part on the new columns: kept ones, or its scores from `place`."""
+
+    def narrow(model: SalienceModel) -> SalienceModel:
+        return model.on_columns(kept, np.arange(len(kept)), width)
+
+    model, folds = part.model, part.intervals.folds
+    if place is None:
+        model, folds = narrow(model), narrow(folds)
+    else:
+        scores = np.eye(1 + len(folds.coefficients), width, place)
+        model = replace(model, coefficients=scores[0])
+        folds = replace(folds, coefficients=scores[1:])
+    # Witnesses use columns of the all-token loss only, which are kept.
+    return replace(
+        part,
+        model=model,
+        intervals=replace(part.intervals, folds=folds),
+        witnesses=tuple(
+            replace(witness, model=narrow(witness.model))
+            for witness in part.witnesses))
 
 
 def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:

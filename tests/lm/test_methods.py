@@ -10,13 +10,13 @@ from scipy.sparse import csc_array
 
 import csv_plugin
 from csv_plugin.core.blocks import join_blocks
-from csv_plugin.core.condensing import condensed
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.scaling_law import Curve
+from csv_plugin.core.training import on_tokens
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.feature_blocks import feature_blocks
 from csv_plugin.lm.head.algorithm2 import TrainedHeads
@@ -74,7 +74,7 @@ def on_features(states, pick):
     return predictor, source
 
 
-def assert_condensed(predictor, expected, source):
+def assert_narrow(predictor, expected, source):
     """The same predictions from fewer columns."""
     assert len(predictor.columns.units) < len(expected.columns.units)
     predictions = predictor.predict(DUMPS)
@@ -94,7 +94,7 @@ def test_auto_chooses_among_all_blocks(states, trained):
     benchmark, = trained.predictor.benchmarks
     assert benchmark.solver == expected.benchmarks[0].solver != 'uniform'
     assert benchmark.fit_models == FITTED
-    assert_condensed(trained.predictor, expected, source)
+    assert_narrow(trained.predictor, expected, source)
     in_sample = trained.predictor.predict(DUMPS).in_sample[:, 0, 0]
     assert in_sample.tolist() == [model in FITTED for model in MODELS]
 
@@ -108,11 +108,11 @@ def test_scores_of_states_travel_as_columns(states, name):
             if solver.name == f'{name} ridge'))
     benchmark, = expected.benchmarks
     assert benchmark.penalty < np.inf
-    narrow = condensed(expected, TARGETS, source)
+    narrow = on_tokens(expected, TARGETS, source)
     n_scores = 1 + len(benchmark.intervals.folds.coefficients)
     assert narrow.columns.units[-n_scores:] == tuple(f'sums: score {i}'
                                                      for i in range(n_scores))
-    assert_condensed(narrow, expected, source)
+    assert_narrow(narrow, expected, source)
     # The weights, token by token: the share of the loss and h_t . c.
     weights = narrow.token_weights('sums')
     per_nat = source.combine(

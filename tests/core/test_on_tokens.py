@@ -1,13 +1,10 @@
-"""The same predictions from fewer columns."""
-from dataclasses import replace
-
+"""Scores in the place of columns: the same predictions, fewer columns."""
 import numpy as np
 import pytest
 from scipy.sparse import csc_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.blocks import Block, JoinedColumns, join_blocks
-from csv_plugin.core.condensing import condensed
+from csv_plugin.core.blocks import Block, join_blocks
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
@@ -16,6 +13,7 @@ from csv_plugin.core.salience import Auto, Ridge
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.training import on_tokens
 
 N_TEXTS, N_MODELS = 30, 16
 TEXTS = TextSet(tuple(Text(f't{i}', 'abcd') for i in range(N_TEXTS)))
@@ -48,18 +46,16 @@ def world():
     return TARGETS.table(losses), accuracies
 
 
-def trained(world, columns, solver, families=None):
+def trained(world, columns, solver, families=FAMILIES):
     """A predictor of features, which knows no tokens yet."""
     table, accuracies = world
-    return fit_predictor(
-        columns.features(table), accuracies, families or FAMILIES, solver)
+    return fit_predictor(columns.features(table), accuracies, families, solver)
 
 
-def on_tokens(predictor, columns):
+def with_all_columns(predictor, columns):
     """The predictor of token losses with all of the columns."""
-    parts = [block.source for block in columns.blocks] if isinstance(
-        columns, JoinedColumns) else [columns]
-    matrix = csc_array(hstack([part.matrix for part in parts]))
+    matrix = csc_array(
+        hstack([block.source.matrix for block in columns.blocks]))
     return predictor.with_tokens(TARGETS, TokenColumns(columns.columns,
                                                        matrix))
 
@@ -77,7 +73,7 @@ def joined(world, *solvers):
 
 def assert_same(world, narrow, whole, columns):
     """The same predictions and token weights of the same losses."""
-    predictors = narrow, on_tokens(whole, columns)
+    predictors = narrow, with_all_columns(whole, columns)
     tables = [predictor.predict(world[0]) for predictor in predictors]
     for part in ('values', 'low', 'high'):
         np.testing.assert_allclose(
@@ -94,7 +90,7 @@ def test_scores_take_the_place_of_many_columns(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, Auto(solvers))
     assert whole.benchmarks[1].solver == 'texts ridge'
-    narrow = condensed(whole, TARGETS, columns)
+    narrow = on_tokens(whole, TARGETS, columns)
     names = [
         part.benchmark for part in whole.benchmarks
         if part.solver == 'texts ridge'
@@ -114,7 +110,7 @@ def test_few_columns_stay_and_unused_ones_go(world):
     _, solvers = joined(world, Ridge())
     # The solver on groups alone, so that no benchmark can take texts.
     whole = trained(world, columns, solvers[0])
-    narrow = condensed(whole, TARGETS, columns)
+    narrow = on_tokens(whole, TARGETS, columns)
     assert narrow.columns.units == ('groups: x', 'groups: y')
     assert [part.solver for part in narrow.benchmarks] == ['groups ridge'] * 2
     for new, old in zip(narrow.benchmarks, whole.benchmarks):
@@ -123,43 +119,22 @@ def test_few_columns_stay_and_unused_ones_go(world):
     assert_same(world, narrow, whole, columns)
 
 
-def test_columns_of_the_all_token_loss_are_not_doubled(world):
-    """They are kept anyway: scores beside them would only add columns."""
-    columns = text_columns(world[0])
-    whole = trained(world, columns, Ridge())
-    assert np.count_nonzero(whole.benchmarks[1].model.coefficients) > N_SCORES
-    narrow = condensed(whole, TARGETS, columns)
-    assert narrow.columns.units == whole.columns.units
-    assert_same(world, narrow, whole, columns)
-
-
-def test_twice_is_once(world):
-    columns, solvers = joined(world)
-    once = condensed(trained(world, columns, Auto(solvers)), TARGETS, columns)
-    narrow = TokenColumns(once.columns, once.matrix)
-    again = condensed(once, TARGETS, narrow)
-    assert again.columns.units == once.columns.units
-    np.testing.assert_array_equal(again.matrix.toarray(),
-                                  once.matrix.toarray())
-    assert_same(world, again, once, narrow)
-
-
 def test_with_one_family_there_are_no_folds(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, Auto(solvers), ['one'] * N_MODELS)
     assert len(whole.benchmarks[0].intervals.folds.coefficients) == 0
     # Uniform weights of both groups: two columns, one score.
-    narrow = condensed(whole, TARGETS, columns)
+    narrow = on_tokens(whole, TARGETS, columns)
     assert narrow.columns.units == ('groups: x', 'groups: y')
     assert_same(world, narrow, whole, columns)
 
 
 def test_columns_and_tokens_must_be_those_of_the_training(world):
-    columns = text_columns(world[0])
-    whole = trained(world, columns, Ridge())
-    fewer = replace(columns.columns, scored=np.arange(2 * N_TEXTS) > 0)
-    with pytest.raises(InputError, match='59 tokens, or other tokens'):
-        condensed(whole, TARGETS, replace(columns, columns=fewer))
+    columns, solvers = joined(world)
+    whole = trained(world, columns, solvers[0])
+    other = Block('groups', group_columns(world[0], ['x', 'z'] * N_TEXTS), ())
+    with pytest.raises(InputError, match="'groups: z' in the place of"):
+        on_tokens(whole, TARGETS, join_blocks([other, *columns.blocks[1:]]))
     part = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
     with pytest.raises(InputError, match='target tokens of the texts'):
-        condensed(whole, part, columns)
+        on_tokens(whole, part, columns)
