@@ -12,7 +12,6 @@ predictions (docs/paper_setting.md).
 from mmengine.config import read_base
 from opencompass.models import VLLM, OpenAISDK
 
-from csv_plugin.lm.engines.completions_engine import CompletionsEngine
 from csv_plugin.oc.models import TokenLossModel
 from csv_plugin.oc.summarizers import PredictedSummarizer
 
@@ -53,7 +52,7 @@ models = [
         key='none',
         tokenizer_path=served,
         engine=dict(
-            type=CompletionsEngine,
+            type='csv_plugin.extras.engines.completions.CompletionsEngine',
             url=server,
             model=served,
             tokenizer=served,

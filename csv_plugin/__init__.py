@@ -16,12 +16,10 @@ __version__ = '0.1.0'
 #: Where each public name comes from: module, and its name there.
 _PUBLIC = {
     'AccuracyTable': ('core.accuracies', 'AccuracyTable'),
-    'CTranslate2Engine':
-    ('lm.engines.ctranslate2_engine', 'CTranslate2Engine'),
+    'CTranslate2Engine': ('extras.engines.ctranslate2', 'CTranslate2Engine'),
     'CapabilityPoints': ('core.capability_points', 'CapabilityPoints'),
     'Collection': ('io.collection', 'Collection'),
-    'CompletionsEngine':
-    ('lm.engines.completions_engine', 'CompletionsEngine'),
+    'CompletionsEngine': ('extras.engines.completions', 'CompletionsEngine'),
     'Coverage': ('core.coverage', 'Coverage'),
     'DEFAULT_SOLVER': ('core.salience', 'DEFAULT_SOLVER'),
     'DumpInfo': ('core.model_losses', 'DumpInfo'),
@@ -29,7 +27,7 @@ _PUBLIC = {
     'HeatMap': ('extras.heat_maps', 'HeatMap'),
     'InputError': ('core.conventions', 'InputError'),
     'LivePredictions': ('extras.live.live_predictions', 'LivePredictions'),
-    'LlamaCppEngine': ('lm.engines.llama_cpp_engine', 'LlamaCppEngine'),
+    'LlamaCppEngine': ('extras.engines.llama_cpp', 'LlamaCppEngine'),
     'LossTable': ('core.losses', 'LossTable'),
     'MLflowLog': ('extras.live.trackers', 'MLflowLog'),
     'Missing': ('core.predictions', 'Missing'),
@@ -66,12 +64,12 @@ _PUBLIC = {
     'load': ('io.predictors', 'load_predictor'),
     'merge_contributions': ('extras.sharing.merging', 'merge_contributions'),
     'outliers': ('core.outliers', 'outliers'),
-    'plot_capability': ('extras.pictures.accuracy_by_score',
-                        'plot_capability'),
+    'plot_capability':
+    ('extras.pictures.accuracy_by_score', 'plot_capability'),
     'plot_coverage': ('extras.pictures.interval_coverage', 'plot_coverage'),
     'plot_heat_map': ('extras.pictures.weights_on_text', 'plot_heat_map'),
-    'plot_leaderboard': ('extras.pictures.models_by_accuracy',
-                         'plot_leaderboard'),
+    'plot_leaderboard':
+    ('extras.pictures.models_by_accuracy', 'plot_leaderboard'),
     'plot_outliers': ('extras.pictures.far_from_prediction', 'plot_outliers'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
     'plot_trajectories': ('report.triage_picture', 'plot_trajectories'),

@@ -78,7 +78,7 @@ def _vllm(model: str, options: EngineOptions) -> Any:
 
 
 def _server(model: str, options: EngineOptions) -> Any:
-    from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+    from csv_plugin.extras.engines.completions import CompletionsEngine
     assert options.url is not None  # one of the needs
     return CompletionsEngine(
         options.url,
@@ -90,14 +90,14 @@ def _server(model: str, options: EngineOptions) -> Any:
 
 
 def _ctranslate2(model: str, options: EngineOptions) -> Any:
-    from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
+    from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
     assert options.context is not None  # one of the needs
     return CTranslate2Engine(model, options.context, options.dtype
                              or 'float32', **options.settings)
 
 
 def _llama_cpp(model: str, options: EngineOptions) -> Any:
-    from csv_plugin.lm.engines.llama_cpp_engine import LlamaCppEngine
+    from csv_plugin.extras.engines.llama_cpp import LlamaCppEngine
     assert options.context is not None  # one of the needs
     return LlamaCppEngine(model, options.context, **options.settings)
 

@@ -26,9 +26,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from csv_plugin.demo import shipped
+from csv_plugin.extras.engines.completions import CompletionsEngine
+from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.lm.engines.completions_engine import CompletionsEngine
-from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
 from csv_plugin.lm.engines.row_engine import RowEngine, RowScores
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine

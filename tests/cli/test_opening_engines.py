@@ -11,8 +11,8 @@ from csv_plugin.core.texts import Text, TextSet  # noqa: E402
 from csv_plugin.io.dumps import read_dump  # noqa: E402
 from csv_plugin.io.text_sets import write_texts  # noqa: E402
 from csv_plugin.lm.engines.token_losses import token_losses  # noqa: E402
+from tests.extras.engines.servers import Server, SGLang, running  # noqa: E402
 from tests.lm.engines import stand_ins  # noqa: E402
-from tests.lm.engines.servers import Server, SGLang, running  # noqa: E402
 from tests.lm.models import make, tokenizer  # noqa: E402
 
 TEXTS = TextSet((Text('a', 'Two pears and a plum.'), Text('b', 'No, three.')))

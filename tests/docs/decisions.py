@@ -73,9 +73,9 @@ NOT_RUN = {
     'docs/engines.md': {
         'llm = vllm.LLM': VLLM,
         'engine = cp.CompletionsEngine':
-        'needs a server; tests/lm/engines/test_completions_engine.py has one',
+        'needs a server; tests/extras/engines/test_completions.py has one',
         'engine = cp.CTranslate2Engine':
-        'tests/lm/engines/test_ctranslate2_engine.py runs a model',
+        'tests/extras/engines/test_ctranslate2.py runs a model',
         'engine = cp.LlamaCppEngine':
         'needs llama-cpp-python; tests/lm/engines has stand-ins',
         'sh tests/bench/vllm_environment.sh': 'installs vLLM',

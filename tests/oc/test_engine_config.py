@@ -11,12 +11,12 @@ from opencompass.registry import MODELS
 from transformers import AutoModelForCausalLM
 
 from csv_plugin.demo import shipped
+from csv_plugin.extras.engines.completions import CompletionsEngine
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.lm.engines.completions_engine import CompletionsEngine
 from csv_plugin.oc.models import TokenLossModel
 from csv_plugin.oc.run_checks import check_run
-from tests.lm.engines.servers import Server, running
+from tests.extras.engines.servers import Server, running
 from tests.oc import tiny
 from tests.oc.command import opencompass
 

@@ -12,27 +12,27 @@ from opencompass.utils import build_model_from_cfg
 from transformers import AutoTokenizer
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.engines import completions
+from csv_plugin.extras.engines.completions import CompletionsEngine
+from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.lm.dumping import dump_losses
-from csv_plugin.lm.engines import completions_engine
-from csv_plugin.lm.engines.completions_engine import CompletionsEngine
-from csv_plugin.lm.engines.ctranslate2_engine import CTranslate2Engine
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
 from csv_plugin.oc.run_checks import check_models
+from tests.extras.engines.servers import Server, running
 from tests.lm import code_folders
-from tests.lm.engines.servers import Server, running
 from tests.lm.models import make
 from tests.oc import tiny
 
 PART = tiny.TEXTS.texts[:5]
 #: Nothing listens there.
 NOWHERE = 'http://127.0.0.1:9'
-PATH = 'csv_plugin.lm.engines.completions_engine.CompletionsEngine'
+PATH = 'csv_plugin.extras.engines.completions.CompletionsEngine'
 CONFIG = '''
 from opencompass.models import OpenAISDK
 
-from csv_plugin.lm.engines.completions_engine import CompletionsEngine
+from csv_plugin.extras.engines.completions import CompletionsEngine
 from csv_plugin.oc.models import TokenLossModel
 
 models = [
@@ -94,7 +94,7 @@ def test_losses_come_from_the_engine(copied, model_folder):
 
 def test_the_engine_goes_before_losses_of_the_model_itself(
         model_folder, monkeypatch):
-    monkeypatch.setattr(completions_engine, 'RETRIES', 0)
+    monkeypatch.setattr(completions, 'RETRIES', 0)
 
     class Scorer:
 

@@ -1,4 +1,4 @@
 """What runs a language model and returns token losses.
 
-Today that is Hugging Face `transformers`.
+`transformers` and vLLM; `csv_plugin.extras.engines` has further ones.
 """

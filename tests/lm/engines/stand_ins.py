@@ -22,8 +22,8 @@ def package(name, **contents):
 class LLM:
     """`vllm.LLM`."""
 
-    def __init__(self, cache_dtype='auto'):
-        self.model = make('llama')
+    def __init__(self, cache_dtype='auto', **sizes):
+        self.model = make('llama', **sizes)
         self.max_model_len = CONTEXT + 2
         self.llm_engine = SimpleNamespace(
             vllm_config=SimpleNamespace(
@@ -65,16 +65,18 @@ class Llama:
                  flash_attn=False,
                  type_k=None,
                  type_v=None,
-                 verbose=True):
+                 verbose=True,
+                 sizes=None):
         if not model_path.endswith('.gguf'):
             raise ValueError(f'Model path does not exist: {model_path}')
         # Those of 16 bits are the default.
         assert (type_k, type_v, flash_attn, verbose) == (0, 0, False, False)
-        self.model = make('llama')
+        self.model = make('llama', **sizes or {})
         self.metadata = {'general.file_type': '0'}
         self.n_tokens, self.input_ids = 0, np.zeros(n_ctx, np.intc)
-        self.scores = np.zeros((n_ctx if logits_all else 1, VOCABULARY),
-                               np.single)
+        self.scores = np.zeros(
+            (n_ctx if logits_all else 1, self.model.config.vocab_size),
+            np.single)
 
     def reset(self):
         self.n_tokens = 0

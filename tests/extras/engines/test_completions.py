@@ -6,12 +6,12 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.engines import completions_engine
-from csv_plugin.lm.engines.completions_engine import KEY, CompletionsEngine
+from csv_plugin.extras.engines import completions
+from csv_plugin.extras.engines.completions import KEY, CompletionsEngine
 from csv_plugin.lm.engines.token_losses import token_losses
-from tests.lm.engines.servers import (WRONG, Away, Busy, Failing, Refusing,
-                                      Server, SGLang, running)
-from tests.lm.models import CONTEXT, make, tokenizer
+from tests.extras.engines.servers import (WRONG, Away, Busy, Failing, Refusing,
+                                          Server, running)
+from tests.lm.models import make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
 TEXTS = [
@@ -22,7 +22,7 @@ TEXTS = [
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(completions_engine, 'RETRIES', 1)
+    monkeypatch.setattr(completions, 'RETRIES', 1)
     monkeypatch.delenv(KEY, raising=False)
 
 
@@ -33,28 +33,14 @@ def check_losses(engine):
         np.testing.assert_allclose(first.losses, second.losses, atol=2e-5)
 
 
-@pytest.mark.parametrize('server, name, version',
-                         [(Server, 'vllm', '0.32.0'),
-                          (SGLang, 'sglang', 'unknown')])
-def test_losses_are_those_of_transformers(server, name, version):
-    with running(server()) as running_server:
-        engine = CompletionsEngine(
-            running_server.url, 'tiny', name, dtype='bfloat16')
-        check_losses(engine)
-    facts = engine.facts
-    assert (facts.engine, facts.model, facts.dtype, facts.cache_dtype,
-            facts.context) == (f'{name} server', 'tiny', 'bfloat16', 'unknown',
-                               CONTEXT)
-    assert facts.versions == {name: version}
-
-
-@pytest.mark.parametrize('status, body', [(401, '{}'), (200, 'v1'),
-                                          (200, '["v1"]')])
-def test_a_server_that_does_not_tell_its_version(status, body):
+@pytest.mark.parametrize('status, body, said',
+                         [(200, '{"version": "0.32.0"}', '0.32.0'),
+                          (401, '{}', 'unknown'), (200, '["v1"]', 'unknown')])
+def test_the_version_that_a_server_tells(status, body, said):
     with running(Server()) as server:
         server.version = lambda: (status, body)
         facts = CompletionsEngine(server.url, 'tiny').facts
-    assert facts.versions == {'vllm': 'unknown'}
+    assert facts.versions == {'vllm': said}
 
 
 def test_text_is_never_sent():
@@ -127,7 +113,6 @@ def test_at_most_so_many_requests_at_a_time():
 @pytest.mark.parametrize('arguments, words', [
     (('localhost:8000', 'tiny'), 'expected http://'),
     (('http://me:secret@localhost', 'tiny'), "without a name, found 'local"),
-    (('http://[::1', 'tiny'), 'without a name'),
     (('http://localhost', 'tiny', 'ollama'), 'expected vllm or sglang'),
 ])
 def test_wrong_settings(arguments, words):

@@ -3,7 +3,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Optional
-from urllib.parse import urlsplit
 
 import numpy as np
 import requests
@@ -223,11 +222,7 @@ class CompletionsEngine(RowEngine):
 
 def _check_address(url: str) -> None:
     """Refuse what is no address, or would hold a password."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit('')
-    if parts.scheme not in ('http', 'https') or parts.username:
+    if not url.startswith(('http://', 'https://')) or '@' in url:
         raise InputError('address of the server',
                          'http://... or https://..., without a name',
                          repr(url.rpartition('@')[2]), f'Give a key in {KEY}.')

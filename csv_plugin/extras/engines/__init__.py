@@ -1,0 +1,1 @@
+"""Engines beside transformers and vLLM: servers, CTranslate2, llama.cpp."""
