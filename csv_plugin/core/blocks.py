@@ -13,7 +13,7 @@ from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, group_columns, text_columns)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Auto, NonNegative, Ridge, Solver
-from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 

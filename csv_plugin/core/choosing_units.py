@@ -16,7 +16,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
-from csv_plugin.core.salience.shared_features import SharedFeatures
+from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.splits import grouped_folds
 
 #: Most factors; and models and units for each of them, at least, so that a

@@ -22,7 +22,7 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
                                       JointSolver, SalienceFit, SalienceModel,
                                       Solver, Task, fold_masks,
                                       held_out_predictions, predicts_better)
-from csv_plugin.core.salience.shared_features import SharedFeatures
+from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses

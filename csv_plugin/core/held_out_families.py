@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.salience.families_tell import LEAST_FAMILIES
+from csv_plugin.core.salience.choice import LEAST_FAMILIES
 
 
 @dataclass(frozen=True)

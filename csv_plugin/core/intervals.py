@@ -29,7 +29,7 @@ from csv_plugin.core.error_variances import (HeldOutErrors, deviation,
                                              shared_variances)
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
                                            Task, fold_masks)
-from csv_plugin.core.salience.linear import Plain
+from csv_plugin.core.salience.ridge import Plain
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)

@@ -17,7 +17,7 @@ from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import HeldOut, Solver
-from csv_plugin.core.salience.reach import is_beyond, reach
+from csv_plugin.core.salience.choice import is_beyond, reach
 from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.stated_errors import divided_by_reach
 

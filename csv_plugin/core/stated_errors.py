@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SalienceFit, Task
-from csv_plugin.core.salience.families_tell import LEAST_FAMILIES
-from csv_plugin.core.salience.reach import is_beyond, reach
+from csv_plugin.core.salience.choice import LEAST_FAMILIES, is_beyond, reach
 
 #: Columns of tables of benchmarks, see `stated_cells`, and what they mean.
 STATED_HEADER = ('error', 'typical family', 'most families reach',

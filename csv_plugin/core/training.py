@@ -16,7 +16,7 @@ from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import Constant, SalienceModel, Solver, Uniform
-from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 

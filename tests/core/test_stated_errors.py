@@ -8,7 +8,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Averaged, Constant, Ridge, Task,
                                       fold_masks)
-from csv_plugin.core.salience.reach import reach
+from csv_plugin.core.salience.choice import reach
 from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
                                            errors_by_reach, stated_cells)
 from tests.tables import small_tables

@@ -10,7 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import (Constant, Ridge, SalienceModel, Task,
                                       Uniform, fold_masks)
-from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
                                        beyond_all, disagreement,

@@ -18,7 +18,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Auto, Constant, SalienceFit, Solver,
                                       Task, Uniform, fold_masks,
                                       held_out_predictions)
-from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training

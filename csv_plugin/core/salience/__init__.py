@@ -1,16 +1,15 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
-from csv_plugin.core.salience.auto import Auto
 from csv_plugin.core.salience.averaged import Averaged
 from csv_plugin.core.salience.base import (ChoosingSolver, HeldOut,
                                            JointSolver, LogTerms,
                                            RegularisationPath, SalienceFit,
                                            SalienceModel, Solver, Task,
                                            fold_masks)
-from csv_plugin.core.salience.constant import Constant
-from csv_plugin.core.salience.families_tell import (held_out_predictions,
-                                                    predicts_better)
-from csv_plugin.core.salience.linear import Plain, Ridge, Uniform
+from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
+                                             held_out_predictions,
+                                             predicts_better)
 from csv_plugin.core.salience.nonnegative import NonNegative
+from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
 
 #: The solvers by the names that command lines and files use.
 SOLVERS: dict[str, Solver] = {
@@ -26,7 +25,7 @@ DEFAULT_SOLVER = 'averaged'
 
 __all__ = [
     'Auto', 'Averaged', 'ChoosingSolver', 'Constant', 'DEFAULT_SOLVER',
-    'HeldOut', 'JointSolver', 'LogTerms', 'NonNegative', 'Plain',
+    'HeldOut', 'JointSolver', 'LogTerms', 'NonNegative', 'OnColumns', 'Plain',
     'RegularisationPath', 'Ridge', 'SOLVERS', 'SalienceFit', 'SalienceModel',
     'Solver', 'Task', 'Uniform', 'fold_masks', 'held_out_predictions',
     'predicts_better'

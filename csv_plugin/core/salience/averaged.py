@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
 from csv_plugin.core.salience.base import (LEAST_TYPICAL, LogTerms,
-                                           SalienceFit, SalienceModel, Task,
-                                           fit_notes, floor_candidates,
-                                           held_out_mse, relative_logs)
+                                           SalienceFit, SalienceModel,
+                                           SharedFeatures, Task, fit_notes,
+                                           floor_candidates, held_out_mse,
+                                           relative_logs)
 from csv_plugin.core.salience.equal_weights import EqualWeights
-from csv_plugin.core.salience.linear import PENALTIES, Uniform, regressions_on
+from csv_plugin.core.salience.ridge import PENALTIES, Uniform
 from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
                                                         Solutions,
                                                         errors_by_floor)
-from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.
@@ -251,7 +251,8 @@ class Logarithms:
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
     """Ridge regressions on losses, and on their logarithms."""
-    return losses.once(regressions_on), regressions_on(Logarithms(losses))
+    return losses.once(RidgeRegressions.of), RidgeRegressions.of(
+        Logarithms(losses))
 
 
 def _typical(losses: SharedFeatures) -> NDArray:

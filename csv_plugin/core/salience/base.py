@@ -1,13 +1,14 @@
 """What every salience solver takes and returns."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Optional, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, Optional, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
-from csv_plugin.core.salience.shared_features import SharedFeatures
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, Curve, diagnose
 from csv_plugin.core.splits import grouped_folds
 
@@ -18,6 +19,69 @@ LEAST_TYPICAL = 1e-150
 #: Slope of a curve that is flat: its beta, the offset over the slope, stays
 #: a number that files of predictors may hold.
 LEAST_SLOPE = 1e-50
+#: So many parts of the features are remembered: the models of a benchmark and
+#: those of its three back-tests, which most often are those of the next
+#: benchmark as well.
+MOST_PARTS = 4
+
+Made = TypeVar('Made')
+
+
+class SharedFeatures:
+    """Feature columns of n models, and what is made of them once for all.
+
+    Args:
+        values (NDArray): Feature columns, `(n, K)`.
+        uniform (NDArray): Coefficients of the all-token loss, `(K,)`.
+    """
+
+    def __init__(self, values: NDArray, uniform: NDArray) -> None:
+        self.uniform = uniform
+        self._table, self._rows = values, np.arange(len(values))
+        self._parts = lru_cache(MOST_PARTS)(self._part)
+        self._made: dict[Callable[..., Any], Any] = {}
+
+    def __repr__(self) -> str:
+        return 'SharedFeatures({} models x {} columns)'.format(*self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Models and columns."""
+        return len(self._rows), len(self.uniform)
+
+    @property
+    def values(self) -> NDArray:
+        """Shape `(n, K)`; of some of the models, copied whenever asked."""
+        whole = np.array_equal(self._rows, np.arange(len(self._table)))
+        return self._table if whole else self._table[self._rows]
+
+    @property
+    def mean_loss(self) -> NDArray:
+        """The all-token loss, `(n,)`."""
+        return self.once(_mean_loss)
+
+    def select(self, rows: NDArray) -> 'SharedFeatures':
+        """Of some of the models, by indices or by a mask.
+
+        The last few parts are remembered, with what was made of them.
+        """
+        return self._parts(self._rows[rows].tobytes())
+
+    def _part(self, rows: bytes) -> 'SharedFeatures':
+        part = copy(self)
+        part._rows = np.frombuffer(rows, dtype=self._rows.dtype)
+        part._made = {}
+        return part
+
+    def once(self, make: Callable[['SharedFeatures'], Made]) -> Made:
+        """What a function makes of these features; it is called but once."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
+
+
+def _mean_loss(features: SharedFeatures) -> NDArray:
+    return features.values @ features.uniform
 
 
 @dataclass(frozen=True, eq=False)

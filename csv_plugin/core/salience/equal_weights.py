@@ -12,7 +12,7 @@ Pretraining Data Using Perplexity Correlations", ICLR 2025, arXiv 2409.05816;
 here, the ranks are those of the accuracies only.
 """
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from scipy.stats import rankdata
 
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceModel, held_out_mse
-from csv_plugin.core.salience.lines import fit_lines
-from csv_plugin.core.scaling_law import accuracy_at
+from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: The mean over fewer units would hang on what single ones say.
 LEAST_UNITS = 8
@@ -171,3 +170,45 @@ def _fit(values: NDArray, accuracy: NDArray, rows: NDArray, floors: NDArray,
             line = fit_lines(score[row, None], accuracy[row], floors)
             slopes[r, s], offsets[r, s] = line[0][:, 0], line[1]
     return _Lines(scores, slopes, offsets)
+
+
+def fit_lines(
+    scores: NDArray,
+    accuracy: NDArray,
+    floors: NDArray,
+    guess: Optional[tuple[NDArray,
+                          NDArray]] = None) -> tuple[NDArray, NDArray]:
+    """Exponents of Eq. 2 as sums of p scores, with each of F floors.
+
+    Args:
+        scores (NDArray): Of n models, `(n, p)`; those that do not differ
+            get the slope 0.
+        accuracy (NDArray): Of the models, fractions, `(n,)`.
+        floors (NDArray): Fractions, `(F,)`.
+        guess (Optional[tuple]): Where to start: slopes of the first scores,
+            and offsets.
+
+    Returns:
+        tuple[NDArray, NDArray]: Slopes `(F, p)` and offsets `(F,)`.
+    """
+    centre, spread = scores.mean(axis=0), scores.std(axis=0)
+    inverse = np.divide(
+        1, spread, where=spread > 1e-12 * np.abs(centre),
+        out=np.zeros_like(spread))  # yapf: disable
+    ones = np.ones((len(scores), 1))
+    design = np.hstack([ones, (scores - centre) * inverse])
+    lines = Regressions(
+        design,
+        accuracy,
+        np.ones((len(floors), len(scores))),
+        floors,
+        n_free=design.shape[1])
+    start = lines.start()
+    if guess is not None:
+        slopes, offsets = guess
+        k = slopes.shape[1]
+        start[:, 0] = offsets + slopes @ centre[:k]
+        start[:, 1:k + 1] = slopes * spread[:k]
+    solution = lines.solve(0.0, start, tolerance=1e-7)
+    slopes = solution[:, 1:] * inverse
+    return slopes, solution[:, 0] - slopes @ centre

@@ -17,9 +17,8 @@ from scipy.special import expit
 from csv_plugin.core.salience.base import SalienceModel
 from csv_plugin.core.salience.nonnegative_steps import (Curvature, ModelSpace,
                                                         Step)
-from csv_plugin.core.salience.ridge_regressions import Problems
-from csv_plugin.core.salience.rows import dots, ratio
-from csv_plugin.core.salience.wide_ridge import CURVATURES, Centre
+from csv_plugin.core.salience.ridge_regressions import (CURVATURES, Centre,
+                                                        Problems, dots, ratio)
 from csv_plugin.core.scaling_law import Regressions, accuracy_at, slope_at
 
 #: A regression is solved once its next step is expected to improve the

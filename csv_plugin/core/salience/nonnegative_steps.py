@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.rows import dots, ratio
+from csv_plugin.core.salience.ridge_regressions import dots, ratio
 
 #: Keeps a saturated curve solvable.
 LEAST_CURVATURE = 1e-15

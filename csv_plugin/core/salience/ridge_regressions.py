@@ -1,14 +1,46 @@
-"""What ridge regressions on the curve are asked and what they answer."""
+"""Ridge regressions on the curve, in the space of the models.
+
+The penalised coefficients of a regression on n models are a sum of the
+models' features, each times a multiplier: n numbers hold them, however many
+columns there are, and all that is needed of the features is the matrix of
+their inner products. Regressions on the same models are solved together, by
+Newton steps with a line search, each step by conjugate gradients.
+"""
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import SalienceModel, Task, held_out_mse
-from csv_plugin.core.scaling_law import accuracy_at
+from csv_plugin.core.scaling_law import (Regressions, accuracy_at,
+                                         accuracy_by_tangent, slope_by_tangent)
+
+#: Most principal directions that the preconditioner knows.
+MAX_DIRECTIONS = 24
+#: It knows those that are larger than the mean of the others by this factor.
+LEAST_DIRECTION = 4
+#: A regression is solved once its next step is expected to improve the
+#: objective by less than this share: of a path, and for what is chosen.
+TOLERANCE, FINAL_TOLERANCE = 1e-8, 1e-14
+#: A model's curvature is that of its squared residual where it is within this
+#: range of the squared slope. (Gauss-Newton steps have the squared slope alone
+#: and take several times as many steps.)
+CURVATURES = 0.1, 10.0
+#: And never less than this, so that a model without a slope can be moved.
+LEAST_CURVATURE = 1e-12
+#: Steps at a penalty, halvings of a step, iterations of conjugate gradients.
+MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
+#: Conjugate gradients end at this share of their first error.
+STEP_TOLERANCE = 0.1
+#: With so many models, products take longer than sorting out the regressions
+#: whose conjugate gradients have ended.
+MANY_MODELS = 400
 
 
 class Features(Protocol):
@@ -72,7 +104,7 @@ class Solutions:
 
     Args:
         free (NDArray): `b`, the coefficients that no penalty is on, `(Q, 2)`.
-        penalised (NDArray): What `g` is made of, `(Q, ...)`.
+        penalised (NDArray): The multiplier of each model in `g`, `(Q, n)`.
         exponents (NDArray): Of all models, `(Q, n)`.
     """
     free: NDArray
@@ -113,8 +145,132 @@ def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
     return held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
 
 
-class RidgeRegressions(Protocol):
-    """Solves ridge regressions on the features of n models."""
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """Where the features of n models are centred, and how they are scaled.
+
+    Args:
+        free (NDArray): Columns that no penalty is on: ones and the
+            standardised mean loss, `(n, 2)`.
+        means (NDArray): Of the features, `(K,)`.
+        spread (float): Standard deviation of the mean loss.
+        scale (float): Makes the largest centred value 1, so that squares of
+            losses neither overflow nor vanish.
+    """
+    free: NDArray
+    means: NDArray
+    spread: float
+    scale: float
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, values: NDArray, uniform: NDArray) -> 'Centre':
+        """Of features `(n, K)` and uniform coefficients `(K,)`."""
+        means = values.mean(axis=0)
+        centred = values - means
+        scale = 1 / np.abs(centred).max()
+        centred *= scale
+        mean_loss = centred @ uniform
+        spread = mean_loss.std()
+        free = np.stack([np.ones(len(values)), mean_loss / spread], axis=1)
+        return cls(free, means, spread / scale, scale)
+
+    def centred(self, values: NDArray) -> NDArray:
+        """Features less their means, times `scale`, `(n, K)`."""
+        centred = values - self.means
+        centred *= self.scale
+        return centred
+
+
+@dataclass(frozen=True, eq=False)
+class InnerProducts:
+    """Inner products of the features of n models.
+
+    Args:
+        factor (NDArray): The features where that is less work than the
+            products, which are `factor factor'`; else the products. `(n, m)`.
+        directions (NDArray): The free columns, then the first principal
+            directions of the products, of length 1, `(n, p)`.
+        pairs (NDArray): Products of every two of them, `(n, p (p + 1) / 2)`.
+        inverse_sizes (NDArray): One over what the eigenvalues of the
+            directions exceed `rest` by; 0 for the free columns. `(p,)`.
+        rest (float): Mean eigenvalue of all other directions.
+        largest (float): The largest variance of any direction of the
+            features, the unit of penalties.
+    """
+    factor: NDArray
+    directions: NDArray
+    pairs: NDArray
+    inverse_sizes: NDArray
+    rest: float
+    largest: float
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, values: NDArray, free: NDArray) -> 'InnerProducts':
+        """Of centred features `(n, K)` and free columns `(n, 2)`."""
+        n, n_columns = values.shape
+        products = values @ values.T
+        k = min(MAX_DIRECTIONS, n - 1)
+        sizes, axes = eigh(products, subset_by_index=[n - k, n - 1])
+        rest = max(np.trace(products) - sizes.sum(), 0) / (n - k)
+        kept = sizes > max(LEAST_DIRECTION * rest, 1e-12 * sizes[-1])
+        directions = np.hstack([free, axes[:, kept]])
+        first, second = np.triu_indices(directions.shape[1])
+        return cls(values if 2 * n_columns < n else products, directions,
+                   directions[:, first] * directions[:, second],
+                   np.concatenate([np.zeros(2), 1 / (sizes[kept] - rest)]),
+                   rest, sizes[-1] / n)
+
+    def times(self, multipliers: NDArray) -> NDArray:
+        """The products times multipliers, both `(q, n)`."""
+        product = multipliers @ self.factor
+        if self.factor.shape[0] == self.factor.shape[1]:
+            return product
+        return product @ self.factor.T
+
+    def weighted_squares(self, weights: NDArray) -> NDArray:
+        """`D' diag(w) D` of the directions `D`, for every row `w` of weights.
+
+        Args:
+            weights (NDArray): Shape `(q, n)`.
+
+        Returns:
+            NDArray: Shape `(q, p, p)`.
+        """
+        p = self.directions.shape[1]
+        places = np.zeros((p, p), dtype=int)
+        places[np.triu_indices(p)] = np.arange(self.pairs.shape[1])
+        return (weights @ self.pairs)[:, np.maximum(places, places.T)]
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeRegressions:
+    """Solves ridge regressions on the features of n models.
+
+    Penalised coefficients are kept as multipliers of the models, `(Q, n)`.
+
+    Args:
+        features (Features): Of n models.
+        centre (Centre): Of these.
+    """
+    features: Features
+    centre: Centre
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, features: Features) -> 'RidgeRegressions':
+        """Of features of n models."""
+        return cls(features, Centre.of(features.values, features.uniform))
+
+    @cached_property
+    def products(self) -> InnerProducts:
+        """Of the features; made once, when a penalty is first asked for."""
+        return InnerProducts.of(
+            self.centre.centred(self.features.values), self.centre.free)
 
     def path(self, problems: Problems,
              penalties: tuple[float, ...]) -> list[Solutions]:
@@ -128,10 +284,269 @@ class RidgeRegressions(Protocol):
             list[Solutions]: At an infinite penalty, where `g` is 0, then one
             per penalty.
         """
+        columns = self.centre.free
+        curves = Regressions(
+            columns,
+            problems.accuracy,
+            problems.masks,
+            problems.floors,
+            n_free=2)
+        free = curves.solve(0.0, curves.start())
+        path = [
+            Solutions(free, np.zeros_like(problems.masks), free @ columns.T)
+        ]
+        if penalties:
+            follower = _Follower(self, problems, path[0])
+        for penalty in penalties:
+            follower.follow(penalty, TOLERANCE)
+            path.append(follower.solutions)
+        return path
 
     def refined(self, problems: Problems, solutions: Solutions,
                 penalty: float) -> Solutions:
         """Solutions to the last digits, from those of a path."""
+        follower = _Follower(self, problems, solutions)
+        follower.follow(penalty, FINAL_TOLERANCE)
+        return follower.solutions
 
     def models(self, solutions: Solutions, floor: float) -> SalienceModel:
         """Solutions with one floor, as salience models `(Q,)`."""
+        centre, uniform = self.centre, self.features.uniform
+        # Less their mean, so that it does not matter where features are 0.
+        multipliers = solutions.penalised - solutions.penalised.mean(
+            axis=1, keepdims=True)
+        gradient = (multipliers * centre.scale) @ self.features.values
+        gradient *= centre.scale
+        gradient += solutions.free[:, 1:] / centre.spread * uniform
+        offset = solutions.free[:, 0] - gradient @ centre.means
+        return SalienceModel.from_linear(gradient, offset, floor, uniform)
+
+
+class _Place(NamedTuple):
+    """Where q regressions are, or how far they move.
+
+    Args:
+        multipliers (NDArray): Shape `(q, n)`.
+        penalised (NDArray): What these add to the exponents, `(q, n)`.
+        free (NDArray): Coefficients that no penalty is on, `(q, 2)`.
+    """
+    multipliers: NDArray
+    penalised: NDArray
+    free: NDArray
+
+
+class _Follower:
+    """Moves regressions from penalty to penalty.
+
+    At the optimum a multiplier is slope times residual over penalty. The
+    tangents of half the exponents stand beside the place, since numpy makes
+    these faster than the logistic function.
+
+    Args:
+        ridge (RidgeRegressions): Of the features.
+        problems (Problems): Q regressions.
+        start (Solutions): Of a larger penalty.
+    """
+
+    def __init__(self, ridge: RidgeRegressions, problems: Problems,
+                 start: Solutions) -> None:
+        self._columns, self._products = ridge.centre.free, ridge.products
+        self._accuracy, self._masks = problems.accuracy, problems.masks
+        self._floors = problems.floors[:, None]
+        self._n_fitted = problems.masks.sum(axis=1)
+        self._place = _Place(start.penalised.copy(),
+                             start.exponents - start.free @ self._columns.T,
+                             start.free.copy())
+        self._tangents = np.tanh(start.exponents / 2)
+        self._last_move: Optional[_Place] = None
+
+    @property
+    def solutions(self) -> Solutions:
+        """Where the regressions are."""
+        place = self._place
+        return Solutions(place.free.copy(), place.multipliers.copy(),
+                         self._exponents(slice(None)))
+
+    def follow(self, penalty: float, tolerance: float) -> None:
+        """Minimise all Q objectives, from where the regressions are.
+
+        The first step goes as far on as all steps at the last penalty went.
+
+        Args:
+            penalty (float): Positive.
+            tolerance (float): See `TOLERANCE`.
+        """
+        strength = penalty * self._products.largest
+        rows = np.arange(len(self._masks))
+        before = [part.copy() for part in self._place]
+        value = self._objective(rows, strength)
+        if self._last_move:
+            value = self._line_search(rows, strength, value, self._last_move)
+        last = np.zeros(len(rows))
+        for _ in range(MAX_STEPS):
+            new = self._step(rows, strength, value)
+            gain = value - new
+            # Steps shrink at least linearly.
+            expected = gain * np.minimum(ratio(gain, last, 1), 1)
+            going = expected > tolerance * value
+            rows, value, last = rows[going], new[going], gain[going]
+            if not len(rows):
+                break
+        self._last_move = _Place(*(now - then
+                                   for now, then in zip(self._place, before)))
+
+    def _exponents(self, rows: Any) -> NDArray:
+        return (self._place.free[rows] @ self._columns.T +
+                self._place.penalised[rows])
+
+    def _residuals(self, rows: NDArray, tangents: NDArray) -> NDArray:
+        return self._masks[rows] * (
+            self._accuracy - accuracy_by_tangent(tangents, self._floors[rows]))
+
+    def _objective(self, rows: NDArray, strength: float) -> NDArray:
+        residuals = self._residuals(rows, self._tangents[rows])
+        return dots(residuals, residuals) / self._n_fitted[rows] + (
+            strength *
+            dots(self._place.multipliers[rows], self._place.penalised[rows]))
+
+    def _step(self, rows: NDArray, strength: float, value: NDArray) -> NDArray:
+        """A Newton step of some regressions; their new objectives."""
+        tangents, masks = self._tangents[rows], self._masks[rows]
+        residuals = self._residuals(rows, tangents)
+        slopes = masks * slope_by_tangent(tangents, self._floors[rows])
+        squares = slopes**2
+        bend = -tangents * slopes * residuals
+        curvatures = np.clip(squares - bend, CURVATURES[0] * squares,
+                             CURVATURES[1] * squares)
+        roots = masks * np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
+        strengths = strength * self._n_fitted[rows]
+        system = _System(self._products, self._columns, roots, strengths)
+        target = slopes * residuals
+        target -= strengths[:, None] * self._place.multipliers[rows]
+        return self._line_search(rows, strength, value,
+                                 system.solve(ratio(target, roots)))
+
+    def _line_search(self, rows: NDArray, strength: float, value: NDArray,
+                     move: _Place) -> NDArray:
+        """Take the first share of a move that does not lose.
+
+        Exponents are linear along the move and the penalty is a parabola, so
+        no product is needed. The new objectives are returned.
+        """
+        place, exponents = self._place, self._exponents(rows)
+        by_exponent = move.penalised + move.free @ self._columns.T
+        parabola = strength * np.stack([
+            dots(place.multipliers[rows], place.penalised[rows]),
+            2 * dots(place.multipliers[rows], move.penalised),
+            dots(move.multipliers, move.penalised)
+        ])
+        shares, new = np.zeros(len(rows)), value.copy()
+        trying, share = np.arange(len(rows)), 1.0
+        for _ in range(MAX_HALVINGS):
+            tangents = np.tanh(
+                (exponents[trying] + share * by_exponent[trying]) / 2)
+            residuals = self._residuals(rows[trying], tangents)
+            trial = dots(residuals, residuals) / self._n_fitted[rows[trying]]
+            trial += np.array([1, share, share**2]) @ parabola[:, trying]
+            better = trial <= value[trying]
+            shares[trying[better]], new[trying[better]] = share, trial[better]
+            self._tangents[rows[trying[better]]] = tangents[better]
+            trying, share = trying[~better], share / 2
+            if not len(trying):
+                break
+        for part, change in zip(place, move):
+            part[rows] += shares[:, None] * change
+        return new
+
+
+class _System:
+    """The equations of a Newton step, for q regressions at once.
+
+    `(l I + S P S) x + S F b = target` and `F' S x = 0`, where `S` holds the
+    roots of the curvatures, `P` the inner products, `F` the free columns,
+    `l` the penalty times the models that count, and `S x` moves the
+    multipliers. The preconditioner takes all but the first principal
+    directions of `P` to be of one size; with that it solves the equations
+    exactly, so conjugate gradients stay where `F' S x = 0`.
+    """
+
+    def __init__(self, products: InnerProducts, columns: NDArray,
+                 roots: NDArray, strengths: NDArray) -> None:
+        self._products, self._columns = products, columns
+        self._roots, self._strengths = roots, strengths[:, None]
+        squares = roots**2
+        self._scale = 1 / (self._strengths + products.rest * squares)
+        inner = products.weighted_squares(squares * self._scale)
+        diagonal = np.einsum('qpp->qp', inner)
+        # Where all slopes are 0.
+        diagonal += 1e-15 * diagonal + 1e-200
+        diagonal += products.inverse_sizes
+        self._inner = np.linalg.inv(inner)
+
+    def __getitem__(self, rows: NDArray) -> '_System':
+        """The equations of some regressions."""
+        part = copy(self)
+        part._roots, part._strengths = self._roots[rows], self._strengths[rows]
+        part._scale, part._inner = self._scale[rows], self._inner[rows]
+        return part
+
+    def solve(self, target: NDArray) -> _Place:
+        """About the solution, as a move; overwrites the target, `(q, n)`."""
+        x, product = np.zeros_like(target), np.zeros_like(target)
+        direction, free = self._precondition(target)
+        error, system, rows = target, self, np.arange(len(target))
+        size = first = dots(error, direction)
+        for _ in range(MAX_ITERATIONS):
+            by_direction = system._products.times(system._roots * direction)
+            image = system._strengths * direction
+            image += system._roots * by_direction
+            length = ratio(size, dots(direction, image))[:, None]
+            x[rows] += length * direction
+            product[rows] += length * by_direction
+            error -= length * image
+            update, more = system._precondition(error)
+            free[rows] += more
+            last, size = size, dots(error, update)
+            going = size > STEP_TOLERANCE**2 * first
+            if not going.any():
+                break
+            direction *= ratio(size, last)[:, None]
+            direction += update
+            if not going.all() and x.shape[1] >= MANY_MODELS:
+                system, rows, error = system[going], rows[going], error[going]
+                direction, size, first = (direction[going], size[going],
+                                          first[going])
+        return _Place(self._roots * x, product, free)
+
+    def _precondition(self, error: NDArray) -> tuple[NDArray, NDArray]:
+        """Approximate `x` and `b`; takes `S F b` off the error in place."""
+        directions = self._products.directions
+        x = error * self._scale
+        parts = (self._roots * x) @ directions
+        parts = (self._inner @ parts[:, :, None])[:, :, 0]
+        x -= (parts @ directions.T) * (self._roots * self._scale)
+        free = parts[:, :2]
+        error -= self._roots * (free @ self._columns.T)
+        return x, free
+
+
+def dots(first: NDArray, second: NDArray) -> NDArray:
+    """Inner products of the rows of two arrays `(q, n)`, `(q,)`."""
+    return np.einsum('qn,qn->q', first, second)
+
+
+def ratio(numerator: NDArray,
+          denominator: NDArray,
+          otherwise: float = 0) -> NDArray:
+    """The ratio where the denominator is positive, of arrays of any shape.
+
+    Args:
+        numerator (NDArray): In the shape of the denominator.
+        denominator (NDArray): Of any shape.
+        otherwise (float): Stands where the denominator is 0 or less.
+    """
+    return np.divide(
+        numerator,
+        denominator,
+        where=denominator > 0,
+        out=np.full_like(numerator, otherwise))

@@ -6,9 +6,7 @@ import pytest
 
 from csv_plugin.core.salience import (Auto, NonNegative, Ridge, Task, Uniform,
                                       fold_masks)
-from csv_plugin.core.salience.auto import ONE_BY_ONE
-from csv_plugin.core.salience.on_columns import OnColumns
-from csv_plugin.core.salience.reach import reach
+from csv_plugin.core.salience.choice import ONE_BY_ONE, OnColumns, reach
 from tests.core.worlds import contradictory_task, make_world
 
 TASKS = {

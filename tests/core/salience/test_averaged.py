@@ -13,8 +13,8 @@ from csv_plugin.core.salience import (Averaged, LogTerms, Ridge, SalienceModel,
 from csv_plugin.core.salience.averaged import FLOOR_GAIN, LITTLE_GAIN, Ridges
 from csv_plugin.core.salience.base import floor_candidates, held_out_mse
 from csv_plugin.core.salience.equal_weights import EqualWeights
-from csv_plugin.core.salience.linear import regressions_on
-from csv_plugin.core.salience.ridge_regressions import Problems
+from csv_plugin.core.salience.ridge_regressions import (Problems,
+                                                        RidgeRegressions)
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 from tests.core.worlds import make_world, mse
 
@@ -197,7 +197,7 @@ def test_averages_with_any_floor_are_those_of_its_own_path(floor):
     """Kept for one of them that is not the first, followed anew for others."""
     task = replace(world(chance=0), chance=.25)
     masks = masks_of(task)
-    ridge = regressions_on(task.features)
+    ridge = RidgeRegressions.of(task.features)
     fitted = Ridges.of(ridge, task, masks, PENALTIES)
     assert fitted.likely > 0
     weights = np.arange(1, len(PENALTIES) + 2) / 21

@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge,
                                       Uniform, fold_masks)
-from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.choice import OnColumns
 from tests.core.worlds import contradictory_task, make_world, mse, phi_task
 
 TASK = make_world(

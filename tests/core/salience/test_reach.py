@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience.reach import is_beyond, reach
+from csv_plugin.core.salience.choice import is_beyond, reach
 
 
 @pytest.mark.parametrize('bests, expected', [

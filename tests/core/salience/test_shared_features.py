@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.salience.shared_features import MOST_PARTS, SharedFeatures
+from csv_plugin.core.salience.base import MOST_PARTS, SharedFeatures
 
 VALUES = np.arange(20.).reshape(5, 4)
 UNIFORM = np.full(4, .25)

@@ -69,7 +69,8 @@ def test_cv_mse_is_that_of_the_fold_models(solver):
         (solution.folds[f].predict(task.values)[i] - task.accuracy[i])**2
         for f, mask in enumerate(solution.masks) for i in np.flatnonzero(~mask)
     ]
-    assert solution.cv_mse == pytest.approx(np.mean(squares), 1e-9)
+    # What is chosen is solved once more, to the last digits.
+    assert solution.cv_mse == pytest.approx(np.mean(squares), 1e-6)
 
 
 @for_all

@@ -10,7 +10,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.salience import SOLVERS, Constant, Solver, Uniform
-from csv_plugin.core.salience.on_columns import OnColumns
+from csv_plugin.core.salience.choice import OnColumns
 from tools.studies.other_methods.completion import Completion, score_features
 from tools.studies.other_methods.ladder import Ladder, ladder_features
 from tools.studies.other_methods.pca import PrincipalComponents

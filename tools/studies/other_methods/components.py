@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 
 from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
                                            floor_candidates)
-from csv_plugin.core.salience.lines import fit_lines
+from csv_plugin.core.salience.equal_weights import fit_lines
 from csv_plugin.core.scaling_law import LEAST_MODELS
 from tools.studies.other_methods.cross_validation import (Candidates,
                                                           cross_validate)

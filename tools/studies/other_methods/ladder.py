@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
-from csv_plugin.core.salience.lines import fit_lines
+from csv_plugin.core.salience.equal_weights import fit_lines
 from tools.studies.other_methods.cross_validation import (Candidates,
                                                           cross_validate)
 

@@ -13,19 +13,15 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            Task, fit_notes, floor_candidates)
-from csv_plugin.core.salience.narrow_ridge import NarrowRidge
-from csv_plugin.core.salience.ridge_regressions import (Features, Problems,
+from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
                                                         Solutions,
                                                         errors_by_floor)
-from csv_plugin.core.salience.wide_ridge import WideRidge
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
 #: What `Plain` takes: so weak that three columns are hardly shrunk.
 WEAK = 10**-3.5
-#: With no more columns, or models, regressions are solved on the columns.
-MAX_NARROW = 48
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,7 @@ class Plain:
             return replace(Uniform().fit(task, masks), solver=self.name)
         floors = floor_candidates(task.chance)[:1]
         problems = Problems.of_folds(task, masks, floors)
-        ridge = task.features.once(regressions_on)
+        ridge = task.features.once(RidgeRegressions.of)
         start = ridge.path(problems, (self.penalty, ))[-1]
         solutions = ridge.refined(problems, start, self.penalty)
         models = ridge.models(solutions, floors[0])
@@ -102,7 +98,7 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
     if not len(masks):
         penalties, floors = (), floors[:1]
     problems = Problems.of_folds(task, masks, floors)
-    ridge = task.features.once(regressions_on)
+    ridge = task.features.once(RidgeRegressions.of)
     path = ridge.path(problems, penalties)
     errors = errors_by_floor(path, task, masks, floors)
     best, floor = (
@@ -126,10 +122,3 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
                        float(errors[best, floor]),
                        fit_notes(model, masks, gained),
                        RegularisationPath(tried, on_all, errors[:, floor]))
-
-
-def regressions_on(features: Features) -> RidgeRegressions:
-    """What solves ridge regressions on features of n models."""
-    narrow = min(features.values.shape) <= MAX_NARROW
-    ridge = NarrowRidge if narrow else WideRidge
-    return ridge.of(features)

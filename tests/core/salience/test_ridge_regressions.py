@@ -6,11 +6,10 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from csv_plugin.core.salience import wide_ridge
-from csv_plugin.core.salience.narrow_ridge import NarrowRidge
-from csv_plugin.core.salience.ridge_regressions import Problems
-from csv_plugin.core.salience.shared_features import SharedFeatures
-from csv_plugin.core.salience.wide_ridge import WideRidge
+from csv_plugin.core.salience import ridge_regressions
+from csv_plugin.core.salience.base import SharedFeatures
+from csv_plugin.core.salience.ridge_regressions import (Problems,
+                                                        RidgeRegressions)
 
 
 def made(seed=0, n=20, n_columns=5, n_problems=6):
@@ -25,13 +24,13 @@ def made(seed=0, n=20, n_columns=5, n_problems=6):
                             rng.choice([0.0, 0.1, 0.2], n_problems))
 
 
-def ridge_on(values, kind=WideRidge):
-    return kind.of(
+def ridge_on(values):
+    return RidgeRegressions.of(
         SharedFeatures(values, np.full(values.shape[1], 1 / values.shape[1])))
 
 
-def solved(values, problems, *penalties, kind=WideRidge):
-    ridge = ridge_on(values, kind)
+def solved(values, problems, *penalties):
+    ridge = ridge_on(values)
     last = ridge.path(problems, penalties)[-1]
     return ridge.refined(problems, last, penalties[-1])
 
@@ -77,31 +76,11 @@ def test_no_solution_is_worse_than_those_of_scipy(penalty, shape):
             assert value <= 2 * best.cost * (1 + 1e-9)
 
 
-@pytest.mark.parametrize('shape', [(20, 5), (40, 90)])
-def test_wide_and_narrow_regressions_are_the_same(shape):
-    values, problems = made(2, *shape)
-    penalties = 1.0, 0.1, 1e-2, 1e-3
-    wide = ridge_on(values).path(problems, penalties)
-    narrow = ridge_on(values, NarrowRidge).path(problems, penalties)
-    for first, second in zip(wide, narrow):
-        np.testing.assert_allclose(
-            fitted(problems, first), fitted(problems, second), atol=3e-4)
-    one = problems[:1]
-    models = [
-        ridge_on(values, kind).models(
-            solved(values, one, *penalties, kind=kind), one.floors[0])
-        for kind in (WideRidge, NarrowRidge)
-    ]
-    np.testing.assert_allclose(
-        models[0].predict(values + 0.1), models[1].predict(values + 0.1),
-        atol=3e-4)  # yapf: disable
-
-
 def test_few_known_directions_are_enough(monkeypatch):
     """The other directions cost iterations, not accuracy."""
     values, problems = made(2, 40, 90)
     exact = solved(values, problems, 1e-2)
-    monkeypatch.setattr(wide_ridge, 'MAX_DIRECTIONS', 1)
+    monkeypatch.setattr(ridge_regressions, 'MAX_DIRECTIONS', 1)
     np.testing.assert_allclose(
         fitted(problems, solved(values, problems, 1e-2)),
         fitted(problems, exact), atol=1e-6)  # yapf: disable
@@ -112,20 +91,20 @@ def test_regressions_may_leave_products_early(monkeypatch, n_columns):
     """Those whose conjugate gradients have ended, where models are many."""
     values, problems = made(5, 40, n_columns)
     exact = solved(values, problems, 1e-2)
-    monkeypatch.setattr(wide_ridge, 'MAX_DIRECTIONS', 1)
-    monkeypatch.setattr(wide_ridge, 'MANY_MODELS', 40)
-    times, sizes = wide_ridge.InnerProducts.times, []
+    monkeypatch.setattr(ridge_regressions, 'MAX_DIRECTIONS', 1)
+    monkeypatch.setattr(ridge_regressions, 'MANY_MODELS', 40)
+    times, sizes = ridge_regressions.InnerProducts.times, []
 
     def watched(self, multipliers):
         sizes.append(len(multipliers))
         return times(self, multipliers)
 
-    monkeypatch.setattr(wide_ridge.InnerProducts, 'times', watched)
+    monkeypatch.setattr(ridge_regressions.InnerProducts, 'times', watched)
     np.testing.assert_allclose(
         fitted(problems, solved(values, problems, 1e-2)),
         fitted(problems, exact), atol=1e-6)  # yapf: disable
     left = sum(sizes)
-    monkeypatch.setattr(wide_ridge, 'MANY_MODELS', 41)
+    monkeypatch.setattr(ridge_regressions, 'MANY_MODELS', 41)
     sizes.clear()
     solved(values, problems, 1e-2)
     assert left < sum(sizes)

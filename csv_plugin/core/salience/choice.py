@@ -1,0 +1,253 @@
+"""The choice among solvers: who predicts held-out families better."""
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import ttest_1samp
+
+from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.salience.base import (HeldOut, SalienceFit, SalienceModel,
+                                           Solver, Task, held_out_mse)
+from csv_plugin.core.salience.nonnegative import NonNegative
+from csv_plugin.core.salience.ridge import Ridge, Uniform
+from csv_plugin.core.scaling_law import PROBLEMS
+
+#: So many families are held out one by one.
+ONE_BY_ONE = 8
+#: Families, and the level of the test, that tell two errors apart.
+LEAST_FAMILIES, SIGNIFICANCE = 3, 0.05
+#: The share of families that are most of them. In trials that no command
+#: prints, on the eight series of the zoo left out, 1 divided errors slightly
+#: better than 3/4, and 3/4 better than 1/2; but on the 89 public models next
+#: to nothing is reached by all families.
+MOST = 3 / 4
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Predicts the mean accuracy of the models fitted on.
+
+    It takes any task, even one with `problems`; without a model it predicts
+    chance.
+    """
+    name: str = 'constant'
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`; the penalty is infinite."""
+        rows = np.vstack([masks, np.ones((1, len(task.accuracy)), bool)])
+        totals = rows @ task.accuracy
+        counts = rows.sum(axis=1)
+        mean = np.where(counts > 0, totals / np.maximum(counts, 1),
+                        task.chance)
+        models = SalienceModel.constant(mean, task.uniform)
+        error = held_out_mse(models[:-1].predict(task.values), task.accuracy,
+                             masks)
+        return SalienceFit(self.name, models[-1], models[:-1], masks, np.inf,
+                           float(error), ())
+
+
+@dataclass(frozen=True, eq=False)
+class OnColumns:
+    """A solver on k of K columns; the others get the coefficient 0.
+
+    Args:
+        name (str): What command lines and files call it.
+        solver (Solver): Fits the k columns.
+        columns (NDArray): Their indices, `(k,)`.
+        uniform (NDArray): Coefficients that make the all-token loss, or
+            whatever the weights shall be shrunk to, of them. `(k,)`.
+    """
+    name: str
+    solver: Solver
+    columns: NDArray
+    uniform: NDArray
+
+    __repr__ = short_repr
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`; notes speak of the k columns.
+
+        Columns on which nothing can be learned predict the mean accuracy.
+        """
+        part = task.on(task.values[:, self.columns], self.uniform)
+        solver: Solver = Constant() if part.problems else self.solver
+        fit = solver.fit(part, masks)
+        notes = (*(PROBLEMS[name] for name in part.problems), *fit.notes)
+        width = task.features.shape[1]
+        return replace(
+            fit,
+            solver=self.name,
+            model=self._widen(fit.model, width),
+            folds=self._widen(fit.folds, width),
+            path=fit.path
+            and replace(fit.path, models=self._widen(fit.path.models, width)),
+            notes=tuple(f'{self.name}, on its columns alone: {note}'
+                        for note in notes))
+
+    def _widen(self, model: SalienceModel, width: int) -> SalienceModel:
+        return model.on_columns(
+            np.arange(len(self.columns)), self.columns, width)
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The solver with the lowest error on held-out families, or a favourite.
+
+    Uniform weights with a learned floor are always offered, and win ties.
+
+    That error is the smallest of several, so it promises too much;
+    `held_out` gives predictions that keep what they promise.
+
+    Args:
+        candidates (tuple[Solver, ...]): What else is offered; by default
+            ridge and, where every column has a positive uniform coefficient,
+            non-negative weights.
+        favourite (Optional[str]): The candidate that is kept unless another
+            one predicts held-out families better by a test; with few
+            families, the lowest error is often one by chance.
+    """
+    candidates: tuple[Solver, ...] = ()
+    favourite: Optional[str] = None
+    name: str = 'auto'
+
+    __repr__ = short_repr
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`; the fit names the solver that was chosen."""
+        if not len(masks):
+            return Uniform(learn_floor=True).fit(task, masks)
+        fits = self._fits(task, masks)
+        best = self._best(task, fits)
+        errors = ', '.join(f'{fit.solver} {fit.cv_mse:.2e}' for fit in fits)
+        least = min(fit.cv_mse for fit in fits)
+        kept = '' if best.cv_mse <= least else (
+            ', as no other is better by a test')
+        note = f'{best.solver} chosen by held-out MSE ({errors}){kept}'
+        return replace(best, notes=(*best.notes, note))
+
+    def _fits(self, task: Task, masks: NDArray) -> list[SalienceFit]:
+        """Of all that is offered."""
+        offered = [
+            Uniform(learn_floor=True), *(self.candidates or _defaults(task))
+        ]
+        return [solver.fit(task, masks) for solver in offered]
+
+    def _best(self, task: Task, fits: Sequence[SalienceFit]) -> SalienceFit:
+        """The favourite, or the one of the lowest held-out error."""
+        best = min(fits, key=lambda fit: np.nan_to_num(fit.cv_mse, nan=np.inf))
+        favourites = (fit for fit in fits if fit.solver == self.favourite)
+        for fit in favourites:
+            if len(fit.masks) and not predicts_better(task, best, fit):
+                return fit
+        return best
+
+    def held_out(self, task: Task, masks: NDArray) -> HeldOut:
+        """See `ChoosingSolver.held_out`."""
+        folds = _one_partition(task, masks)
+        predicted = np.empty(len(task.accuracy))
+        beyond = np.zeros(len(predicted), bool)
+        for fold, mask in enumerate(folds):
+            part = task.select(mask)
+            # The other folds of the partition hold out the other families.
+            inner = np.delete(folds, fold, axis=0)[:, mask]
+            if part.problems:
+                fit = Constant().fit(part, inner)
+            else:
+                fit = self._best(part,
+                                 self._fits(part, inner[inner.any(axis=1)]))
+            every = fit.model.predict(task.values)
+            predicted[~mask] = every[~mask]
+            limit = reach(every[mask], part.families)
+            beyond[~mask] = is_beyond(every[~mask], limit)
+        return HeldOut(predicted, beyond)
+
+
+def _one_partition(task: Task, masks: NDArray) -> NDArray:
+    """Masks that hold each model out once.
+
+    Few families are held out one by one, since the error that is stated is
+    that on one more family; of more, the masks of the first repeat are taken.
+    """
+    families = np.unique(task.families)
+    if 1 < len(families) <= ONE_BY_ONE:
+        return task.families != families[:, None]
+    held_out = np.cumsum(~masks, axis=0)
+    return masks[:1 + int(held_out.all(axis=1).argmax())]
+
+
+def _defaults(task: Task) -> tuple[Solver, ...]:
+    if task.uniform.min() > 0:
+        return Ridge(), NonNegative()
+    return (Ridge(), )
+
+
+def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
+    """Mean predictions of each model by the folds that have not seen it.
+
+    Where the solver was chosen, those by choices that have not seen it.
+
+    Args:
+        task (Task): What `fit` was fitted on.
+        fit (SalienceFit): The fit and its folds.
+
+    Returns:
+        NDArray: Accuracies, NaN where nothing was held out. `(n,)`.
+    """
+    if fit.held_out is not None:
+        return fit.held_out.predicted
+    held_out = ~fit.masks
+    total = np.where(held_out, fit.folds.predict(task.values), 0).sum(axis=0)
+    count = held_out.sum(axis=0)
+    return np.divide(
+        total, count, where=count > 0, out=np.full(len(total), np.nan))
+
+
+def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
+    """Whether a fit predicts held-out families better than another one.
+
+    A one-sided t-test over the families, whose models err alike.
+
+    Args:
+        task (Task): What both were fitted on.
+        fit (SalienceFit): A fit and its folds.
+        other (SalienceFit): Another fit with the same folds.
+
+    Returns:
+        bool: False with fewer than `LEAST_FAMILIES`.
+    """
+    errors = [(held_out_predictions(task, of) - task.accuracy)**2
+              for of in (other, fit)]
+    names, member = np.unique(task.families, return_inverse=True)
+    if len(names) < LEAST_FAMILIES:
+        return False
+    gains = np.bincount(member, errors[0] - errors[1]) / np.bincount(member)
+    test = ttest_1samp(gains, 0, alternative='greater')
+    return bool(test.pvalue < SIGNIFICANCE)
+
+
+def reach(predicted: NDArray, families: NDArray) -> float:
+    """The accuracy that most families reach with their best models.
+
+    Args:
+        predicted (NDArray): Predictions of n models that were fitted to,
+            `(n,)`.
+        families (NDArray): Their families, `(n,)`.
+
+    Returns:
+        float: A fraction; infinite without a model.
+
+    >>> reach(np.array([.3, .9, .5, .6, .4]), np.array(list('aabcd')))
+    0.5
+    """
+    best = sorted((predicted[families == family].max()
+                   for family in np.unique(families)),
+                  reverse=True)
+    return float(best[int(np.ceil(MOST * len(best))) - 1]) if best else np.inf
+
+
+def is_beyond(predicted: NDArray, limit: ArrayLike) -> NDArray[np.bool_]:
+    """Which predictions are above a `reach`; both of any shape."""
+    # The last bits of a prediction depend on the models beside it.
+    return predicted > np.asarray(limit) + 1e-9
