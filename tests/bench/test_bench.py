@@ -5,20 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.demo import shipped
-from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts, write_texts
-from tests.bench import bench_engines, describe_texts
-from tests.io import dump_files
+from tests.bench import bench_engines
 from tests.lm.tokens.tokenizers import CORPUS
 from tests.tables import small_tables, write_tables
-from tools.studies.zoo.zoo_files import tokenizer_folder
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -47,18 +41,6 @@ def test_growth_has_a_row_for_every_size():
                   '--benchmarks', '1')
     sizes = [line.split(' | ')[:2] for line in printed.splitlines()[2:]]
     assert sizes == [['| 24', '8'], ['| 60', '8'], ['| 60', '60']]
-
-
-def test_intervals_are_measured_on_simulated_families():
-    printed = run('bench_intervals', '--worlds', '1', '--solvers', 'uniform')
-    rows = [[cell.strip() for cell in line.split('|')[1:-1]]
-            for line in printed.splitlines()[2:]
-            if '| uniform' in line]  # yapf: disable
-    assert [row[:2] for row in rows
-            ] == [[situation, families]
-                  for situation in ('inside', 'saturating', 'emerging')
-                  for families in ('3', '6', '12')]
-    assert all(0 <= float(cell) <= 1 for row in rows for cell in row[3::2])
 
 
 def test_engines_are_measured_beside_transformers(tmp_path, monkeypatch,
@@ -106,12 +88,6 @@ def test_solvers_are_measured(tmp_path):
         assert f'\n{solver} ' in printed
 
 
-def test_deviations_from_the_paper_are_measured():
-    printed = run('bench_deviations', 'compute')
-    assert re.search(r'\| all-token loss +\| 57\.92 ', printed)
-    assert re.search(r'\| compute +\| 78\.67 +\| 1\.36 ', printed)
-
-
 def test_what_a_gpu_takes_is_measured_or_said_to_be_missing():
     printed = run('bench_gpu', '--device', 'cpu', '--sizes', 'smoke',
                   '--texts', '2', '--tokens', '600', '--width', '8', '--steps',
@@ -128,48 +104,3 @@ def test_models_for_a_gpu_are_written(tmp_path):
         '--write', str(tmp_path))
     assert all((tmp_path / name / 'config.json').is_file() for name in 'abc')
     assert len(read_texts(tmp_path / 'texts.jsonl')) == 3
-
-
-def test_tokenizers_are_compared():
-    printed = run('real_tokenizers', 'unused', '--tokenizer',
-                  'csv_plugin/demo/zoo/a/tokenizer',
-                  'csv_plugin/demo/zoo/b/tokenizer')
-    assert printed.startswith('2 tokenizers, 342 texts, 2 ordered pairs; ')
-    assert printed.count('| 342 | - | 342 of 342 | ') == 2
-
-
-def test_texts_are_described(tmp_path, capsys):
-    texts = TextSet((Text('x/sums_en/0', 'Two and two is four.', 'x',
-                          (15, 19)), Text('y/all/0', 'Why? So.', 'y', (5, 8))))
-    write_texts(tmp_path / 'texts.jsonl', texts)
-    write_dump(tmp_path / 'a.parquet', dump_files.dump('a', 3., texts))
-    describe_texts.main(tmp_path / 'texts.jsonl',
-                        [tokenizer_folder(shipped.ZOO, 'a')],
-                        tmp_path / 'a.parquet')
-    rows = [
-        re.split(r' *\| *', line.strip('| '))
-        for line in capsys.readouterr().out.splitlines()
-    ]
-    assert rows[2][0] == 'tokenizer' and len(rows[2]) == 5
-    assert ['sums', '1', '1', '100%', '3', '3', '0.22'] in rows
-    assert rows[-1] == ['all', '2', '1', '100%', '3', '3', '0.31']
-
-
-def test_noise_of_items_is_that_of_the_scores(tmp_path):
-    """Of 40 runs whose scores rise and scatter by half the binomial noise."""
-    rng = np.random.default_rng(0)
-    names = [f'r{run}@{step}' for run in range(40) for step in range(1, 7)]
-    rising = np.tile(np.linspace(.4, .6, 6), 40)
-    scores = rising + rng.normal(0, .5 * np.sqrt(.25 / 100), len(names))
-    write_csv(tmp_path / 'scores.csv', ('model', 'exam'), zip(names, scores))
-    write_csv(tmp_path / 'models.csv',
-              ('model', 'family', 'split', 'run', 'step'),
-              ((name, 'all', 'val', *name.split('@')) for name in names))
-    write_csv(tmp_path / 'benchmarks.csv', ('benchmark', 'chance', 'n_items'),
-              [('exam', 0, 100)])
-    printed = run('noise_of_items', str(tmp_path), '--fit', 'val')
-    [row] = [line for line in printed.splitlines() if '| exam' in line]
-    *_, binomial, own, share = row.strip('| ').split('|')
-    assert float(binomial) == 5
-    assert float(own) == pytest.approx(2.5, abs=.3)
-    assert float(share) == pytest.approx(.25, abs=.06)

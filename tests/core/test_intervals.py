@@ -14,8 +14,8 @@ from csv_plugin.core.intervals import Intervals, learn_intervals, run_backtests
 from csv_plugin.core.salience import (Constant, Plain, Ridge, SalienceModel,
                                       Task, Uniform, fold_masks)
 from csv_plugin.core.scaling_law import Curve
-from tests.bench import bench_intervals
 from tests.core.worlds import make_world
+from tools.studies import intervals_study
 
 VALUES = np.array([[0.2], [1.0], [1.7], [2.5], [9.0]])
 
@@ -394,14 +394,14 @@ def test_coverage_of_new_families_is_near_the_level():
 @pytest.mark.slow
 def test_three_families_are_enough_where_accuracies_emerge(monkeypatch):
     # Other worlds than those of the documented table.
-    monkeypatch.setattr(bench_intervals, 'FIRST', 10000)
-    worlds = bench_intervals.measure(
-        bench_intervals.of_solver('ridge'),
-        bench_intervals.SITUATIONS['emerging'],
+    monkeypatch.setattr(intervals_study, 'FIRST', 10000)
+    worlds = intervals_study.measure(
+        intervals_study.of_solver('ridge'),
+        intervals_study.SITUATIONS['emerging'],
         n_families=3,
         worlds=60)
     coverage, _ = np.mean([*worlds], axis=0)
-    assert coverage[bench_intervals.LEVELS.index(0.9)] >= 0.85
+    assert coverage[intervals_study.LEVELS.index(0.9)] >= 0.85
 
 
 def test_a_loss_above_all_that_were_fitted_on_promises_nothing():

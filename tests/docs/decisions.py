@@ -4,7 +4,7 @@ All else is run there, in the order of the page. An entry holds for all
 commands of a page, or its blocks of Python, that begin with its words.
 """
 BY_CI = '.ci/run does it'
-BY_BENCH = 'takes minutes; tests/bench/test_bench.py runs it on less'
+BY_BENCH = 'takes minutes; its test runs less'
 DATA = ('needs the data of the benchmarks; tests/cli/'
         'test_build_validation_set.py runs it on invented data')
 PUBLIC = 'tests/test_real_models.py, where the tables are at hand'
@@ -13,16 +13,20 @@ PAPER = ('needs models of the hub and the data of the benchmarks; '
 PAPER_MODELS = (
     'needs models of the hub; tests/cli/test_train_scoring_head.py '
     'trains with such splits and scores')
+PAPER_LIST = (
+    'needs models of the hub; tests/cli/test_plan_scoring.py runs it on '
+    'small models')
 TRAINED = 'takes long; docs/training.md has the command, and it is run there'
 KNOWN = 'tests/cli/test_predict_accuracies.py has models of two families'
 DEMO = 'takes minutes; tests/test_packaging.py starts it'
 ZOO = 'takes an hour; tests/demo and tests/cli do it with less'
 FORECAST = 'tests/cli/test_forecast_runs.py has runs with checkpoints'
-STUDY = 'takes minutes; tests/demo/studies runs it on less'
+STUDY = 'takes minutes; tests/demo/studies runs less'
 VLLM = 'needs vLLM and a GPU; tests/lm/engines has stand-ins'
 HARNESS = 'needs lm-evaluation-harness'
 HOST = 'needs a clone of OpenCompass'
-LIVE = 'trains; tests/extras/live has such trainings of small models'
+ON_HUB = 'needs the hub; tests/cli/test_list_predictors.py has a small one'
+LIVE = 'trains; tests/live has such trainings of small models'
 
 #: Reasons, by page and first words.
 NOT_RUN = {
@@ -41,14 +45,16 @@ NOT_RUN = {
         'make':
         BY_CI,
         'python -m tests.bench.same_results':
-        'takes minutes; tests/bench/test_same_results.py runs it on less',
+        'takes minutes; tests/bench/test_same_results.py runs less',
     },
     'docs/benchmarks_worth_running.md': {
         'salience benchmarks --losses':
         'tests/triage/test_benchmark_trust.py, where the tables are at hand',
     },
     'docs/cluster.md': {
-        'sbatch': 'needs Slurm',
+        'sbatch': 'needs Slurm; tests/cluster/run_on_slurm.sh installs it',
+        'sh tests/cluster/run_on_slurm.sh':
+        'installs Slurm, and takes minutes',
     },
     'docs/bits_per_character.md': {
         'from datasets import load_dataset':
@@ -60,7 +66,7 @@ NOT_RUN = {
         'import pandas':
         'needs what the command before it writes',
         'python -m tools.studies.compare_methods':
-        'takes a minute; tools/studies/test_compare_methods.py runs less',
+        'takes a minute; test_compare_methods.py runs less',
     },
     'docs/command.md': {
         'salience forecast': FORECAST,
@@ -68,6 +74,7 @@ NOT_RUN = {
         'salience predict --losses losses.csv --known': KNOWN,
         'salience texts': DATA,
         'salience losses my-model --engine vllm': VLLM,
+        'salience predictors hub:': ON_HUB,
         'salience train': TRAINED,
     },
     'docs/engines.md': {
@@ -85,7 +92,7 @@ NOT_RUN = {
     },
     'docs/how_many_models.md': {
         'python -m tools.studies.study_models':
-        'takes minutes; tools/studies/test_study_models.py runs it on less',
+        'takes minutes; test_study_models.py runs less',
     },
     'docs/importing.md': {
         'lm_eval': HARNESS,
@@ -94,35 +101,34 @@ NOT_RUN = {
     'docs/live.md': {
         'import csv_plugin as cp\n\ncallback =': LIVE,
         'live = ': LIVE,
-        'sh tests/extras/live/real_trackers.sh': 'installs the trackers',
-        'OMP_NUM_THREADS=1 python -m tests.bench.live_training':
+        'sh tests/live/real_trackers.sh': 'installs the trackers',
+        'OMP_NUM_THREADS=1 python -m tools.studies.live_training':
         'takes minutes',
     },
     'docs/opencompass.md': {
         'opencompass --models hf_qwen2_7b':
-        'needs the hub; tests/test_packaging.py runs it on less',
+        'needs the hub; tests/test_packaging.py runs less',
         'opencompass --models tidewell_zoo':
-        'takes minutes; tests/oc/test_chosen_predictors.py runs it on less',
+        'takes minutes; tests/oc/test_chosen_predictors.py runs less',
         'git checkout': HOST,
         'python -m pytest': HOST,
     },
     'docs/other_methods.md': {
-        'OMP_NUM_THREADS=1 python -m tests.bench.compare_real_methods':
-        'takes minutes; tests/bench/test_compare_real_methods.py runs it on '
-        'less',
+        'OMP_NUM_THREADS=1 python -m tools.studies.compare_real_methods':
+        'takes minutes; test_compare_real_methods.py runs less',
     },
     'docs/paper_setting.md': {
         'salience texts': DATA,
         'opencompass': PAPER,
-        'salience losses': PAPER_MODELS,
-        'salience train --dumps': PAPER_MODELS,
-        'salience predict': PAPER_MODELS,
+        'salience losses': PAPER_LIST,
+        'salience train --dumps': PAPER_LIST,
+        'salience predict': PAPER_LIST,
         'salience train --runs outputs/paper_losses': PAPER,
         'salience train': PAPER_MODELS,
     },
     'docs/partial_scores.md': {
         'python -m tools.studies.study_partial_scores':
-        'takes minutes: tools/studies/test_study_partial_scores.py has less',
+        'takes minutes: test_study_partial_scores.py has less',
         'salience predict': KNOWN,
     },
     'docs/performance.md': {
@@ -148,33 +154,34 @@ NOT_RUN = {
     },
     'docs/reliability.md': {
         'OMP_NUM_THREADS=1 python -m tests.faults.fuzz':
-        'takes minutes; tests/faults/test_fuzz.py runs it on less',
+        'takes minutes; tests/faults/test_fuzz.py runs less',
         'python -m tests.faults.kills':
-        'takes minutes; tests/faults/test_kills.py runs it on less',
+        'takes minutes; tests/faults/test_kills.py runs less',
         'sudo python -m tests.faults.full_disks': 'mounts file systems',
     },
     'docs/results.md': {
-        'python -m tests.bench.noise_of_items':
-        'needs the public tables; tests/bench/test_bench.py has made-up ones',
-        'python -m tests.bench.public_tables':
-        'needs clones; tests/bench/test_public_tables.py has made-up ones',
-        'OMP_NUM_THREADS=1 python -m tests.bench.averaging': 'takes minutes',
-        'OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals': BY_BENCH,
-        'OMP_NUM_THREADS=1 python -m tests.bench.larger_models':
-        'takes minutes; tests/bench/test_public_tables.py judges a few models',
+        'python -m tools.studies.noise_of_items':
+        'needs public tables; tools/studies/tests has made-up ones',
+        'python -m tools.studies.public_tables':
+        'needs clones; test_public_tables.py has made-up ones',
+        'OMP_NUM_THREADS=1 python -m tools.studies.averaging_study':
+        'takes minutes',
+        'OMP_NUM_THREADS=1 python -m tools.studies.intervals_study': BY_BENCH,
+        'OMP_NUM_THREADS=1 python -m tools.studies.larger_models':
+        'takes minutes; test_public_tables.py judges a few models',
         'python -m tools.studies.compare_methods --losses outputs/ladder':
-        'tools/studies/test_compare_methods.py compares on made-up tables',
+        'test_compare_methods.py compares on made-up tables',
         'python -m tools.studies.study_demo_zoo': STUDY,
         'python -m tools.studies.study_fresh_series': ZOO,
         'python -m tools.studies.study_texts':
-        'takes minutes; tools/studies/test_study_texts.py runs it on less',
+        'takes minutes; test_study_texts.py runs less',
         'python -m tools.studies.study_triage': STUDY,
         'salience forecast --losses ../shared/real': FORECAST,
         'salience fit --losses ../shared/real': PUBLIC,
     },
     'docs/sharing.md': {
-        'salience import every-eval-ever':
-        'tests/extras/sharing has such records',
+        'salience predictors hub:': ON_HUB,
+        'salience predictors outputs/predictor --upload': ON_HUB,
     },
     'docs/training.md': {
         'salience train --collection': TRAINED,
@@ -182,16 +189,17 @@ NOT_RUN = {
         'salience train --runs outputs/paper': PAPER_MODELS,
     },
     'docs/triage.md': {
-        'python -m tests.bench.public_tables': 'needs a clone of a repository',
+        'python -m tools.studies.public_tables':
+        'needs a clone of a repository',
         'salience forecast': FORECAST,
     },
     'docs/validation_sets.md': {
         'python -m tools.studies.study_units':
-        'takes an hour; tools/studies/test_study_units.py runs it on less',
+        'takes an hour; test_study_units.py runs less',
         'salience fit --choose':
         'has 100 units; tests/cli/test_fit_from_tables.py chooses two',
         'salience losses outputs/smollm2': 'needs SmolLM2',
-        'python -m tests.bench.describe_texts': BY_BENCH,
+        'python -m tools.studies.describe_texts': BY_BENCH,
         'salience texts --out': DATA,
         'time salience texts': DATA,
     },
@@ -206,7 +214,7 @@ TEXT = {
     'docs/real_data.md':
     ['name     dataset', '6 models, 5 to fit to', '                mmlu'],
     'docs/tokenizers.md': ["text 'english'"],
-    'docs/cluster.md': ['#!/bin/bash'],
+    'docs/cluster.md': ['G x (20 s + ', 'slurm-wlm 22.05.8'],
     'docs/live.md': ['predicted (interval) real'],
     'docs/triage.md': ['run      from'],
     'docs/validation_sets.md':

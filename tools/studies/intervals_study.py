@@ -1,6 +1,6 @@
 """Coverage and width of prediction intervals on simulated families of models.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.bench_intervals --worlds 300
+    OMP_NUM_THREADS=1 python -m tools.studies.intervals_study --worlds 300
 
 Families share what they were trained on: each has its own mean skill, its own
 losses on every unit, and its own accuracy beside what its losses tell. Fitted

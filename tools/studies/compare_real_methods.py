@@ -1,6 +1,6 @@
 """This package's method and others on real models, in one table.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.compare_real_methods \\
+    OMP_NUM_THREADS=1 python -m tools.studies.compare_real_methods \\
         --out outputs/methods
 
 The tables of docs/other_methods.md, from the data that docs/results.md names,

@@ -1,6 +1,6 @@
 """Trains a model of the zoo with live predictions, beside its real exams.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.live_training OUT
+    OMP_NUM_THREADS=1 python -m tools.studies.live_training OUT
 
 The model is the second smallest of series d, whose models no shipped
 predictor was fitted on, with its recipe, but trained by

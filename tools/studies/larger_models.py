@@ -1,6 +1,6 @@
 """How far beyond the fitted models predictions and their intervals hold.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.larger_models FOLDER \\
+    OMP_NUM_THREADS=1 python -m tools.studies.larger_models FOLDER \\
         --splits train validation
 
 reads `losses.csv`, `scores.csv`, `models.csv` with sizes and tokens, and

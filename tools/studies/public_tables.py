@@ -1,6 +1,6 @@
 """Tables of losses and accuracies from what others published.
 
-    python -m tests.bench.public_tables COLLECTION CLONE --out FOLDER
+    python -m tools.studies.public_tables COLLECTION CLONE --out FOLDER
 
 reads a clone of a public repository and writes the four tables that
 `salience fit` takes (docs/formats.md) into a folder; where the models are

@@ -3,7 +3,7 @@ import struct
 
 import pytest
 
-from tests.bench.gguf_values import gguf_values
+from tools.studies.gguf_values import gguf_values
 
 
 def text(value):

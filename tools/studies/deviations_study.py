@@ -1,6 +1,6 @@
 """What each departure from the paper changes: figures of docs/deviations.md.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.bench_deviations STUDY
+    OMP_NUM_THREADS=1 python -m tools.studies.deviations_study STUDY
 
 Every study prints one row per variant. The zoo of the demonstration is fitted
 to 72 checkpoints and judged on 40 of seven runs; the public models of

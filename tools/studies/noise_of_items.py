@@ -1,6 +1,6 @@
 """How much of the binomial noise of scores is a model's own.
 
-    python -m tests.bench.noise_of_items FOLDER --fit train val
+    python -m tools.studies.noise_of_items FOLDER --fit train val
 
 reads `scores.csv`, `benchmarks.csv` and `models.csv` (docs/formats.md) of a
 folder and prints a table in Markdown. The last checkpoints of a run are much

@@ -1,16 +1,17 @@
 """What averages over checkpoints save of the noise of predictions.
 
-    OMP_NUM_THREADS=1 python -m tests.bench.averaging training OUT d-s
-    OMP_NUM_THREADS=1 python -m tests.bench.averaging tables FOLDER
-    OMP_NUM_THREADS=1 python -m tests.bench.averaging zoo
+    OMP_NUM_THREADS=1 python -m tools.studies.averaging_study training OUT d-s
+    OMP_NUM_THREADS=1 python -m tools.studies.averaging_study tables FOLDER
+    OMP_NUM_THREADS=1 python -m tools.studies.averaging_study zoo
 
-The first trains a model of the zoo as `tests.bench.live_training` does, keeps
-a checkpoint every 20 steps and takes three exams, those with options, of every
-tenth; what is in OUT is not made again. The second takes runs whose losses and
-scores are tables, as for `salience fit`, each predicted by a fit to the others
-of the splits train and validation, and the runs of the split test by a fit to
-these. The third takes the models of the demonstration, each series predicted
-by a fit to the others.
+The first trains a model of the zoo as `tools.studies.live_training` does,
+keeps a checkpoint every 20 steps and takes three exams, those with options, of
+every tenth; what is in OUT is not made again. The second takes runs whose
+losses and scores are tables, as for `salience fit`, each predicted by a fit to
+the others of the splits train and validation, and the runs of the split test
+by a fit to these. The third takes the models of the demonstration, each series
+predicted by a fit to the others.
+
 See docs/results.md.
 """
 import json
@@ -32,7 +33,7 @@ from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.averaging import average_losses
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints, rows_by_run)
-from tests.bench.live_training import beginner, chosen, trainer_of
+from tools.studies.live_training import beginner, chosen, trainer_of
 
 #: Steps between checkpoints, and between those that take exams.
 EVERY, EXAM_EVERY = 20, 200

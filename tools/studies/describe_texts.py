@@ -2,7 +2,7 @@
 
     salience texts --shipped --out outputs/shipped
     salience losses model --texts outputs/shipped/texts.jsonl --out outputs/on
-    python -m tests.bench.describe_texts outputs/shipped/texts.jsonl \\
+    python -m tools.studies.describe_texts outputs/shipped/texts.jsonl \\
         --dump outputs/on/model.parquet --tokenizer FOLDER FOLDER
 
 prints two tables in Markdown: tokens by tokenizer, and losses by kind of text.

@@ -1,6 +1,6 @@
 """The embedded models and SmolLM2 on single questions of real benchmarks.
 
-tests/bench/try_smollm2.sh runs this config. So few questions tell nothing of
+tools/studies/try_smollm2.sh runs this config. So few questions tell nothing of
 a model: what it shows is that the way is whole for a pretrained one.
 """
 from mmengine.config import read_base

