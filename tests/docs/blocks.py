@@ -16,6 +16,7 @@ _COMMAND = re.compile(
     r'(?:[A-Z_]+=\S* )*'
     r'(?:\S*/)?(?:[A-Z]=|(?:export|git|lm_eval|make|opencompass|pip|python3?'
     r'|salience|sh|source|sudo|time) |try_\w+\.sh)')
+_NOT_RUN = '<!-- not run: '
 #: A setting for the commands that follow.
 _SETTING = re.compile(r'[A-Z]=|export ')
 
@@ -27,10 +28,13 @@ class Block(NamedTuple):
         page (str): Path of the page from the root of the repository.
         line (int): Its first line.
         text (str): Without the indentation.
+        run (bool): Whether a test runs it: no comment `not run: REASON`
+            stands above it.
     """
     page: str
     line: int
     text: str
+    run: bool = True
 
     @property
     def kind(self) -> str:
@@ -68,14 +72,15 @@ def blocks(page: Path) -> Iterator[Block]:
     """All blocks of a page, but for those that the site's builder runs."""
     name = page.relative_to(ROOT).as_posix()
     lines = [*page.read_text('utf-8').splitlines(), 'end']
-    fence, info, start, block = '', '', 0, []
+    fence, info, start, block, run = '', '', 0, [], True
     for number, line in enumerate(lines, start=1):
         mark = re.match(r'\s*(```+|:::+)(.*)', line)
         if fence:
             if line.strip() == fence:
                 if not info.startswith('{'):
-                    yield Block(name, start, textwrap.dedent('\n'.join(block)))
-                fence, block = '', []
+                    text = textwrap.dedent('\n'.join(block))
+                    yield Block(name, start, text, run)
+                fence, block, run = '', [], True
             else:
                 block.append(line)
         elif mark and not block:
@@ -85,8 +90,10 @@ def blocks(page: Path) -> Iterator[Block]:
             block.append(line)
         elif block:
             text = textwrap.dedent('\n'.join(block)).strip('\n')
-            yield Block(name, start, text)
-            block = []
+            yield Block(name, start, text, run)
+            block, run = [], not line.startswith(_NOT_RUN)
+        elif line.strip():
+            run = not line.startswith(_NOT_RUN)
 
 
 def all_blocks() -> list[Block]:

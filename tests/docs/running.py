@@ -1,4 +1,4 @@
-"""Runs the blocks of a page, but for those that `decisions.py` is about."""
+"""Runs what a page says of this project's command and of Python."""
 import contextlib
 import doctest
 import os
@@ -8,25 +8,14 @@ import subprocess
 from csv_plugin.cli.salience import main
 from csv_plugin.demo import shipped
 from tests.docs.blocks import PAGES, blocks, is_setting
-from tests.docs.decisions import NOT_RUN
-
-
-def decision(page, words):
-    """Why a command, or a block that begins so, is not run here."""
-    found = [
-        reason for start, reason in NOT_RUN.get(page, {}).items()
-        if words.startswith(start)
-    ]
-    return found[0] if found else None
 
 
 def runs(block):
     """Whether something of a block is run."""
     if block.kind == 'commands':
-        return any(not is_setting(line) and not decision(block.page, line)
-                   for line in block.commands)
-    return (block.kind in ('python', 'examples')
-            and not decision(block.page, block.text))
+        return block.run and any(
+            line.startswith('salience ') for line in block.commands)
+    return block.run and block.kind in ('python', 'examples')
 
 
 def pages_with_code():
@@ -60,12 +49,12 @@ def run_examples(block, where, names):
 
 
 def run_commands(block):
-    """Run the commands of a block that no decision is about."""
+    """Run what is typed with `salience` in a block."""
     settings = ''
     for command in block.commands:
         if is_setting(command):
             settings += command + '\n'
-        elif not decision(block.page, command):
+        elif command.startswith('salience '):
             line, _, target = command.partition(' > ')
             with contextlib.ExitStack() as stack:
                 if target:

@@ -1,7 +1,7 @@
 """README and docs: every command, snippet and example of theirs is run.
 
 A page is run from its first block to its last, in a folder with the files that
-it names. `decisions.py` lists what is not run here, and why.
+it names. What a comment above says is not run names what is there, at least.
 """
 import re
 import shlex
@@ -13,8 +13,7 @@ import csv_plugin as cp
 from csv_plugin.cli.salience import VERBS, make_parser
 from csv_plugin.demo import shipped
 from tests.docs.blocks import ROOT, all_blocks, inline_commands
-from tests.docs.decisions import HOST, NOT_RUN, TEXT
-from tests.docs.running import decision, pages_with_code, run_page
+from tests.docs.running import pages_with_code, run_page
 from tests.docs.world import make_world
 
 
@@ -27,46 +26,18 @@ def test_every_verb_has_an_example():
     assert verbs >= {*VERBS}
 
 
-def test_every_block_without_code_is_known():
-    """A block that is neither Python nor a known program is looked at."""
-    unknown = [
-        f'{block.page}:{block.line}: {block.text[:40]!r}'
-        for block in all_blocks() if block.kind == 'text'
-        and not block.text.startswith(tuple(TEXT.get(block.page, ())))
-    ]
-    assert not unknown, 'Name its program in blocks.py, or list it in TEXT.'
-
-
-def test_decisions_are_about_something():
-    listed = {(page, start)
-              for table in (NOT_RUN, TEXT)
-              for page, starts in table.items()
-              for start in starts}
-    lines = {(block.page, line)
-             for block in all_blocks()
-             for line in (
-                 block.commands if block.kind == 'commands' else [block.text])}
-    unused = [(page, start) for page, start in listed
-              if not any(page == other and line.startswith(start)
-                         for other, line in lines)]
-    assert not unused
-
-
-def commands_not_run():
-    """All that are not run here: in blocks and in sentences."""
+def all_commands():
+    """Those of blocks and those in sentences."""
     for block in all_blocks():
-        for command in block.commands if block.kind == 'commands' else ():
-            reason = decision(block.page, command)
-            if reason not in (None, HOST):
-                yield command
+        yield from block.commands if block.kind == 'commands' else ()
     yield from inline_commands()
 
 
-def test_commands_that_are_not_run_name_what_is_there():
+def test_commands_name_what_is_there():
     """Verbs and their options, files, modules, and targets of make."""
     wrong = {
         command: problem
-        for command in commands_not_run()
+        for command in all_commands()
         for problem in problems(command)
     }
     assert not wrong
@@ -78,8 +49,10 @@ def problems(command):
         word for word in shlex.split(command)
         if not re.match('[A-Z_]+=', word)
     ]
-    if words[0] == 'make' and not re.search(
-            f'^{words[1]}:', (ROOT / 'Makefile').read_text(), re.M):
+    if words[:1] == [
+            'make'
+    ] and not re.search(f'^{words[1]}:',
+                        (ROOT / 'Makefile').read_text(), re.M):
         yield words[1]
     for word in words:
         if re.match(r'(tools|tests|configs)/\S+\.(py|sh)$', word):
@@ -89,7 +62,7 @@ def problems(command):
             if not (ROOT /
                     word.replace('.', '/')).with_suffix('.py').is_file():
                 yield word
-    if 'salience' in words:
+    if 'salience' in words[:-1]:
         yield from unknown_options(*words[words.index('salience') + 1:])
 
 
