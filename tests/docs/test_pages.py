@@ -55,7 +55,7 @@ def problems(command):
                         (ROOT / 'Makefile').read_text(), re.M):
         yield words[1]
     for word in words:
-        if re.match(r'(tools|tests|configs)/\S+\.(py|sh)$', word):
+        if re.match(r'(tools|tests|configs)/[\w/.]+\.(py|sh)$', word):
             if not (ROOT / word).is_file():
                 yield word
         elif re.match(r'tests(\.\w+)+$', word):
