@@ -7,9 +7,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.notebook_tables import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +144,6 @@ class AccuracyTable:
         n_known = np.count_nonzero(~np.isnan(self.values))
         return (f'AccuracyTable({len(self.models)} models x '
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
-
-    def _repr_html_(self) -> str:
-        rows = ([model, *(number(percent(x)) for x in row)]
-                for model, row in zip(self.models, self.values))
-        return html_table(f'{self!r}, percent', ['model', *self.benchmarks],
-                          rows, len(self.models))
 
     def _make_arrays(self) -> None:
         """Tuples and arrays of what was given as lists."""

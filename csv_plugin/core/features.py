@@ -15,7 +15,6 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          short_repr)
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, fingerprint
 
@@ -206,14 +205,6 @@ class FeatureTable:
 
     def __repr__(self) -> str:
         return f'FeatureTable({len(self.models)} models, {self.columns})'
-
-    def _repr_html_(self) -> str:
-        header = ['model', 'all-token loss', *self.columns.units]
-        rows = ([
-            model, *(f'{x:.4g}' for x in (mean, *row))
-        ] for model, mean, row in zip(self.models, self.mean_loss, self.values)
-                )
-        return html_table(repr(self), header, rows, len(self.models))
 
     @property
     def mean_loss(self) -> NDArray[np.float64]:

@@ -8,18 +8,14 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.cells import number
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.mapping import LossMap, loss_array
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.spans import TokenSpans
 
 #: Nats by which rounding may make a loss or an entropy negative. In float32,
 #: `-log p` is the difference of two numbers of the size of the logits: those
 #: of 1000 are rounded by 3e-5, and an engine rounds a few times.
 ROUNDING = 1e-3
-#: Names of `loss_cells` in tables.
-LOSS_COLUMNS = 'scored tokens', 'nats per token'
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +230,6 @@ class LossTable:
                 f'{self.losses.shape[1]} tokens of {len(self.text_ids)} '
                 f'texts {self.fingerprint[:12]})')
 
-    def _repr_html_(self) -> str:
-        return html_table(
-            repr(self), ['model', *LOSS_COLUMNS],
-            ([model, *loss_cells(row)]
-             for model, row in zip(self.models, self.losses)),
-            len(self.models))
-
     def to_dict(self) -> dict[str, dict[str, list[Optional[float]]]]:
         """Nats by model and text, None for unscored tokens."""
         return {
@@ -272,17 +261,6 @@ class LossTable:
         """Index of each token's text, 0..S-1. Shape `(T,)`."""
         return np.repeat(
             np.arange(len(self.text_ids)), np.diff(self.token_offsets))
-
-
-def loss_cells(losses: NDArray[np.float64]) -> tuple[str, str]:
-    """Number and mean of the losses that are not NaN, as texts.
-
-    >>> loss_cells(np.array([1.5, np.nan, 2.5]))
-    ('2', '2.000')
-    """
-    scored = losses[~np.isnan(losses)]
-    mean = float(scored.mean()) if len(scored) else float('nan')
-    return str(len(scored)), number(mean, '.3f')
 
 
 def _map_models(losses_by_model: Mapping[str, Sequence[TokenLosses]],

@@ -2,11 +2,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.losses import LOSS_COLUMNS, TokenLosses, loss_cells
-from csv_plugin.core.notebook_tables import html_table
+from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet, utf8_bytes
 
@@ -121,16 +118,6 @@ class TokenLossDump:
         return (f'TokenLossDump({self.info.model!r}, {len(self.texts)} texts '
                 f'of {self.info.fingerprint[:12]})')
 
-    def loss_cells(self) -> tuple[str, str]:
-        """Number and mean of all scored losses, as texts."""
-        return loss_cells(np.concatenate([text.losses for text in self.texts]))
-
-    def _repr_html_(self) -> str:
-        rows = ([text.text_id, *loss_cells(text.losses)]
-                for text in self.texts)
-        return html_table(
-            repr(self), ['text', *LOSS_COLUMNS], rows, len(self.texts))
-
 
 @dataclass(frozen=True, eq=False)
 class ModelLosses(Mapping[str, TokenLossDump]):
@@ -173,13 +160,6 @@ class ModelLosses(Mapping[str, TokenLossDump]):
     def __repr__(self) -> str:
         return (f'ModelLosses({len(self)} models on {len(self.texts)} texts '
                 f'{self.texts.fingerprint[:12]})')
-
-    def _repr_html_(self) -> str:
-        rows = ([model, dump.info.engine, dump.info.dtype, *dump.loss_cells()]
-                for model, dump in self.items())
-        return html_table(
-            repr(self), ['model', 'engine', 'numbers', *LOSS_COLUMNS], rows,
-            len(self))
 
     def __or__(self, losses: 'ModelLosses') -> 'ModelLosses':
         """The models of both; of a model in both, the second losses."""

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import (ALARM, WITH_SCORES, explain_marks, number,
-                                   percent, predicted_cell)
+from csv_plugin.core.cells import (ALARM, WITH_SCORES, explain_marks,
+                                   predicted_cell)
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          shortened)
-from csv_plugin.core.notebook_tables import html_table
 
 #: What `Predictions.missing` calls the real accuracy; no method has the name.
 REAL = 'real'
@@ -541,19 +540,6 @@ class Predictions:
         """
         import pandas
         return pandas.DataFrame(list(self.records()))
-
-    def _repr_html_(self) -> str:
-        header, columns = ['model'], []
-        for b, benchmark in enumerate(self.benchmarks):
-            if self.has_real():
-                header.append(f'{benchmark}: {REAL}')
-                columns.append([number(percent(x)) for x in self.real[:, b]])
-            for method in self.methods:
-                header.append(f'{benchmark}: {method}')
-                columns.append(self.cells(benchmark, method))
-        return html_table(
-            repr(self), header, zip(self.models, *columns), len(self.models),
-            self.legend())
 
     def _place(self, axis: str, name: str) -> int:
         names: tuple[str, ...] = getattr(self, axis)

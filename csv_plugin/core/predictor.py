@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.held_out_families import HeldOutFamily, typical_error
@@ -16,12 +15,10 @@ from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.item_noise import at_least_noise, sampling_noise
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience import SalienceModel
-from csv_plugin.core.stated_errors import (STATED_HEADER, STATED_LEGEND,
-                                           ErrorsByReach, stated_cells)
+from csv_plugin.core.stated_errors import ErrorsByReach, stated_cells
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
@@ -219,17 +216,6 @@ class Predictor:
         return (f'Predictor({len(self.names)} benchmarks: {names};\n'
                 f'  fitted to {len(fitted)} models;\n'
                 f'  {self.columns})')
-
-    def _repr_html_(self) -> str:
-        rows = ([
-            part.benchmark,
-            number(percent(part.chance)),
-            str(len(part.fit_models)), part.solver, *part.stated_cells
-        ] for part in self.benchmarks)
-        return html_table(
-            repr(self),
-            ['benchmark', 'chance', 'fitted models', 'solver', *STATED_HEADER],
-            rows, len(self.benchmarks), ['Chance in percent.', STATED_LEGEND])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """How well a solver predicts models it has not seen, beside its baselines."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Optional
 
 import numpy as np
@@ -10,12 +9,10 @@ from scipy.stats import gmean
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable, standard_error
-from csv_plugin.core.cells import number, percent
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.core.salience import Constant, Solver, Uniform
@@ -99,23 +96,6 @@ class Study:
     def __repr__(self) -> str:
         return f'Study({self.predictions})'
 
-    def _repr_html_(self) -> str:
-        methods = self.predictions.methods
-        errors = [self.errors(method) for method in methods]
-        header = ['benchmark', 'held-out models']
-        for method in methods:
-            header += [f'{method}: mean abs. diff', f'{method}: inside']
-        rows = ([
-            benchmark,
-            str(errors[0][benchmark].n_models), *chain.from_iterable(
-                map(_error_cells, (part[benchmark] for part in errors)))
-        ] for benchmark in self.predictions.benchmarks)
-        return html_table(
-            repr(self), header, rows, len(self.predictions.benchmarks), [
-                'In points of accuracy; inside: percent of the intervals that '
-                'hold the real accuracy. Models fitted on do not count.'
-            ])
-
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """By benchmark; models that were fitted on do not count."""
         table = self.predictions.select(methods=[method])
@@ -123,11 +103,6 @@ class Study:
             benchmark: _errors(table, b, int(self.n_items[b]))
             for b, benchmark in enumerate(table.benchmarks)
         }
-
-
-def _error_cells(errors: BenchmarkErrors) -> tuple[str, str]:
-    return (number(percent(errors.mae)),
-            number(percent(errors.coverage), '.0f'))
 
 
 def geometric_mean(values: Iterable[float]) -> float:

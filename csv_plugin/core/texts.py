@@ -5,11 +5,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError, shortened
-from csv_plugin.core.notebook_tables import html_table
-
-#: Characters of a text that a table of texts shows.
-_BEGINNING = 60
+from csv_plugin.core.conventions import InputError
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:
@@ -150,16 +146,6 @@ class TextSet:
 
     def __repr__(self) -> str:
         return f'TextSet({len(self)} texts {self.fingerprint[:12]})'
-
-    def _repr_html_(self) -> str:
-        rows = ([
-            text.text_id, text.source,
-            str(len(text.text)),
-            shortened(text.text, _BEGINNING)
-        ] for text in self)
-        return html_table(
-            repr(self), ['text', 'source', 'characters', 'beginning'], rows,
-            len(self))
 
     @property
     def ids(self) -> tuple[str, ...]:

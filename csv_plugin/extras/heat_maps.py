@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import visible
-from csv_plugin.core.notebook_tables import NO_FORMULAS
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet, utf8_bytes
 
+#: Classes of what Jupyter does not read as formulas, as names may hold dollar
+#: signs.
+NO_FORMULAS = 'tex2jax_ignore mathjax_ignore'
 _ZERO_WIDTH_JOINER = '\u200d'
 #: Code points that change the one before them: marks, skin tones, tags.
 _MARKS = ('Mn', 'Mc', 'Me')

@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import number, percent
 from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io import model_splits
 from csv_plugin.io.dumps import read_dumps, write_dump
@@ -46,17 +44,6 @@ class Collection:
 
     def __repr__(self) -> str:
         return f'Collection({self.losses}, {self.accuracies})'
-
-    def _repr_html_(self) -> str:
-        table = self.accuracies
-        rows = ([name, str(np.count_nonzero(~np.isnan(column))),
-                 number(percent(chance)), str(n_items or '-')]
-                for name, column, chance, n_items in zip(
-                    table.benchmarks, table.values.T, table.chance,
-                    table.n_items))  # yapf: disable
-        return html_table(
-            repr(self), ['benchmark', 'accuracies', 'chance', 'items'], rows,
-            len(table.benchmarks), ['Chance in percent.'])
 
     @property
     def texts(self) -> TextSet:

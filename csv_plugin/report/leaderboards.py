@@ -15,7 +15,6 @@ from tabulate import tabulate
 from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions, check_labels)
@@ -58,10 +57,6 @@ class Leaderboard:
 
     def __repr__(self) -> str:
         return f'Leaderboard({self.predictions}, {len(self.notes)} notes)'
-
-    def _repr_html_(self) -> str:
-        header, *rows = _side_by_side(self)
-        return html_table(repr(self), header, rows, len(rows), self.notes)
 
     @classmethod
     def of(

@@ -8,11 +8,10 @@ from typing import Any, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.cells import counted, explain_marks, predicted_cell
+from csv_plugin.core.cells import counted, predicted_cell
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.notebook_tables import html_table
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
@@ -180,19 +179,6 @@ class Triage:
             *map(predicted_cell, expected.values, expected.low, expected.high,
                  chance)
         ]
-
-    def _repr_html_(self) -> str:
-        runs, verdicts = self.forecast_runs, self.rankings[OVERALL].verdicts
-        shares = {run.run: run.shares[-1] for run in self.runs}
-        rows = ([
-            run, f'{shares[run]:.0%}', verdict, *self.forecast_cells(run)
-        ] for run, verdict in zip(runs, verdicts))
-        header = ['run', 'from', 'verdict', OVERALL, *self.benchmarks]
-        about = ['Forecasts for the end of the training, best run first.',
-                 explain_marks(LEVEL)] if runs else []  # yapf: disable
-        return html_table(
-            repr(self), header if runs else [], rows, len(runs),
-            [*about, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: the content of `triage.json`.

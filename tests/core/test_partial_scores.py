@@ -253,7 +253,8 @@ def test_known_scores_change_the_others_of_their_model(fitted):
         table.values <= table.high)
     cell = table.at('m30', 'b')
     assert cell.with_scores and table.cells('b')[0].endswith('+')
-    assert '+ made from the losses and the known scores' in table._repr_html_()
+    assert '+ made from the losses and the known scores' in ' '.join(
+        table.legend())
 
 
 def test_a_score_from_few_items_changes_less(fitted):
