@@ -299,7 +299,7 @@ def percent(text: str) -> float:
 
 
 def named_text(text: str) -> tuple[str, str]:
-    """Type of options such as `--metric NAME=TEXT`.
+    """Type of options such as `--licence NAME=TEXT`.
 
     Args:
         text (str): A name without `=`, and a text.

@@ -7,8 +7,10 @@ import pytest
 import csv_plugin as cp
 from csv_plugin.cli import fit_from_tables, import_losses, write_lm_eval_task
 from csv_plugin.io.tables import read_accuracies, read_losses
-from tests.extras.importers.outputs import ANSWERS, LIGHTEVAL, LM_EVAL, TEXTS
+from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
+                                            TEXTS)
 
+RECORD = DATA.parents[1] / 'sharing/data/every_eval_ever/record.json'
 PATHS = [str(LM_EVAL / 'c-l-80'), f'small={LM_EVAL / "d-s-100"}']
 OF_TEXTS = ['lm-eval', *PATHS, '--texts', str(TEXTS)]
 
@@ -16,7 +18,7 @@ OF_TEXTS = ['lm-eval', *PATHS, '--texts', str(TEXTS)]
 def test_tables_of_losses_and_accuracies(tmp_path, capsys):
     out = tmp_path / 'new' / 'folder'
     assert not import_losses.main([
-        *OF_TEXTS, '--benchmarks', 'tiny_choice', 'tiny_answer', '--metric',
+        *OF_TEXTS, '--tasks', 'tiny_choice',
         'tiny_answer=exact_match,strict-match', '--chance', 'tiny_choice=0.4',
         'tiny_answer=0', '--out',
         str(out)
@@ -57,8 +59,8 @@ def test_accuracies_alone(tmp_path, capsys):
     shutil.copy(first, empty)
     assert not import_losses.main([
         'lm-eval', PATHS[0],
-        str(empty), '--benchmarks', 'tiny_choice', '--chance',
-        'tiny_choice=0.4', '--out',
+        str(empty), '--tasks', 'tiny_choice', '--chance', 'tiny_choice=0.4',
+        '--out',
         str(out)
     ])
     assert capsys.readouterr().out.splitlines() == [
@@ -84,8 +86,8 @@ def test_folders_with_equals_signs(tmp_path):
 
 @pytest.mark.parametrize('arguments, message', [
     (OF_TEXTS[:-2], 'the texts that were scored'),
-    ([*OF_TEXTS, '--chance', 'a=0.5'], 'no --benchmarks'),
-    (['lighteval', PATHS[0], '--benchmarks', 'a'], 'results of lm-eval'),
+    ([*OF_TEXTS, '--chance', 'a=0.5'], 'no --tasks'),
+    (['lighteval', PATHS[0], '--tasks', 'a'], 'results of lm-eval'),
     (['lm-eval', PATHS[0], *OF_TEXTS[2:], f'c-l-80={PATHS[0]}'], 'twice'),
     (['lm-eval', str(LM_EVAL / 'with_bos'), *OF_TEXTS[3:]], 'add_bos_token'),
 ])  # yapf: disable
@@ -100,10 +102,17 @@ def test_a_wrong_call_is_one_line(tmp_path, capsys, arguments, message):
     assert not (tmp_path / 'out').exists()
 
 
-def test_a_metric_without_its_benchmark(capsys):
-    with pytest.raises(SystemExit):
-        import_losses.main([*OF_TEXTS, '--metric', 'acc', '--out', 'x'])
-    assert "expected NAME=TEXT, found 'acc'" in capsys.readouterr().err
+def test_records_of_every_eval_ever(tmp_path, capsys):
+    call = ['every-eval-ever', str(RECORD), '--out', str(tmp_path)]
+    chance = ['--chance', 'demo-source.demo_bench=0.25']
+    assert not import_losses.main([*call, *chance])
+    assert capsys.readouterr().out == (
+        f'1 model, 1 benchmark. Written to {tmp_path}: scores.csv, '
+        'benchmarks.csv\n')
+    assert (tmp_path / 'scores.csv').read_text() == (
+        'model,demo-source.demo_bench\ndemo-org/demo-model,0.75\n')
+    assert import_losses.main([*call, '--texts', str(TEXTS)]) == 2
+    assert '--texts' in capsys.readouterr().err
 
 
 def test_a_task_for_the_harness(tmp_path, capsys):
@@ -118,8 +127,8 @@ def test_a_task_for_the_harness(tmp_path, capsys):
 def test_the_tables_are_those_that_a_training_reads(tmp_path, capsys):
     """Two models are too few to learn from, which is said."""
     assert not import_losses.main([
-        *OF_TEXTS, '--benchmarks', 'tiny_choice', '--chance',
-        'tiny_choice=0.4', '--out',
+        *OF_TEXTS, '--tasks', 'tiny_choice', '--chance', 'tiny_choice=0.4',
+        '--out',
         str(tmp_path)
     ])
     (tmp_path / 'models.csv').write_text('model,family,split\n'

@@ -30,7 +30,7 @@ class _Token:
 
 
 def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
-    """The losses of one model on texts.
+    """Read the losses of one model on texts.
 
     Scored: all tokens of a text. In front of it stands one more token, such
     as BOS, so that the first one has a loss too.
@@ -89,23 +89,21 @@ def _prompt_tokens(answer: JsonPart) -> Iterator[_Token]:
 def _of_vllm(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:
     """Entries are by token id: that of the prompt, then the most likely."""
     entries = choice.get('prompt_logprobs', list)
-    ids = choice.fields.get('prompt_token_ids') or [None] * n_tokens
-    if not len(entries) == len(ids) == n_tokens:
+    if len(entries) != n_tokens:
         raise InputError(choice.where, f'{n_tokens} prompt_logprobs',
                          f'{len(entries)}', _REMEDY)
-    for place, (entry, token_id) in enumerate(zip(entries, ids)):
+    for place, entry in enumerate(entries):
+        where = f'{choice.where}, token {place}'
         if entry is None:
             yield _Token('', None)
-            continue
-        where = f'{choice.where}, token {place}'
-        if not isinstance(entry, dict) or not entry:
+        elif not isinstance(entry, dict) or not entry:
             raise InputError(where, 'log-probabilities by token',
                              repr(entry)[:80], _REMEDY)
-        key = next(iter(entry)) if token_id is None else str(token_id)
-        token = JsonPart(where, entry, _REMEDY).part(key)
-        yield _Token(
-            token.get('decoded_token', str),
-            _nats(where, token.fields.get('logprob')))
+        else:
+            token = JsonPart(where, entry, _REMEDY).part(next(iter(entry)))
+            yield _Token(
+                token.get('decoded_token', str),
+                _nats(where, token.fields.get('logprob')))
 
 
 def _of_echo(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:

@@ -20,13 +20,12 @@ _OF_TEXTS: dict[str, Callable[[FilePath, TextSet], list[TextLoss]]] = {
     'lm-eval': read_lm_eval,
     'table': read_loss_table,
 }
-#: Readers of the losses of one model on the items of benchmarks, which come
-#: with their texts.
+#: Readers of the losses of one model on benchmark items and their texts.
 _OF_ITEMS: dict[str, Callable[[FilePath], list[TextLoss]]] = {
     'lighteval': read_lighteval,
     'olmo-eval': read_olmo_eval,
 }
-#: What `import_losses` reads.
+#: Names of the programs that `import_losses` reads.
 SOURCES = tuple(sorted((*_OF_TEXTS, *_OF_ITEMS)))
 
 
@@ -34,20 +33,20 @@ def import_losses(source: str,
                   paths: Mapping[str, FilePath] | Iterable[FilePath],
                   texts: Optional[TextSet] = None,
                   progress: Progress = iter) -> FeatureTable:
-    """Losses of models on texts or items, as other programs wrote them.
+    """Read losses of models on texts or items, as other programs wrote them.
 
-    What `fit` learns from and `Predictor.predict` predicts from; both refuse
-    to mix losses on different texts, on different parts of them, or from
-    token-loss dumps.
+    `fit` learns from them and `Predictor.predict` predicts from them; both
+    refuse to mix losses on different texts, on different parts of them, or
+    from token-loss dumps.
 
     Args:
         source (str): Which program: 'lm-eval' (output folders of
             lm-evaluation-harness), 'lighteval' (folders with its details),
             'olmo-eval' (folders with its predictions), 'completions' (files
             of answers by vLLM or another OpenAI-compatible server), or
-            'table' (CSV or Parquet files).
-        paths (Mapping | Iterable): File or folder of each of M models, by
-            the name to call it, or those that are named after their models.
+            'table' (CSV files).
+        paths (Mapping | Iterable): File or folder of each of M models, by the
+            name to call it, or those that are named after their models.
         texts (Optional[TextSet]): The validation set that was scored. It is
             needed by all but 'lighteval' and 'olmo-eval', whose losses are
             on the right answers of benchmark items; there the items of the
@@ -64,23 +63,18 @@ def import_losses(source: str,
             `text_losses.feature_table`.
     """
     folders = paths_by_model(paths)
-    if source in _OF_ITEMS:
-        read = _OF_ITEMS[source]
-        losses = {
-            model: read(folders[model])
-            for model in progress([*folders])
-        }
-    elif source not in _OF_TEXTS:
+    if source not in SOURCES:
         raise InputError('source of losses', f'one of {", ".join(SOURCES)}',
                          repr(source), 'Choose one of these.')
-    elif not isinstance(texts, TextSet):
-        raise InputError(f'losses from {source!r}',
-                         'the texts that were scored',
-                         'none' if texts is None else repr(texts)[:80],
-                         "Give --texts, or read_texts('texts.jsonl').")
-    else:
-        losses = {
-            model: _OF_TEXTS[source](folders[model], texts)
-            for model in progress([*folders])
-        }
+    losses = {}
+    for model in progress([*folders]):
+        if source in _OF_ITEMS:
+            losses[model] = _OF_ITEMS[source](folders[model])
+        elif isinstance(texts, TextSet):
+            losses[model] = _OF_TEXTS[source](folders[model], texts)
+        else:
+            raise InputError(f'losses from {source!r}',
+                             'the texts that were scored',
+                             'none' if texts is None else repr(texts)[:80],
+                             "Give --texts, or read_texts('texts.jsonl').")
     return feature_table(losses, texts)

@@ -12,7 +12,7 @@ _REMEDY = 'Run lighteval again with --save-details.'
 
 
 def read_lighteval(path: FilePath) -> list[TextLoss]:
-    """The losses of one model on the right answers of benchmark items.
+    """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the question. Tasks that score no
     answers, and those on whole texts, are left out: in the latter, lighteval

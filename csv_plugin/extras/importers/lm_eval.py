@@ -4,7 +4,6 @@
 with `--log_samples` it leaves the log-likelihood of every text.
 """
 import json
-import math
 import os
 from pathlib import Path
 from typing import Optional
@@ -81,7 +80,7 @@ def _task_name(texts: TextSet) -> str:
 
 
 def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
-    """The losses of one model, from the newest run of the task of the texts.
+    """Read the losses of one model from the newest run of the texts' task.
 
     Scored: all tokens of the texts. The first one is given the BOS token, or
     the EOS token where there is none. In texts longer than the context of the
@@ -97,9 +96,9 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
 
     Raises:
         InputError: There is no run of the task or it is of several models,
-            samples were not logged, a file is damaged or was appended to, its
-            numbers contradict each other, or the tokenizer put BOS in front
-            of the texts by itself, which the harness then scores.
+            samples were not logged, a file is damaged, or the tokenizer put
+            BOS in front of the texts by itself, which the harness then
+            scores.
     """
     task = _task_name(texts)
     found = read_results(path)
@@ -109,37 +108,23 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
             os.fspath(path), f'results_*.json with the task {task!r}',
             tasks_of(found),
             f'Run the harness with --tasks {task} --output_path.')
-    results, content = newest
-    fingerprint = (
-        content.part('configs').part(task).part('metadata').get(
-            'fingerprint', str))
-    if fingerprint != texts.fingerprint:
-        raise InputError(
-            str(results), f'the texts {texts.fingerprint}',
-            f'the texts {fingerprint}',
-            'Write the task for these texts, and run it.')
+    results = newest[0]
     date = results.stem.removeprefix('results')
     samples = results.with_name(f'samples_{task}{date}.jsonl')
     if not samples.is_file():
         raise InputError(
             str(results), f'a file {samples.name} beside it', 'none',
             'Run the harness with --log_samples.')
-    losses: dict[str, TextLoss] = {}
-    for row in read_json_rows(samples, _REMEDY):
-        loss = _text_loss(row)
-        if loss.text_id in losses:
-            raise InputError(
-                row.where, 'a text that no earlier line has',
-                repr(loss.text_id),
-                'The file was appended to: keep the lines of a single run.')
-        losses[loss.text_id] = loss
-    _check_probe(samples, losses.pop(_PROBE, None))
-    _check_mean(results, content.part('results').part(task), losses)
-    return list(losses.values())
+    losses = [_text_loss(row) for row in read_json_rows(samples, _REMEDY)]
+    if _PROBE not in [loss.text_id for loss in losses]:
+        raise InputError(
+            str(samples), 'the empty text of the task', 'none',
+            'Write the task by write_lm_eval_task(), and run it whole.')
+    return [loss for loss in losses if loss.text_id != _PROBE]
 
 
 def read_results(path: FilePath) -> Results:
-    """All results of a model, the newest last.
+    """Read all results of a model, the newest last.
 
     Args:
         path (FilePath): As in `read_lm_eval`.
@@ -169,7 +154,7 @@ def read_results(path: FilePath) -> Results:
 
 def newest_results(results: Results,
                    task: str) -> Optional[tuple[Path, JsonPart]]:
-    """The newest results that hold a task.
+    """Return the newest results that contain a task.
 
     Args:
         results (Results): Of a model, as `read_results` gives them.
@@ -183,7 +168,7 @@ def newest_results(results: Results,
 
 
 def tasks_of(results: Results) -> str:
-    """Names of the tasks that results hold, for errors.
+    """Return the names of all tasks in results, for errors.
 
     Args:
         results (Results): Of one model or several.
@@ -197,7 +182,7 @@ def tasks_of(results: Results) -> str:
 
 
 def _text_loss(row: JsonPart) -> TextLoss:
-    """The loss on the text of a sample."""
+    """The loss on the text of a sample, as the harness logs it."""
     doc = row.part('doc')
     text = doc.get('text', str)
     pair = row.get('bits_per_byte', list)
@@ -214,24 +199,3 @@ def _text_loss(row: JsonPart) -> TextLoss:
             '--model_args.')
     # A sum of no terms is 0, not -0.
     return TextLoss(text_id, text, 0.0 - pair[0], where=row.where)
-
-
-def _check_probe(samples: Path, probe: Optional[TextLoss]) -> None:
-    if probe is None or probe.text:
-        raise InputError(
-            str(samples), 'the empty text of the task', 'none',
-            'Write the task by write_lm_eval_task(), and run it whole.')
-
-
-def _check_mean(results: Path, scores: JsonPart,
-                losses: dict[str, TextLoss]) -> None:
-    """Compare the losses with the mean that the harness made of them."""
-    n_bytes = sum(len(loss.text.encode()) for loss in losses.values())
-    nats = sum(loss.nats for loss in losses.values())
-    mean = nats / max(n_bytes, 1) / math.log(2)
-    reported = scores.number('bits_per_byte,none')
-    if not math.isclose(mean, reported, rel_tol=1e-6):
-        raise InputError(
-            str(results), f'{mean:.9g} bits per byte, as the samples have',
-            f'{reported:.9g}', 'The samples are not those of this run, or not '
-            f'all of them. {_REMEDY}')

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -27,16 +27,16 @@ class _Cell:
 
     Args:
         accuracy (float): A fraction.
-        n_items (int): How many items it is of, 0 where unknown.
+        n_items (Optional[int]): How many items it is of, None where unknown.
         metric (str): With its filter, such as 'acc,none'.
-        shots (str): Few-shot examples; empty where the results do not tell.
-        version (str): Of the task; empty likewise.
+        shots (Any): Number of few-shot examples, None where unknown.
+        version (Any): Of the task, None where unknown.
     """
     accuracy: float
-    n_items: int
+    n_items: Optional[int]
     metric: str
-    shots: str
-    version: str
+    shots: Any
+    version: Any
 
 
 def read_lm_eval_accuracies(
@@ -44,11 +44,11 @@ def read_lm_eval_accuracies(
         benchmarks: Sequence[str],
         metrics: Optional[Mapping[str, str]] = None,
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
-    """Accuracies of models from output folders of lm-evaluation-harness.
+    """Read accuracies of models from outputs of lm-evaluation-harness.
 
     Of several runs of a benchmark, the newest counts. Its accuracy is
     `acc_norm` where the harness gives it, else `acc`, else `exact_match`.
-    A warning tells where versions of a task differ.
+    Different versions of a task are a warning.
 
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the
@@ -87,7 +87,8 @@ def read_lm_eval_accuracies(
         ] for model in folders]),
         np.array([info.chance for info in infos.values()]),
         np.array([
-            max(cell.n_items for cell in cells.values()) for cells in columns
+            max(cell.n_items or 0 for cell in cells.values())
+            for cells in columns
         ], np.int64))
 
 
@@ -95,8 +96,8 @@ def _cells(benchmark: str, results: Mapping[str, Results],
            metric: Optional[str]) -> dict[str, _Cell]:
     """The accuracies on a benchmark by model, all measured alike."""
     cells: dict[str, _Cell] = {}
-    for model, found in results.items():
-        newest = newest_results(found, benchmark)
+    for model, parts in results.items():
+        newest = newest_results(parts, benchmark)
         if newest:
             cells[model] = _cell(*newest, benchmark, metric)
     if not cells:
@@ -105,130 +106,71 @@ def _cells(benchmark: str, results: Mapping[str, Results],
             f'results of {", ".join(results)}'[:200],
             f'the task {benchmark!r} of a model or more', tasks,
             'Run the harness with this task, or correct the name.')
-    _check_alike(benchmark, cells)
+    for field, words, remedy in (('metric', 'metric',
+                                  'Name one that all have, or run it with one '
+                                  'version of the harness.'),
+                                 ('shots', 'number of few-shot examples',
+                                  'Run it with the same '
+                                  '--num_fewshot.'),
+                                 ('n_items', 'number of items',
+                                  'Run it whole, without --limit, with '
+                                  'all models.')):
+        found = _differing(cells, field)
+        if found:
+            raise InputError(f'results on {benchmark!r}',
+                             f'one {words} for all models', found, remedy)
+    found = _differing(cells, 'version')
+    if found:
+        warnings.warn(
+            f'results on {benchmark!r} are of several versions of the task: '
+            f'{found}. Their prompts or metrics may differ: run it with one '
+            'version of the harness.',
+            stacklevel=3)
     return cells
+
+
+def _differing(cells: Mapping[str, _Cell], field: str) -> str:
+    """Every known value with a model that has it; empty if there is one."""
+    first: dict[Any, str] = {}
+    for model, cell in cells.items():
+        value = getattr(cell, field)
+        if value is not None:
+            first.setdefault(str(value), model)
+    if len(first) < 2:
+        return ''
+    return ', '.join(f'{value} of {model}' for value, model in first.items())
 
 
 def _cell(path: Path, content: JsonPart, benchmark: str,
           metric: Optional[str]) -> _Cell:
-    """What the results of one model say about one benchmark."""
+    """The accuracy of one model, from its results on one benchmark."""
     scores = content.part('results').part(benchmark)
     key = _metric(scores, metric)
     accuracy = scores.fields[key]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(f'{path}, {benchmark}', f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    if _is_lower_better(content, benchmark, key):
+    higher = _stated(content, 'higher_is_better', benchmark)
+    if isinstance(higher, dict) and higher.get(key.split(',')[0]) is False:
         raise InputError(f'{path}, {benchmark}',
                          'a metric that is higher for better models',
                          repr(key), 'Name another metric.')
+    n_items: Optional[int] = None
+    counts = _stated(content, 'n-samples', benchmark)
     if 'sample_len' in scores.fields:
         n_items = scores.get('sample_len', int)
-    else:
-        n_items = _n_items(content, benchmark)
+    elif isinstance(counts, dict):
+        # Earlier versions count the items of tasks here, of groups nowhere.
+        n_items = JsonPart(f'{path}, n-samples', counts,
+                           scores.remedy).get('effective', int)
     return _Cell(accuracy, n_items, key, _stated(content, 'n-shot', benchmark),
                  _stated(content, 'versions', benchmark))
 
 
-def _is_lower_better(content: JsonPart, benchmark: str, key: str) -> bool:
-    """Whether the results say so of a metric, such as a Brier score."""
-    by_metric = content.fields.get('higher_is_better')
-    for name in (benchmark, key.partition(',')[0]):
-        by_metric = by_metric.get(name) if isinstance(by_metric,
-                                                      dict) else None
-    return by_metric is False
-
-
-def _n_items(content: JsonPart, name: str) -> int:
-    """Number of items of a task, or of the tasks of a group.
-
-    As versions of the harness tell that do not state it with the accuracy;
-    0 where they do not tell either.
-    """
-    counted, n_items = content.fields.get('n-samples'), 0
-    if isinstance(counted, dict):
-        for task in _tasks(content, name, counted):
-            if task not in counted:
-                return 0
-            n_items += content.part('n-samples').part(task).get(
-                'effective', int)
-    return n_items
-
-
-def _tasks(content: JsonPart, name: str, stated: Mapping[str,
-                                                         object]) -> list[str]:
-    """A task, or those of a group of which nothing is stated itself."""
-    groups = content.fields.get('group_subtasks')
-    names = [name]
-    for task in names:
-        members = groups.get(task) if isinstance(groups, dict) else None
-        if task not in stated and isinstance(members, list):
-            names += [new for new in members if new not in names]
-    return [
-        task for task in names if task in stated
-        or not isinstance(groups, dict) or not groups.get(task)
-    ]
-
-
-def _stated(content: JsonPart, field: str, benchmark: str) -> str:
-    """A field of a benchmark; those of its tasks where it is a group.
-
-    Groups have none themselves in some versions.
-    """
+def _stated(content: JsonPart, field: str, benchmark: str) -> Any:
+    """The value of a benchmark in a field of the results; None without."""
     stated = content.fields.get(field)
-    if not isinstance(stated, dict):
-        return ''
-    values = {
-        str(stated[task])
-        for task in _tasks(content, benchmark, stated)
-        if stated.get(task) is not None
-    }
-    return ' and '.join(sorted(values))
-
-
-def _check_alike(benchmark: str, cells: Mapping[str, _Cell]) -> None:
-    """Refuse accuracies that were not measured in the same way.
-
-    Raises:
-        InputError: As in `read_lm_eval_accuracies`.
-    """
-    _check_same(
-        benchmark, 'one metric', {
-            m: cell.metric
-            for m, cell in cells.items()
-        },
-        'Name one that all have, or run it with one version of the harness.')
-    _check_same(benchmark, 'one number of few-shot examples', {
-        m: cell.shots
-        for m, cell in cells.items() if cell.shots
-    }, 'Run it with the same --num_fewshot.')
-    _check_same(benchmark, 'one number of items', {
-        m: str(cell.n_items)
-        for m, cell in cells.items() if cell.n_items
-    }, 'Run it whole, without --limit, with all models.')
-    versions = {m: cell.version for m, cell in cells.items() if cell.version}
-    if len(set(versions.values())) > 1:
-        warnings.warn(
-            f'results on {benchmark!r} are of several versions of the task: '
-            f'{_differing(versions)}. Their prompts or metrics may differ: '
-            'run it with one version of the harness.',
-            stacklevel=4)
-
-
-def _check_same(benchmark: str, expected: str, values: Mapping[str, str],
-                remedy: str) -> None:
-    if len(set(values.values())) > 1:
-        raise InputError(f'results on {benchmark!r}',
-                         f'{expected} for all models', _differing(values),
-                         remedy)
-
-
-def _differing(values: Mapping[str, str]) -> str:
-    """Every value once, with the first model that has it."""
-    first: dict[str, str] = {}
-    for model, value in values.items():
-        first.setdefault(value, model)
-    return ', '.join(f'{value} of {model}' for value, model in first.items())
+    return stated.get(benchmark) if isinstance(stated, dict) else None
 
 
 def _metric(scores: JsonPart, metric: Optional[str]) -> str:

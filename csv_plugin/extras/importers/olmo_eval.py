@@ -16,7 +16,7 @@ _REMEDY = 'Run olmo-eval again, or fetch an intact copy of its output.'
 
 
 def read_olmo_eval(path: FilePath) -> list[TextLoss]:
-    """The losses of one model on the right answers of benchmark items.
+    """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the prompt, which the files do
     not hold; the hash in the name of a file stands for it.

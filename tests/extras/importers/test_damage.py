@@ -5,7 +5,7 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
-from tests.extras.importers.outputs import ANSWERS, LIGHTEVAL, LM_EVAL, TEXTS
+from tests.extras.importers.outputs import ANSWERS, LM_EVAL, TEXTS
 from tests.io.mutations import mutations
 
 
@@ -15,7 +15,7 @@ def accuracies(path):
 
 
 def losses(source):
-    texts = None if source == 'lighteval' else cp.read_texts(TEXTS)
+    texts = cp.read_texts(TEXTS)
     return lambda path: cp.import_losses(source, [path], texts)
 
 
@@ -23,7 +23,6 @@ def losses(source):
     (LM_EVAL / 'c-l-80', 'samples_*', losses('lm-eval')),
     (LM_EVAL / 'c-l-80', 'results_*07-58*', losses('lm-eval')),
     (LM_EVAL / 'c-l-80', 'results_*08-00*', accuracies),
-    (LIGHTEVAL / 'c-l-80', '*/*.parquet', losses('lighteval')),
     (ANSWERS.parent, ANSWERS.name,
      lambda path: losses('completions')(path / ANSWERS.name)),
 ])  # yapf: disable

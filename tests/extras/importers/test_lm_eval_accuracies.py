@@ -98,30 +98,6 @@ def test_accuracies_that_were_measured_otherwise_are_refused(
         read_changed(tmp_path, change)
 
 
-def test_shots_of_a_group_are_those_of_its_tasks(tmp_path):
-    """Where a version of the harness states none of the group itself."""
-
-    def change(content):
-        content['n-shot'].pop('tiny_group', None)
-        for task in content['group_subtasks']['tiny_group']:
-            content['n-shot'][task] = 5
-
-    with pytest.raises(InputError, match='few-shot .* found 0 of .* 5 of d-s'):
-        read_changed(tmp_path, change, ('tiny_group', ))
-
-
-@pytest.mark.parametrize('groups', [{}, None])
-def test_items_that_nothing_tells_of_are_unknown(tmp_path, groups):
-
-    def change(content):
-        del content['results']['tiny_choice']['sample_len']
-        del content['n-samples']['tiny_choice']
-        content['group_subtasks'] = groups
-
-    table = read_changed(tmp_path, change)
-    assert table.n_items.tolist() == [4]
-
-
 def test_a_metric_that_falls_for_better_models_is_refused(tmp_path):
 
     def change(content):
@@ -147,7 +123,7 @@ def test_a_model_that_was_not_run_has_an_empty_cell(tmp_path):
     assert table.n_items.tolist() == [4, 8]
 
 
-def test_items_are_counted_where_other_versions_count_them(tmp_path):
+def test_earlier_versions_count_the_items_of_tasks_elsewhere(tmp_path):
 
     def change(content):
         for scores in content['results'].values():
@@ -159,12 +135,11 @@ def test_items_are_counted_where_other_versions_count_them(tmp_path):
     def shorten(content):
         content['n-samples']['tiny_choice']['effective'] = 3
 
-    newest = max((tmp_path / 'd-s-100').glob('results_*'))
-    change_json(newest, shorten)
-    with pytest.raises(InputError, match='8 of c-l-80, 7 of d-s-100'):
+    change_json(max((tmp_path / 'd-s-100').glob('results_*')), shorten)
+    with pytest.raises(InputError, match='4 of c-l-80, 3 of d-s-100'):
         read_lm_eval_accuracies([tmp_path / model for model in MODELS],
-                                ['tiny_group'],
-                                chance={'tiny_group': .4})
+                                ['tiny_choice'],
+                                chance={'tiny_choice': .4})
 
 
 def test_paths_and_names_that_are_none(tmp_path):
