@@ -19,10 +19,11 @@ from csv_plugin.core.intervals import (Intervals, learn_all_intervals,
 from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
-                                      JointSolver, SalienceFit, SalienceModel,
-                                      Solver, Task, fold_masks,
-                                      held_out_predictions, predicts_better)
+                                      JointSolver, SalienceFit, Solver, Task,
+                                      fold_masks, held_out_predictions,
+                                      predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
 from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses

@@ -27,9 +27,9 @@ from scipy.stats import norm, t
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.error_variances import (HeldOutErrors, deviation,
                                              shared_variances)
-from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Solver,
-                                           Task, fold_masks)
+from csv_plugin.core.salience.base import SalienceFit, Solver, Task, fold_masks
 from csv_plugin.core.salience.ridge import Plain
+from csv_plugin.core.salience_model import SalienceModel
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)

@@ -17,7 +17,7 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
-from csv_plugin.core.salience import SalienceModel
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.stated_errors import ErrorsByReach, stated_cells
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness, beyond_all, widened

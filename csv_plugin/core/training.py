@@ -15,8 +15,9 @@ from csv_plugin.core.features import (Columns, TokenColumns, answer_groups,
 from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import Constant, SalienceModel, Solver, Uniform
+from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.salience.choice import OnColumns
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 

@@ -18,8 +18,8 @@ from scipy.stats import t
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import side
-from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
-                                      Task, Uniform)
+from csv_plugin.core.salience import Constant, SalienceFit, Task, Uniform
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import CHANCE_MARGIN
 
 MEAN_LOSS = 'mean loss'

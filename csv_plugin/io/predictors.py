@@ -26,7 +26,7 @@ from csv_plugin.core.held_out_families import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import LogTerms, SalienceModel
+from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.stated_errors import ErrorsByReach, StatedError

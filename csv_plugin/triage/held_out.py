@@ -9,8 +9,8 @@ from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
 from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
-                                      SalienceModel, Task,
-                                      held_out_predictions)
+                                      Task, held_out_predictions)
+from csv_plugin.core.salience_model import SalienceModel
 
 
 def fit_holding_out(

@@ -11,8 +11,9 @@ from scipy import stats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.error_variances import HeldOutErrors, shared_variances
 from csv_plugin.core.intervals import Intervals, learn_intervals, run_backtests
-from csv_plugin.core.salience import (Constant, Plain, Ridge, SalienceModel,
-                                      Task, Uniform, fold_masks)
+from csv_plugin.core.salience import (Constant, Plain, Ridge, Task, Uniform,
+                                      fold_masks)
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve
 from tests.core.worlds import make_world
 from tools.studies import intervals_study

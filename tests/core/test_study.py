@@ -11,8 +11,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
-from csv_plugin.core.salience import (Constant, Ridge, SalienceFit,
-                                      SalienceModel, Uniform)
+from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
                                    split_study)

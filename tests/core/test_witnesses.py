@@ -8,9 +8,9 @@ from scipy import stats
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import (Constant, Ridge, SalienceModel, Task,
-                                      Uniform, fold_masks)
+from csv_plugin.core.salience import Constant, Ridge, Task, Uniform, fold_masks
 from csv_plugin.core.salience.choice import OnColumns
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
                                        beyond_all, disagreement,

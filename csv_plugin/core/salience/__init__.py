@@ -1,15 +1,15 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
 from csv_plugin.core.salience.averaged import Averaged
 from csv_plugin.core.salience.base import (ChoosingSolver, HeldOut,
-                                           JointSolver, LogTerms,
-                                           RegularisationPath, SalienceFit,
-                                           SalienceModel, Solver, Task,
+                                           JointSolver, RegularisationPath,
+                                           SalienceFit, Solver, Task,
                                            fold_masks)
 from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
                                              held_out_predictions,
                                              predicts_better)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
+from csv_plugin.core.salience_model import LogTerms, SalienceModel
 
 #: The solvers by the names that command lines and files use.
 SOLVERS: dict[str, Solver] = {

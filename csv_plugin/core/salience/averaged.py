@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
-from csv_plugin.core.salience.base import (LEAST_TYPICAL, LogTerms,
-                                           SalienceFit, SalienceModel,
-                                           SharedFeatures, Task, fit_notes,
-                                           floor_candidates, held_out_mse,
-                                           relative_logs)
+from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
+                                           fit_notes, floor_candidates,
+                                           held_out_mse)
 from csv_plugin.core.salience.equal_weights import EqualWeights
 from csv_plugin.core.salience.ridge import PENALTIES, Uniform
 from csv_plugin.core.salience.ridge_regressions import (Problems,
                                                         RidgeRegressions,
                                                         Solutions,
                                                         errors_by_floor)
+from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
+                                            SalienceModel, relative_logs)
 from csv_plugin.core.scaling_law import accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_1samp
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import (HeldOut, SalienceFit, SalienceModel,
-                                           Solver, Task, held_out_mse)
+from csv_plugin.core.salience.base import (HeldOut, SalienceFit, Solver, Task,
+                                           held_out_mse)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Ridge, Uniform
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS
 
 #: So many families are held out one by one.

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import SalienceModel, held_out_mse
+from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: The mean over fewer units would hang on what single ones say.

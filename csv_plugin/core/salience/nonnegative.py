@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
-                                           SalienceModel, Task, fit_notes,
-                                           held_out_mse)
+                                           Task, fit_notes, held_out_mse)
 from csv_plugin.core.salience.nonnegative_regressions import \
     NonNegativeRegressions
 from csv_plugin.core.salience.ridge import Uniform
 from csv_plugin.core.salience.ridge_regressions import Problems
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, diagnose
 
 #: Relative to the variance of the accuracies.

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from csv_plugin.core.salience.base import SalienceModel
 from csv_plugin.core.salience.nonnegative_steps import (Curvature, ModelSpace,
                                                         Step)
 from csv_plugin.core.salience.ridge_regressions import (CURVATURES, Centre,
                                                         Problems, dots, ratio)
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Regressions, accuracy_at, slope_at
 
 #: A regression is solved once its next step is expected to improve the

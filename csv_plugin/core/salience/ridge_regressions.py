@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import SalienceModel, Task, held_out_mse
+from csv_plugin.core.salience.base import Task, held_out_mse
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import (Regressions, accuracy_at,
                                          accuracy_by_tangent, slope_by_tangent)
 

@@ -19,9 +19,10 @@ from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
                                        worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import (Constant, SalienceFit, SalienceModel,
-                                      Task, fold_masks, held_out_predictions)
+from csv_plugin.core.salience import (Constant, SalienceFit, Task, fold_masks,
+                                      held_out_predictions)
 from csv_plugin.core.salience.base import held_out_mse
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import diagnose
 from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.training import Training

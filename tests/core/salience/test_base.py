@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.salience import SOLVERS, SalienceModel, fold_masks
+from csv_plugin.core.salience import SOLVERS, fold_masks
 from csv_plugin.core.salience.base import (fit_notes, floor_candidates,
                                            held_out_mse)
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS, Curve
 from tests.core.worlds import make_world
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from csv_plugin.core.salience.base import (SalienceFit, SalienceModel, Task,
-                                           floor_candidates)
+from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
 from csv_plugin.core.salience.equal_weights import fit_lines
+from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import LEAST_MODELS
 from tools.studies.other_methods.cross_validation import (Candidates,
                                                           cross_validate)

@@ -1,0 +1,215 @@
+"""Salience weights and the curve behind them: what predicts a benchmark."""
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Optional
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from csv_plugin.core.conventions import InputError, short_repr
+from csv_plugin.core.scaling_law import Curve
+
+#: Losses below this share of the typical one have the logarithm of this.
+LEAST_RATIO = 1e-3
+#: Losses over smaller typical ones could be too large for float64.
+LEAST_TYPICAL = 1e-150
+#: Slope of a curve that is flat: its beta, the offset over the slope, stays
+#: a number that files of predictors may hold.
+LEAST_SLOPE = 1e-50
+
+
+@dataclass(frozen=True, eq=False)
+class LogTerms:
+    """What the logarithms of losses add to capability scores.
+
+    A loss `x` counts as `typical (1 + log(x / typical))`, which touches `x`
+    where the loss is typical: there, a coefficient means what one of the
+    losses themselves does.
+
+    Args:
+        coefficients (NDArray): Shape `(..., K)`.
+        typical (NDArray): `LEAST_TYPICAL` or more, shape `(K,)`.
+
+    Raises:
+        InputError: A typical loss is less.
+    """
+    coefficients: NDArray
+    typical: NDArray
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        if not np.all(self.typical >= LEAST_TYPICAL):
+            raise InputError('typical losses',
+                             f'numbers of {LEAST_TYPICAL} or more',
+                             f'{self.typical}'[:80], 'Fit them again.')
+
+    def scores(self, values: NDArray) -> NDArray:
+        """Of feature columns `(M, K)`.
+
+        Raises:
+            InputError: One is negative, so that it has no logarithm.
+        """
+        lowest = values.min(initial=0)
+        if lowest < 0:
+            raise InputError('losses',
+                             '0 or more, as their logarithms were fitted to',
+                             f'{lowest}',
+                             'Change the sign of log-likelihoods.')
+        return (self.coefficients *
+                self.typical) @ (1 + relative_logs(values, self.typical)).T
+
+
+def relative_logs(values: NDArray, typical: NDArray) -> NDArray:
+    """Logarithms of losses over typical ones, not below `LEAST_RATIO`."""
+    return np.log(np.maximum(values / typical, LEAST_RATIO))
+
+
+@dataclass(frozen=True, eq=False)
+class SalienceModel:
+    """Salience weights and the curve behind them; stacks of them broadcast.
+
+    Args:
+        coefficients (NDArray): Of the feature columns, shape `(..., K)`.
+        curve (Curve): Accuracy by capability score, of shape `(...)`.
+        logs (Optional[LogTerms]): Of the same shape; None where the score
+            is a weighted sum of the columns alone.
+    """
+    coefficients: NDArray
+    curve: Curve
+    logs: Optional[LogTerms] = None
+
+    def __repr__(self) -> str:
+        return (f'SalienceModel(coefficients of shape '
+                f'{self.coefficients.shape})')
+
+    @property
+    def typical_coefficients(self) -> NDArray:
+        """What a column adds to the score where losses are typical.
+
+        Returns:
+            NDArray: Shape `(..., K)`.
+        """
+        if self.logs is None:
+            return self.coefficients
+        return self.coefficients + self.logs.coefficients
+
+    def scores(self, values: NDArray) -> NDArray:
+        """Capability scores (Eq. 1): salience-weighted sums of losses.
+
+        The division by the characters of the raw texts is part of the
+        coefficients or of the columns (see `features.Columns.uniform`), so
+        nothing is left to divide by. The score is a loss: lower is better,
+        and with positive weights the slope alpha of the curve comes out
+        negative.
+
+        Args:
+            values (NDArray): Feature columns of M models, `(M, K)`.
+
+        Returns:
+            NDArray: Shape `(..., M)`; nats per character where the columns
+            are made from tokens, else in the unit of the columns.
+
+        >>> model = SalienceModel(np.array([0.5, 1.0]), Curve(-1, 0, 0))
+        >>> model.scores(np.array([[1.0, 2.0]]))
+        array([2.5])
+        """
+        scores = self.coefficients @ values.T
+        return scores if self.logs is None else (scores +
+                                                 self.logs.scores(values))
+
+    def exponents(self, values: NDArray) -> NDArray:
+        """Exponents of the curve, shape `(..., M)`: higher is better."""
+        return self.curve.exponents(self.scores(values))
+
+    def predict(self, values: NDArray) -> NDArray:
+        """Accuracies, shape `(..., M)`, fractions."""
+        return self.curve.accuracies(self.scores(values))
+
+    def slopes(self, values: NDArray) -> NDArray:
+        """Accuracy per unit of exponent, shape `(..., M)`."""
+        return self.curve.slopes(self.scores(values))
+
+    def __getitem__(self, index: Any) -> 'SalienceModel':
+        logs = self.logs and LogTerms(self.logs.coefficients[index],
+                                      self.logs.typical)
+        return SalienceModel(self.coefficients[index], self.curve[index], logs)
+
+    @classmethod
+    def stack(cls, models: Sequence['SalienceModel']) -> 'SalienceModel':
+        """Models of one shape as one stack with a new leading axis.
+
+        All have logarithmic terms, of the same typical losses, or none.
+        """
+        logs = [model.logs for model in models if model.logs is not None]
+        return cls(
+            np.stack([model.coefficients for model in models]),
+            Curve.stack([model.curve for model in models]),
+            LogTerms(
+                np.stack([part.coefficients for part in logs]),
+                logs[0].typical) if logs else None)
+
+    def on_columns(self, taken: NDArray, places: NDArray,
+                   width: int) -> 'SalienceModel':
+        """The same scores from other columns.
+
+        Args:
+            taken (NDArray): Those of the K columns to take, by index or as a
+                mask; the others must not count. k of them.
+            places (NDArray): Where they are among the other columns, `(k,)`.
+            width (int): How many other columns there are.
+        """
+
+        def placed(values: NDArray, otherwise: float) -> NDArray:
+            """What was taken, among the other columns."""
+            new = np.full((*values.shape[:-1], width), otherwise)
+            new[..., places] = values[..., taken]
+            return new
+
+        logs = self.logs and LogTerms(
+            placed(self.logs.coefficients, 0.0), placed(
+                self.logs.typical, 1.0))
+        return SalienceModel(placed(self.coefficients, 0.0), self.curve, logs)
+
+    @classmethod
+    def from_linear(cls,
+                    gradient: NDArray,
+                    offset: NDArray,
+                    floor: ArrayLike,
+                    uniform: NDArray,
+                    logs: Optional[LogTerms] = None) -> 'SalienceModel':
+        """The model of accuracies `floor + (1 - floor) expit(offset + x . g)`.
+
+        `g` is the product of coefficients and slope. It is divided such
+        that the average absolute weight is 1 and the mean loss counts
+        positively, so `alpha` is negative unless accuracy rises with the
+        loss.
+
+        Args:
+            gradient (NDArray): `g`, shape `(..., K)`.
+            offset (NDArray): Shape `(...)`.
+            floor (ArrayLike): Broadcasts to `(...)`.
+            uniform (NDArray): Shape `(K,)`.
+            logs (Optional[LogTerms]): What the exponent holds of logarithms;
+                divided alike.
+        """
+        typical = gradient if logs is None else gradient + logs.coefficients
+        scale = np.abs(typical).sum(axis=-1) / np.abs(uniform).sum()
+        scale = np.maximum(scale, LEAST_SLOPE)
+        alpha = np.where(typical @ uniform > 0, scale, -scale)
+        return cls(
+            gradient / alpha[..., None],
+            Curve(alpha, -offset / alpha, np.broadcast_to(floor, alpha.shape)),
+            logs and replace(
+                logs, coefficients=logs.coefficients / alpha[..., None]))
+
+    @classmethod
+    def constant(cls, accuracy: NDArray, uniform: NDArray) -> 'SalienceModel':
+        """Models that predict one accuracy each, whatever the losses.
+
+        Args:
+            accuracy (NDArray): Fractions, shape `(...)`.
+            uniform (NDArray): Makes the score the mean loss. `(K,)`.
+        """
+        shape = (*np.shape(accuracy), len(uniform))
+        return cls(np.broadcast_to(uniform, shape), Curve.constant(accuracy))
