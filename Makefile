@@ -37,6 +37,8 @@ lint: $(STAMP)
 	$(VENV) -m isort --check-only --diff $(SOURCES)
 	$(VENV) -m flake8 $(SOURCES)
 	$(VENV) -m mypy
+	.venv/bin/lint-imports --no-cache
+	.venv/bin/vulture
 
 # The site, without a network: docs/_build/html/index.html. The gallery is run.
 docs: $(STAMP)

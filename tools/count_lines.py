@@ -23,7 +23,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def code_lines(source: str) -> int:
     """Lines that hold code.
 
-    >>> code_lines('\"\"\"Docstring.\"\"\"\\n\\n# why\\nx = [1,\\n     2]  # two\\n')
+    >>> code_lines('# why\\nx = [1,\\n     2]  # two\\n')
     2
     """
     lines: set[int] = set()

@@ -10,7 +10,6 @@ import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Optional
@@ -141,16 +140,6 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     if given:
         raise InputError(where, f'none of {", ".join(options.values())} '
                          'beside it', ', '.join(given), 'Leave them out.')
-
-
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Option `--jobs`, for verbs that train models of the zoo."""
-    parser.add_argument(
-        '--jobs',
-        type=partial(whole_number, least=1),
-        default=1,
-        metavar='N',
-        help='models trained at once, one thread each (default 1)')
 
 
 def add_out(parser: argparse.ArgumentParser, content: str) -> None:

@@ -90,17 +90,3 @@ def add_folds(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar='N',
         help='seed of the cross-validation folds (default 0)')
-
-
-def two_names(text: str) -> tuple[str, str]:
-    """Type of options such as `--own-units arc_challenge=arcc`.
-
-    Raises:
-        argparse.ArgumentTypeError: One of the names is missing.
-    """
-    first, _, second = text.rpartition('=')
-    if not first or not second:
-        raise argparse.ArgumentTypeError(
-            'expected two names such as piqa=core_piqa, found '
-            f'{text!r}')
-    return first, second

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json, run_tool)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_same_tables, two_names)
+                                            add_same_tables)
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
@@ -29,6 +29,7 @@ from csv_plugin.core.salience import DEFAULT_SOLVER
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from tools.studies.comparison_tables import (benchmarks_table, methods_table,
                                              plain_values, write_comparison)
+from tools.studies.options import two_names
 from tools.studies.other_methods.all_methods import (METHODS, Evidence,
                                                      own_units)
 from tools.studies.other_methods.comparison import Fold, compare, family_folds

@@ -15,7 +15,7 @@ from typing import Optional
 
 from tabulate import tabulate
 
-from csv_plugin.cli.arguments import add_jobs, add_out, check_folder, exit_code
+from csv_plugin.cli.arguments import add_out, check_folder, exit_code
 from csv_plugin.cli.running_opencompass import (check_opencompass,
                                                 run_opencompass)
 from csv_plugin.core.conventions import check_unique
@@ -26,6 +26,7 @@ from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from tools.studies.fresh_series_study import (FreshErrors, FreshSeries,
                                               read_fresh_series)
+from tools.studies.options import add_jobs
 from tools.studies.stated_and_found import errors_by_kind
 from tools.studies.zoo.recipes import (SIZES, Series, TrainingRecipe,
                                        fresh_series)

@@ -25,6 +25,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.io.tables import split_name, write_csv
+from tools.studies.options import two_names
 from tools.studies.partial_scores_study import (HEADER, partial_scores_study,
                                                 table)
 

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Optional
 
-from csv_plugin.cli.arguments import (add_jobs, add_out, check_folder,
-                                      exit_code, whole_number)
+from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
+                                      whole_number)
+from tools.studies.options import add_jobs
 from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of
 from tools.studies.zoo.zoo_training import train_models
 
