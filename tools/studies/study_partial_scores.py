@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, exit_code,
                                       whole_number)
-from csv_plugin.cli.table_arguments import add_same_tables, two_names
+from csv_plugin.cli.table_arguments import add_same_tables
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
