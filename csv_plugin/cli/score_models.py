@@ -18,9 +18,9 @@ import argparse
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from tqdm import tqdm
 
@@ -41,9 +41,6 @@ from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.io.weight_files import weights_newer
-
-if TYPE_CHECKING:
-    from csv_plugin.lm.tokens.known_tokens import KnownTokens
 
 #: A part of the work: its number, from 1, and the number of parts.
 Shard = tuple[int, int]
@@ -303,11 +300,4 @@ class _Losses:
             context=context,
             folder=self.parts.folder / label,
             progress=partial(tqdm, desc=self.name),
-            tokenize=_known_tokens().tokenize)
-
-
-@cache
-def _known_tokens() -> 'KnownTokens':
-    """What the tokenizers of this process have made of the texts."""
-    from csv_plugin.lm.tokens.known_tokens import KnownTokens
-    return KnownTokens()
+        )

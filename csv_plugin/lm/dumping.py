@@ -13,11 +13,9 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import prefix_token, weights_in_memory
 from csv_plugin.lm.engines.protocol import Engine
-from csv_plugin.lm.engines.token_losses import (Tokenize, as_engine,
-                                                token_losses)
+from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
-from csv_plugin.lm.scoring_in_chunks import check_weights, score_in_chunks
-from csv_plugin.lm.tokens.tokenization import tokenize_all
+from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 
 
 def dump_info(engine: Engine,
@@ -70,8 +68,7 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 rank: bool = False,
                 context: Optional[int] = None,
                 folder: Optional[FilePath] = None,
-                progress: Progress = iter,
-                tokenize: Tokenize = tokenize_all) -> TokenLossDump:
+                progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
     Scored: as in `token_losses`.
@@ -91,7 +88,6 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
             soon as they are computed: a call that is repeated after an
             interruption reads them there, see `score_in_chunks`.
         progress (Progress): Wraps the batches, or with a folder the chunks.
-        tokenize (Tokenize): As in `token_losses`.
 
     Returns:
         TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
@@ -106,7 +102,7 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
     def scored(some: Sequence[Text],
                progress: Progress = iter) -> TokenLossDump:
         losses = token_losses(engine, tokenizer, some, entropy, rank, context,
-                              progress, tokenize)
+                              progress)
         return TokenLossDump(info, tuple(losses))
 
     if folder is None:
@@ -133,8 +129,9 @@ def score(model: Union[PreTrainedModel, Engine],
         texts (TextSet): The validation set.
         name (Optional[str]): Name of the model, its path by default.
         folder (Optional[FilePath]): Keeps losses in case of an interruption,
-            as in `dump_losses`; delete it once they are saved. It is for one
-            state of the model.
+            as in `dump_losses`; delete it once they are saved. A model of
+            `transformers` in memory has a folder in it for each state of
+            its weights, which change while its name does not.
         progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
@@ -142,11 +139,10 @@ def score(model: Union[PreTrainedModel, Engine],
         several models.
 
     Raises:
-        InputError: As in `token_losses`, or the folder has losses of other
-            weights.
+        InputError: As in `token_losses`.
     """
     if folder is not None and isinstance(model, PreTrainedModel):
-        check_weights(Path(folder), weights_in_memory(model))
+        folder = Path(folder) / weights_in_memory(model)
     dump = dump_losses(
         model, tokenizer, texts, name=name, folder=folder, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})

@@ -233,10 +233,10 @@ def _targets_and_states(
     """Tokens that get the weights: the scoring LM's or the first model's."""
     if scoring_lm is None:
         return losses.tokens_of(next(iter(losses))), None
-    from csv_plugin.lm.scoring_lm import target_tokens, token_states
-    return (target_tokens(scoring_lm[1],
-                          losses.texts), token_states(*scoring_lm,
-                                                      losses.texts))
+    from csv_plugin.lm.scoring_lm import target_tokens
+    from csv_plugin.lm.states.hidden_states import hidden_states
+    return (target_tokens(scoring_lm[1], losses.texts),
+            hidden_states(*scoring_lm, losses.texts.texts))
 
 
 def _named(kind: str, name: str, choices: Mapping[str, Any]) -> Any:

@@ -8,7 +8,6 @@ from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.files import read_text, write_text
 
 #: Number of texts that are scored together; a run that is killed loses the
 #: losses of at most that many texts.
@@ -62,34 +61,6 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
 
 
-def check_weights(folder: Path, weights: str) -> None:
-    """Refuse a folder with losses of other weights.
-
-    The weights of a model in memory change while it trains, and its name
-    does not.
-
-    Args:
-        folder (Path): As in `score_in_chunks`; is made, and keeps a mark of
-            the weights.
-        weights (str): The mark.
-
-    Raises:
-        InputError: The folder has another mark, or losses without one.
-        OSError: It cannot be made or written to.
-    """
-    file = folder / 'weights.txt'
-    if not file.exists() and not any(folder.glob('*.parquet')):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(file, weights)
-        return
-    found = read_text(file) if file.exists() else ''
-    if found != weights:
-        raise InputError(
-            str(folder), f'losses of the weights {weights}',
-            f'those of {found[:16]!r}' if found else 'those of unknown ones',
-            'Remove the folder, or name one for each state of the model.')
-
-
 def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
             columns: tuple[bool, bool]) -> Optional[TokenLossDump]:
     """The dump of these texts, if it was made as this run would make it."""
@@ -97,9 +68,7 @@ def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
         dump = read_dump(file)
     except InputError:  # absent, or damaged by a crash of the machine
         return None
-    recorded = [(text.text_id, text.sha256, (text.entropy
-                                             is not None, text.rank
-                                             is not None))
-                for text in dump.texts]
-    wanted = [(text.text_id, text.sha256, columns) for text in texts]
+    recorded = [(text.text_id, text.sha256, text.entropy is not None, text.rank
+                 is not None) for text in dump.texts]
+    wanted = [(text.text_id, text.sha256, *columns) for text in texts]
     return dump if (dump.info, recorded) == (info, wanted) else None

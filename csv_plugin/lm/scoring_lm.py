@@ -1,18 +1,14 @@
 """The scoring LM: the causal LM whose tokens and states carry the weights."""
 from typing import Any, Optional
 
-import numpy as np
 import torch
-from torch import Tensor
 from transformers import (AutoTokenizer, PreTrainedModel,
                           PreTrainedTokenizerBase)
 
-from csv_plugin.core.conventions import Progress
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.loading import loading, whole_causal_lm
-from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 
@@ -52,20 +48,3 @@ def target_tokens(tokenizer: PreTrainedTokenizerBase,
     return TargetTokens.of(
         texts,
         [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
-
-
-def token_states(model: PreTrainedModel,
-                 tokenizer: PreTrainedTokenizerBase,
-                 texts: TextSet,
-                 progress: Progress = iter) -> Tensor:
-    """Final hidden states of a scoring LM at all tokens, in memory.
-
-    Args and errors as in `hidden_states`.
-
-    Returns:
-        Tensor: float32, shape `(T, H)`, tokens of all texts in order.
-    """
-    chunks = list(
-        hidden_states(model, tokenizer, texts.texts, progress=progress))
-    chunks.sort(key=lambda chunk: (chunk.text, chunk.first))
-    return torch.from_numpy(np.concatenate([chunk.states for chunk in chunks]))

@@ -31,7 +31,6 @@ from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
-from csv_plugin.lm.tokens.known_tokens import KnownTokens
 from tests.bench.bench_head_training import PAPER_STEPS
 from tests.bench.bench_head_training import simulate as simulate_heads
 from tests.bench.bench_token_losses import (CONTEXT, PASSES, llama_config,
@@ -116,15 +115,13 @@ def bench_losses(size, n_texts, device):
     model = make_model(size, device)
     tokenizer = make_tokenizer(SIZES[size][-1])
     texts = numbered_texts(size, n_texts)
-    tokenize = KnownTokens().tokenize
     n_tokens = sum(
-        len(text.losses)
-        for text in token_losses(model, tokenizer, texts, tokenize=tokenize))
+        len(text.losses) for text in token_losses(model, tokenizer, texts))
     print(f'\n{size}, V {SIZES[size][-1]}, {n_texts} texts, {n_tokens} tokens'
           '\n\n| | s | tokens / s | extra MB |\n|---|---|---|---|')
     ways = {
         'csv_plugin':
-        lambda: token_losses(model, tokenizer, texts, tokenize=tokenize),
+        lambda: token_losses(model, tokenizer, texts),
         'ideal forward':
         lambda: ideal_forward(model, n_tokens, device),
         'one text at a time':

@@ -41,9 +41,6 @@ from tests.extras.page.pages import make_board
 from tests.tables import small_tables, write_tables
 
 PREDICTOR, DUMP = 'predictor.safetensors', 'model.parquet'
-STATES = 'states.safetensors'
-#: What identifies the scoring LM and the texts of the hidden states.
-STATES_KEY = 'tiny', 'abc'
 
 
 @dataclass(frozen=True)
@@ -138,25 +135,6 @@ def _fit_tables(folder: Path) -> None:
 def _predict_from_tables(folder: Path) -> Any:
     predictor = load_predictor(folder / PREDICTOR)
     return predictor, sensible(predictor.predict(small_tables().features))
-
-
-def _write_states(folder: Path) -> None:
-    import torch
-
-    from csv_plugin.lm.states.hidden_states import StateChunk
-    from csv_plugin.lm.states.state_cache import write_states
-    states = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
-    write_states(folder / STATES, [StateChunk(0, 0, states)],
-                 np.array([0, 10]), *STATES_KEY, torch.bfloat16)
-
-
-def _open_states(folder: Path) -> Any:
-    from csv_plugin.lm.states.state_cache import open_states
-    states = open_states(folder / STATES, *STATES_KEY, 10)
-    # Reads every page of the file, which is only mapped.
-    if not math.isfinite(states.float().sum()):
-        raise ArithmeticError('states that are not finite')
-    return states
 
 
 def _write_texts(folder: Path) -> None:
@@ -341,12 +319,6 @@ SAMPLES = {
     Sample(_write_losses, _predict, PREDICTOR),
     'predictors-of-tables':
     Sample(_fit_tables, _predict_from_tables, PREDICTOR),
-    'hidden-states':
-    Sample(
-        _write_states,
-        _open_states,
-        STATES,
-        needs='csv_plugin.lm.states.state_cache'),
     'texts':
     Sample(_write_texts, lambda folder: read_texts(folder / 'texts.jsonl'),
            'texts.jsonl'),

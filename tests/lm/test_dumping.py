@@ -37,6 +37,12 @@ def test_a_dump_says_how_it_was_made(tokenizer):
     assert (own.dtype, own.context) == ('bfloat16', models.CONTEXT)
 
 
+def test_only_tokenizers_of_transformers(tokenizer):
+    """One of the package `tokenizers` tells nothing to record."""
+    with pytest.raises(InputError, match='transformers, found a Tokenizer'):
+        dump_losses(models.make('llama'), tokenizer.backend_tokenizer, TEXTS)
+
+
 def test_parts_join_to_the_whole(tokenizer, tmp_path):
     model = models.make('llama')
     whole = dump_losses(model, tokenizer, TEXTS, entropy=True, rank=True)

@@ -9,7 +9,8 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.feature_blocks import feature_blocks
-from csv_plugin.lm.scoring_lm import target_tokens, token_states
+from csv_plugin.lm.scoring_lm import target_tokens
+from csv_plugin.lm.states.hidden_states import hidden_states
 from tests.lm.models import make, tokenizer
 
 TEXTS = TextSet(
@@ -31,7 +32,8 @@ def world():
     table = LossTable(('k', 'l', 'm', 'n'), TEXTS.ids, losses,
                       np.append(0, np.cumsum(counts)), lengths, n_bytes,
                       TEXTS.fingerprint)  # yapf: disable
-    return targets, table, token_states(make('llama'), tokenizer(), TEXTS)
+    return targets, table, hidden_states(
+        make('llama'), tokenizer(), TEXTS.texts)
 
 
 def test_what_auto_is_offered(world):

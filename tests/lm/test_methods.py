@@ -25,7 +25,8 @@ from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.methods import (METHODS, Trained, check_validation, fit,
                                    train_auto, train_paper)
-from csv_plugin.lm.scoring_lm import target_tokens, token_states
+from csv_plugin.lm.scoring_lm import target_tokens
+from csv_plugin.lm.states.hidden_states import hidden_states
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
@@ -44,7 +45,7 @@ FEW_STEPS = HeadSettings(n_steps=3)
 
 @pytest.fixture(scope='module')
 def states():
-    return token_states(make('llama'), tokenizer(), TEXTS)
+    return hidden_states(make('llama'), tokenizer(), TEXTS.texts)
 
 
 @pytest.fixture(scope='module')

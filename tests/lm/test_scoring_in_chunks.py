@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import csv_plugin as cp
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.lm import scoring_in_chunks
@@ -98,26 +97,21 @@ def test_chunks_of_another_engine_are_scored_again(stopped):
     assert read_dump(stopped / '0.parquet').info.versions['exact'] == '2'
 
 
-def test_chunks_of_other_weights_are_refused(tmp_path):
+def test_chunks_of_other_weights_are_not_read(tmp_path):
     """As of a model that was trained on in the meantime."""
     model = make('llama')
     first = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+    files = set(tmp_path.glob('chunks/*/*.parquet'))
     again = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
     assert losses_of(first['m']) == losses_of(again['m'])
+    assert set(tmp_path.glob('chunks/*/*.parquet')) == files
     with torch.no_grad():
         for weights in model.parameters():
             weights.mul_(1.01)
-    with pytest.raises(InputError, match='one for each state of the model'):
-        cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
-
-
-def test_chunks_of_unknown_weights_are_refused(tmp_path):
-    """As of an earlier version, which kept no mark of them."""
-    model = make('llama')
-    cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
-    (tmp_path / 'chunks/weights.txt').unlink()
-    with pytest.raises(InputError, match='found those of unknown ones'):
-        cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+    trained = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
+    fresh = cp.score(model, tokenizer(), TEXTS, 'm')
+    for kept, computed in zip(trained['m'].texts, fresh['m'].texts):
+        np.testing.assert_allclose(kept.losses, computed.losses, atol=1e-4)
 
 
 def test_chunks_of_other_texts_or_contexts_are_scored_again(stopped):

@@ -24,8 +24,8 @@ from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.methods import train_auto
-from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
-                                      token_states)
+from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
+from csv_plugin.lm.states.hidden_states import hidden_states
 from tools.studies import world
 from tools.studies.zoo import building
 
@@ -66,7 +66,7 @@ def train() -> None:
     scoring_lm, tokenizer = load_scoring_lm(shipped.SCORING_LM,
                                             shipped.SCORING_TOKENIZER)
     targets = target_tokens(tokenizer, collection.texts)
-    states = token_states(scoring_lm, tokenizer, collection.texts)
+    states = hidden_states(scoring_lm, tokenizer, collection.texts.texts)
     models = collection.models_in('train', 'validation')
     losses = targets.table(
         {model: collection.losses[model].texts

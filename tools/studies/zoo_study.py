@@ -28,8 +28,8 @@ from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.lm.feature_blocks import feature_blocks
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
-from csv_plugin.lm.scoring_lm import (load_scoring_lm, target_tokens,
-                                      token_states)
+from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
+from csv_plugin.lm.states.hidden_states import hidden_states
 from csv_plugin.lm.states.state_columns import StateScale
 from tools.studies.stated_and_found import StatedAndFound, both_kinds
 
@@ -97,7 +97,7 @@ class ZooStudy:
         loaded = load_scoring_lm(scoring_lm, tokenizer)
         return cls(
             zoo, target_tokens(loaded[1], zoo.texts),
-            token_states(*loaded, zoo.texts),
+            hidden_states(*loaded, zoo.texts.texts),
             None if label_losses is None else read_loss_features(label_losses))
 
     def of_series(self, series: Sequence[str]) -> 'ZooStudy':

@@ -1,21 +1,25 @@
-"""Running a `transformers` causal LM: body and head, prefix, context."""
+"""Running a `transformers` causal LM: body and head, prefix, batches."""
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.logit_statistics import (FullLogits, HeadLogits,
                                                     Logits, block_starts)
+from csv_plugin.lm.engines.windows import Window
+
+Output = TypeVar('Output')
 
 #: Tokens on which the logits of the head are compared with the model's own.
 PROBE_TOKENS = 8
 
 #: So many numbers of a tensor of weights are looked at.
-_PLACES = 64
+_PLACES = 1024
 
 
 def weights_in_memory(model: nn.Module) -> str:
@@ -171,3 +175,41 @@ def logits_of(model: PreTrainedModel, head: Optional[nn.Linear],
         return FullLogits(_run(model, inputs).logits.flatten(0, 1))
     hidden = body_states(model, inputs).to(head.weight.device)
     return HeadLogits(hidden.flatten(0, 1), head)
+
+
+def in_halves(
+    model: PreTrainedModel, batch: Sequence[Window],
+    run: Callable[[Sequence[Window]], Output]
+) -> Iterator[tuple[Sequence[Window], Output]]:
+    """What a model makes of a batch, in parts that a GPU has room for.
+
+    Args:
+        model (PreTrainedModel): Named where there is no room.
+        batch (Sequence[Window]): At least one.
+        run (Callable): Runs the model on some windows.
+
+    Yields:
+        tuple[Sequence[Window], Output]: Windows, in their order, and what
+        `run` returned for them.
+
+    Raises:
+        InputError: The GPU has no room for a single window.
+    """
+    try:
+        output = run(batch)
+    except torch.cuda.OutOfMemoryError as error:
+        if len(batch) == 1:
+            raise InputError(
+                f'model {str(model.name_or_path)!r}',
+                f'room on the GPU for {len(batch[0].inputs)} tokens',
+                ' '.join(str(error).split())[:200],
+                'Free memory of the GPU, or take more or larger GPUs.'
+            ) from error
+    else:
+        yield batch, output
+        return
+    # Only now: the error kept what the batch had taken.
+    torch.cuda.empty_cache()
+    middle = len(batch) // 2
+    for half in batch[:middle], batch[middle:]:
+        yield from in_halves(model, half, run)

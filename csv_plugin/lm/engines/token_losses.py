@@ -1,5 +1,5 @@
 """Token losses of texts, by whatever engine runs the language model."""
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Optional, Union
 
@@ -17,10 +17,6 @@ from csv_plugin.lm.engines.windows import Window, cut_windows
 from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                check_unknown_share,
                                                tokenize_all)
-
-#: Tokens of texts, as `tokenize_all` gives them.
-Tokenize = Callable[[PreTrainedTokenizerBase, Sequence[Text]],
-                    list[TokenizedText]]
 
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
@@ -46,8 +42,7 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                  entropy: bool = False,
                  rank: bool = False,
                  context: Optional[int] = None,
-                 progress: Progress = iter,
-                 tokenize: Tokenize = tokenize_all) -> list[TokenLosses]:
+                 progress: Progress = iter) -> list[TokenLosses]:
     """Losses of a causal LM on every token of every text.
 
     Scored: each token of a text once, given the tokens to its left and, in
@@ -72,8 +67,6 @@ def token_losses(model: Union[PreTrainedModel, Engine],
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
-        tokenize (Tokenize): Gives the tokens of the texts; those of
-            `KnownTokens` are made once for many models.
 
     Returns:
         list[TokenLosses]: In the order of the texts; losses in nats.
@@ -84,7 +77,7 @@ def token_losses(model: Union[PreTrainedModel, Engine],
             the model, a loss is not finite, or the engine refuses as in
             `Engine.score`.
     """
-    tokenized = tokenize(tokenizer, texts)
+    tokenized = tokenize_all(tokenizer, texts)
     check_unknown_share(tokenized, tokenizer)
     prefix, _ = prefix_token(tokenizer)
     engine = as_engine(model)

@@ -12,9 +12,8 @@ from transformers import PreTrainedModel
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.lm.engines.causal_lm import (context_length, evaluating,
-                                             input_device, logits_of,
-                                             plain_head)
-from csv_plugin.lm.engines.halving import in_halves
+                                             in_halves, input_device,
+                                             logits_of, plain_head)
 from csv_plugin.lm.engines.logit_statistics import token_statistics
 from csv_plugin.lm.engines.protocol import (EngineFacts, Scored,
                                             TargetStatistics)

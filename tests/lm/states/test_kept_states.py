@@ -1,34 +1,26 @@
 """Hidden states in a file, computed in parts that survive a killed run."""
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.scoring_lm import token_states
 from csv_plugin.lm.states import kept_states as module
-from csv_plugin.lm.states import state_cache
 from csv_plugin.lm.states.hidden_states import hidden_states
-from csv_plugin.lm.states.kept_states import identity, kept_states
-from csv_plugin.lm.states.state_cache import open_states
-from csv_plugin.lm.tokens.tokenization import tokenize_all
+from csv_plugin.lm.states.kept_states import (identity, kept_states,
+                                              read_states, write_states)
 from tests.lm.models import make, tokenizer
 
-ROOT = Path(__file__).resolve().parents[3]
 #: Lengths up and down, so that neither part is sorted by length.
 TEXTS = TextSet(
     tuple(
         Text(f't{i}', f'{i}: ' + 'the dog sat on a mat; ' * (1 + (7 * i) % 4))
         for i in range(7)))
-CHANGED_TEXTS = TextSet(
-    tuple(Text(t.text_id, t.text.replace('dog', 'cat')) for t in TEXTS))
 #: Texts of a part in these tests: the parts have 2, 2, 2 and 1.
 PART = 2
+ALL = [['t0', 't1'], ['t2', 't3'], ['t4', 't5'], ['t6']]
 TOKENIZER = tokenizer()
 
 
@@ -58,84 +50,61 @@ def path(tmp_path):
     return tmp_path / 'states.safetensors'
 
 
-ALL = [['t0', 't1'], ['t2', 't3'], ['t4', 't5'], ['t6']]
-
-
 def keep(path, model=None, texts=TEXTS, **kwargs):
     return kept_states(path, model or scoring_lm(), TOKENIZER, texts, **kwargs)
 
 
 def assert_states(states, model, texts=TEXTS, rtol=1e-4):
-    expected = token_states(model, TOKENIZER, texts)
+    expected = hidden_states(model, TOKENIZER, texts.texts)
     assert states.shape == expected.shape
     error = torch.linalg.norm(states.float() - expected)
     assert error <= rtol * torch.linalg.norm(expected)
 
 
-def parts_in(folder):
-    return sorted(path.name for path in folder.iterdir()
-                  if '.part' in path.name)
-
-
-def test_computed_once_and_read_again(path, calls):
-    model, seen = scoring_lm(), []
+@pytest.mark.parametrize('given, kept, rtol', [
+    (torch.float32, torch.float32, 1e-4),
+    (torch.bfloat16, torch.bfloat16, .05),
+    (torch.float16, torch.float32, .05)
+])  # yapf: disable
+def test_computed_once_and_read_again(path, calls, given, kept, rtol):
+    model, seen = scoring_lm(dtype=given), []
     fresh = keep(path, model, progress=lambda x: seen.extend(x) or x)
-    assert_states(fresh, model)
-    assert fresh.dtype == torch.float32
+    assert_states(fresh, model, rtol=rtol)
+    assert fresh.dtype == kept
     assert calls == ALL and len(seen) == 4
-    content = path.read_bytes()
     again = keep(path, model)
     assert calls == ALL
     assert torch.equal(again, fresh)
-    assert path.read_bytes() == content
+    assert torch.equal(load_file(path)['states'], fresh)
     assert list(path.parent.iterdir()) == [path]
+    maps = Path('/proc/self/maps')
+    if maps.is_file():
+        assert str(path) in maps.read_text()
 
 
-def test_the_size_of_the_parts_does_not_matter(path, monkeypatch):
-    one_part = keep(path)
-    monkeypatch.setattr(module, 'PART', 3)
-    three_parts = keep(path.with_name('parts.safetensors'))
-    torch.testing.assert_close(one_part, three_parts, rtol=1e-4, atol=1e-4)
-
-
-def test_states_of_a_model_in_bfloat16_are_kept_in_bfloat16(path, calls):
-    model = scoring_lm(dtype=torch.bfloat16)
-    states = keep(path, model)
-    assert states.dtype == torch.bfloat16
-    assert_states(states, model, rtol=.05)
-    assert path.stat().st_size < 2 * states.numel() + 1000
-    assert torch.equal(keep(path, model), states)
-    assert calls == ALL
-
-
-def test_states_of_a_model_in_float16_are_kept_in_float32(path, calls):
-    states = keep(path, scoring_lm(dtype=torch.float16))
-    assert states.dtype == torch.float32
-
-
-def test_a_file_of_another_model_of_the_same_name_is_not_used(path, calls):
-    """Such as an earlier checkpoint in the same folder."""
-    keep(path, scoring_lm(1))
-    calls.clear()
-    model = scoring_lm(0)
-    assert_states(keep(path, model), model)
-    assert calls == ALL
-
-
-def test_a_model_with_slightly_changed_weights_is_another_model(path, calls):
-    model = scoring_lm()
-    keep(path, model)
+def scaled(model):
     with torch.no_grad():
         for weight in model.parameters():
-            weight.mul_(1 + .01 * torch.randn_like(weight))
-    calls.clear()
-    assert_states(keep(path, model), model)
-    assert calls == ALL
+            weight.mul_(1.01)
+    return model
 
 
-@pytest.mark.parametrize('texts', [CHANGED_TEXTS, TextSet(TEXTS.texts[:-1])])
-def test_a_file_of_different_texts_is_not_used(path, calls, texts):
-    keep(path, texts=texts)
+@pytest.mark.parametrize('change', ['seed', 'scale', 'texts', 'fewer texts'])
+def test_a_file_of_other_states_is_not_used(path, calls, change):
+    """Such as those of an earlier checkpoint of the same name."""
+    model, texts = scoring_lm(), TEXTS
+    if change == 'seed':
+        model = scoring_lm(1)
+    elif change == 'scale':
+        model = scaled(model)
+    elif change == 'texts':
+        texts = TextSet(
+            tuple(
+                Text(text.text_id, text.text.replace('dog', 'cat'))
+                for text in TEXTS))
+    else:
+        texts = TextSet(TEXTS.texts[:-1])
+    keep(path, model, texts)
     calls.clear()
     assert_states(keep(path), scoring_lm())
     assert calls == ALL
@@ -155,94 +124,36 @@ def test_the_name_of_a_model_does_not_count(path, calls):
 def test_the_identity_depends_on_tokens_prefix_and_context(change):
     model, changed = scoring_lm(), tokenizer()
     ids = [np.array([1, 2]), np.array([3])]
-    before = identity(model, changed, ids)
+    before = identity(model, changed, TEXTS, ids)
+    assert identity(scoring_lm(), tokenizer(), TEXTS, ids) == before
     if change == 'ids':
         ids = [np.array([1]), np.array([2, 3])]
     elif change == 'prefix':
         changed.bos_token = changed.convert_ids_to_tokens(5)
     else:
         model.config.max_position_embeddings //= 2
-    assert identity(model, changed, ids) != before
-    assert identity(scoring_lm(), tokenizer(),
-                    [np.array([1, 2]), np.array([3])]) == before
+    assert identity(model, changed, TEXTS, ids) != before
 
 
-@pytest.mark.parametrize('size', [0, 7, 100, -1])
-def test_a_truncated_file_is_not_used(path, calls, size):
-    expected = keep(path).clone()
+def test_a_damaged_file_is_made_anew(path):
+    """Cut anywhere, or with any bit of its numbers flipped."""
+    states = torch.arange(10.).reshape(5, 2)
+    write_states(path, states, 'key')
     content = path.read_bytes()
-    path.write_bytes(content[:size])
-    calls.clear()
-    assert torch.equal(keep(path), expected)
-    assert calls == ALL
-    assert path.read_bytes() == content
+    assert torch.equal(read_states(path, 'key'), states)
+    assert read_states(path, 'other') is None
+    for size in (0, 7, 100, len(content) - 1):
+        path.write_bytes(content[:size])
+        assert read_states(path, 'key') is None
+    for bit in range(8 * (len(content) - 40), 8 * len(content), 7):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        assert read_states(path, 'key') is None
 
 
-def test_a_damaged_file_is_not_used(path, calls):
-    expected = keep(path).clone()
-    content = path.read_bytes()
-    path.write_bytes(content[:-5] + b'\0' + content[-4:])
-    calls.clear()
-    assert torch.equal(keep(path), expected)
-    assert calls == ALL
-    assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize('kept, n_hashed', [(False, 5), (True, 1)])
-def test_files_are_hashed_once(path, calls, monkeypatch, kept, n_hashed):
-    if kept:
-        keep(path)
-    checked = []
-    check = state_cache.check_seal
-    monkeypatch.setattr(
-        state_cache, 'check_seal',
-        lambda *parts: checked.append(parts[0]) or check(*parts))
-    keep(path)
-    assert len(checked) == len(set(checked)) == n_hashed
-
-
-def die_midway(path):
-    """Run by a child process, which dies while it writes the third part."""
-    module.PART = PART
-    calls = []
-
-    def deadly(model, tokenizer, texts):
-        calls.append(texts)
-        for chunk in hidden_states(model, tokenizer, texts):
-            yield chunk
-            if len(calls) == 3:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    module.hidden_states = deadly
-    keep(Path(path))
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_continued(path, calls):
-    code = ('from tests.lm.states.test_kept_states import die_midway;'
-            f'die_midway({str(path)!r})')
-    child = subprocess.run([sys.executable, '-c', code],
-                           cwd=ROOT,
-                           capture_output=True)
-    assert child.returncode == -signal.SIGKILL, child.stderr.decode()
-    # Two parts, and a temporary file of the third.
-    finished = [
-        name for name in parts_in(path.parent) if not name.startswith('.')
-    ]
-    assert finished == ['states.part0', 'states.part2']
-    assert len(list(path.parent.iterdir())) == 3
-    assert not path.exists()
-    states = keep(path)
-    assert calls == ALL[2:]
-    assert_states(states, scoring_lm())
-    assert list(path.parent.iterdir()) == [path]
-    fresh = path.with_name('fresh.safetensors')
-    keep(fresh)
-    assert path.read_bytes() == fresh.read_bytes()
-
-
-def test_parts_of_another_model_are_not_used(path, calls, monkeypatch):
-    """Nor a truncated part; complete parts of the same model are used."""
+def test_a_stopped_run_is_continued(path, calls):
+    """From complete parts of the same model, not from cut ones or others."""
 
     def stopped(files):
         for i, file in enumerate(files):
@@ -253,45 +164,30 @@ def test_parts_of_another_model_are_not_used(path, calls, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         keep(path, progress=stopped)
     assert not path.exists()
-    first, second, _ = (path.with_suffix(f'.part{i}') for i in (0, 2, 4))
+    second = path.with_suffix('.part2')
     second.write_bytes(second.read_bytes()[:-1])
     calls.clear()
     with pytest.raises(KeyboardInterrupt):
         keep(path, progress=stopped)
     assert calls == ALL[1:2]
     calls.clear()
+    assert_states(keep(path), scoring_lm())
+    assert calls == ALL[3:]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_parts_of_another_model_are_not_used(path, calls):
+    with pytest.raises(ZeroDivisionError):
+        keep(
+            path, progress=lambda files: (f + 0 * 1 // (4 - f) for f in files))
+    calls.clear()
     model = scoring_lm(1)
     assert_states(keep(path, model), model)
     assert calls == ALL
-    assert not parts_in(path.parent)
+    assert list(path.parent.iterdir()) == [path]
 
 
-def test_states_are_mapped_from_the_file(path):
-    states = keep(path)
-    ids = [tokens.ids for tokens in tokenize_all(TOKENIZER, TEXTS.texts)]
-    key = identity(scoring_lm(), TOKENIZER, ids)
-    assert torch.equal(states,
-                       open_states(path, key, TEXTS.fingerprint, len(states)))
-    maps = Path('/proc/self/maps')
-    if maps.is_file():
-        assert str(path) in maps.read_text()
-
-
-def test_a_single_text(path, calls):
-    texts = TextSet(TEXTS.texts[:1])
-    assert_states(keep(path, texts=texts), scoring_lm(), texts)
-    assert calls == [['t0']]
-
-
-def test_empty_texts_have_no_states(path, calls):
-    texts = TextSet((Text('empty', ''), *TEXTS.texts))
-    assert_states(keep(path, texts=texts), scoring_lm(), texts)
-    calls.clear()
-    keep(path, texts=texts)
-    assert calls == []
-
-
-def test_a_part_of_empty_texts_has_no_file(path, calls):
+def test_a_part_of_empty_texts_has_no_states(path, calls):
     texts = TextSet((*TEXTS.texts[:2], Text('e', ''), Text('f', '')))
     assert_states(keep(path, texts=texts), scoring_lm(), texts)
     assert calls == ALL[:1]
