@@ -67,18 +67,16 @@ _PUBLIC = {
     'plot_capability':
     ('extras.pictures.accuracy_by_score', 'plot_capability'),
     'plot_coverage': ('extras.pictures.interval_coverage', 'plot_coverage'),
-    'plot_heat_map': ('extras.pictures.weights_on_text', 'plot_heat_map'),
-    'plot_leaderboard':
-    ('extras.pictures.models_by_accuracy', 'plot_leaderboard'),
-    'plot_outliers': ('extras.pictures.far_from_prediction', 'plot_outliers'),
+    'plot_leaderboard': ('extras.pictures.models_in_rows', 'plot_leaderboard'),
+    'plot_outliers': ('extras.pictures.models_in_rows', 'plot_outliers'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
     'plot_trajectories': ('report.triage_picture', 'plot_trajectories'),
     'predictor_card': ('extras.sharing.predictor_cards', 'predictor_card'),
     'read_accuracies': ('io.tables', 'read_accuracies'),
     'read_collection': ('io.collection', 'read_collection'),
     'read_dumps': ('io.dumps', 'read_dumps'),
-    'read_every_eval_ever': ('extras.sharing.every_eval_ever',
-                             'read_every_eval_ever'),
+    'read_every_eval_ever':
+    ('extras.sharing.every_eval_ever', 'read_every_eval_ever'),
     'read_lm_eval_accuracies': ('extras.importers.lm_eval_accuracies',
                                 'read_lm_eval_accuracies'),
     'read_loss_features': ('io.model_tables', 'read_loss_features'),

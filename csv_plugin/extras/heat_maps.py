@@ -175,20 +175,13 @@ def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
     return by_byte
 
 
-def characters(text: str) -> list[str]:
-    r"""The grapheme clusters of a text, in order.
-
-    >>> characters('e\u0301t\u00e9\r\n') == ['e\u0301', 't', '\u00e9', '\r\n']
-    True
-    """
-    starts = [i for i in range(len(text)) if not _continues(text, i)]
-    return [text[i:j] for i, j in zip(starts, [*starts[1:], None])]
-
-
 def _character_edges(text: str) -> list[int]:
     """Bytes at which a grapheme cluster begins, and the end."""
-    lengths = [len(cluster.encode('utf-8')) for cluster in characters(text)]
-    return [0, *accumulate(lengths)]
+    ends = [0, *accumulate(len(char.encode('utf-8')) for char in text)]
+    return [0] + [
+        end for i, end in enumerate(ends)
+        if i and (i == len(text) or not _continues(text, i))
+    ]
 
 
 def _continues(text: str, index: int) -> bool:

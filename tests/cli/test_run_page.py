@@ -108,10 +108,9 @@ def test_everything_of_a_run(run):
     assert [(section.benchmark, len(section.maps))
             for section in page.heat_maps] == [('easy', 3), ('hard', 3)]
     assert page.families == {'fit-0': 'F', 'new': 'Zed'}
-    legend = page.pictures[0].legend
+    legend = page.pictures[0].svg
     assert '<!-- Zed -->' in legend and '<!-- far -->' in legend
     assert '<!-- new -->' not in legend
-    assert '<!-- Zed -->' not in page.pictures[0].svg
     html = render(page)
     assert str(run / 'p') in html and TEXTS.fingerprint in html
     assert '<b><bdi>F</bdi></b> (1): <bdi>fit-0</bdi>' in html
@@ -232,7 +231,7 @@ def test_names_of_models_that_are_not_those_of_their_folders(run):
     assert table.at('Far away', 'easy').extrapolated
     assert [table.real_at(model, 'easy')
             for model in shown] == pytest.approx([0.50, 0.51, 0.52, 0.53])
-    legend = page.pictures[0].legend
+    legend = page.pictures[0].svg
     assert '<!-- Far away -->' in legend and '<!-- fitted on -->' in legend
     # A model that was not there when the leaderboard was made.
     write_run(run, {'late': 0.5})
@@ -336,7 +335,7 @@ def test_full_line_over_all_models_fitted_on(run, monkeypatch):
     intervals = train().benchmarks[0].intervals
     assert drawn[0].fitted_range == pytest.approx(
         (intervals.score_low, intervals.score_high))
-    assert '<!-- scaling law -->' in page.pictures[0].legend
+    assert '<!-- scaling law -->' in page.pictures[0].svg
 
 
 @pytest.mark.slow

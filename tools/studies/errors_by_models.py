@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures import panels
-from csv_plugin.extras.pictures.style import Look, look, picture
+from csv_plugin.extras.pictures.style import (Look, legend_above, look, panels,
+                                              picture)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def models_picture(rows: Sequence[ModelsStudyRow]) -> Figure:
                          'Run the study with a number of draws.')
     series = list(dict.fromkeys(row.series for row in rows))
     methods = list(dict.fromkeys(row.method for row in rows))
-    figure, (grid, ) = panels.panels(len(series), size=(3.4, 2.4))
+    figure, (grid, ) = panels(len(series), size=(3.4, 2.4))
     for axes, name in zip(grid, series):
         part = [row for row in rows if row.series == name]
         for i, method in enumerate(methods):
@@ -62,7 +62,7 @@ def models_picture(rows: Sequence[ModelsStudyRow]) -> Figure:
         axes.sharey(grid[0])
     grid[0].set_ylim(0)
     grid[0].set_ylabel('mean absolute error, points')
-    panels.legend_above(figure, [
+    legend_above(figure, [
         Line2D([], [], color=look(i).colour, ls=look(i).line,
                marker=look(i).marker, label=method)
         for i, method in enumerate(methods)

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.study import geometric_mean
-from csv_plugin.extras.pictures import panels
-from csv_plugin.extras.pictures.style import Look, look, picture
+from csv_plugin.extras.pictures.style import (Look, legend_above, log_axis,
+                                              look, panels, picture, wrapped)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def texts_picture(rows: Sequence[TextsStudyRow]) -> Figure:
     kinds = list(dict.fromkeys(row.models for row in rows))
     series = list(dict.fromkeys(row.series for row in rows))
     methods = list(dict.fromkeys(row.method for row in rows))
-    figure, grid = panels.panels(len(series), len(kinds), (3.4, 2.4))
+    figure, grid = panels(len(series), len(kinds), (3.4, 2.4))
     for axes_row, kind in zip(grid, kinds):
         errors = np.array([row.mse for row in rows if row.models == kind])
         for axes, name in zip(axes_row, series):
@@ -64,16 +64,16 @@ def texts_picture(rows: Sequence[TextsStudyRow]) -> Figure:
                 _draw(axes, [r for r in part if r.method == method],
                       {n: place + shift for place, n in enumerate(numbers)},
                       look(i))  # yapf: disable
-            panels.log_axis(axes.yaxis, errors.min(), errors.max())
+            log_axis(axes.yaxis, errors.min(), errors.max())
             axes.set_ylim(0.8 * errors.min(), 1.25 * errors.max())
             axes.set_xticks(range(len(numbers)), map(str, numbers))
-            axes.set_title(panels.wrapped(kind, 40))
+            axes.set_title(wrapped(kind, 40))
             if axes_row is grid[-1]:
                 axes.set_xlabel(_label(part))
     figure.supylabel('mean squared error')
-    panels.legend_above(figure, [
+    legend_above(figure, [
         Line2D([], [], color=look(i).colour, ls=look(i).line,
-               marker=look(i).marker, label=panels.wrapped(method, 40))
+               marker=look(i).marker, label=wrapped(method, 40))
         for i, method in enumerate(methods)
     ])  # yapf: disable
     return figure

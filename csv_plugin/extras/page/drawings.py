@@ -13,7 +13,7 @@ from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
                                         methods_picture, outliers_picture,
-                                        save, take_legend)
+                                        save)
 
 _CAPABILITY = (
     'Accuracy against capability score',
@@ -31,8 +31,6 @@ _OUTLIERS = (
 _MOST_OUTLIERS = 20
 #: Fewer models make no picture.
 _LEAST_MODELS = 3
-#: Inches of a legend, so that it is in sight on a phone.
-_LEGEND = 3.5
 _COVERAGE = (
     'How often the intervals hold',
     'The share of intervals, of models not fitted on, that hold the real '
@@ -48,12 +46,10 @@ class Picture:
         title (str): Its heading.
         caption (str): What it shows and how to read it.
         svg (str): The drawing itself.
-        legend (str): The legend as a drawing; empty if it needs none.
     """
     title: str
     caption: str
     svg: str
-    legend: str = ''
 
 
 def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
@@ -88,13 +84,8 @@ def run_pictures(points: Sequence[CapabilityPoints], predictions: Predictions,
 
 
 def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
-    """A picture by its title and caption, with the legend apart."""
-    legend = take_legend(figure, _LEGEND)
-    return Picture(*words, _svg(figure), _svg(legend))
-
-
-def _svg(figure: Figure) -> str:
+    """A picture by its title and caption."""
     with TemporaryDirectory() as folder:
         path = Path(folder, 'picture.svg')
         save(figure, path)
-        return path.read_text('utf-8')
+        return Picture(*words, path.read_text('utf-8'))

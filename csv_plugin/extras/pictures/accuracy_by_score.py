@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from csv_plugin.core.capability_points import CapabilityPoints
-from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures import panels
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
-                                              looks, picture, plain)
+                                              few_ticks, legend_above, looks,
+                                              pad, panels, picture, plain,
+                                              say_empty, wrapped)
 
 #: Styles of the curve where models were fitted on, and elsewhere.
 _FITTED, _BEYOND = 'scaling law', 'beyond the fit'
@@ -28,20 +28,14 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
 
     Filled points were fitted on, open ones were not. The score is a loss;
     its axis is reversed, so that better models stand to the right.
-
-    Raises:
-        InputError: If there is no benchmark.
     """
-    if not points:
-        raise InputError('capability_picture', 'one benchmark or more', 'none',
-                         'Give points of benchmarks.')
-    figure, (row, ) = panels.panels(len(points))
+    figure, (row, ) = panels(len(points))
     look = family_looks(points)
     for axes, part in zip(row, points):
         draw_points(axes, part, look)
-        axes.set_title(panels.wrapped(part.benchmark))
+        axes.set_title(wrapped(part.benchmark))
     label_axes(figure, points[0].unit)
-    panels.legend_above(figure, legend_handles(points, look))
+    legend_above(figure, legend_handles(points, look))
     return figure
 
 
@@ -60,7 +54,7 @@ def plot_capability(points: CapabilityPoints,
     with drawing(ax) as axes:
         draw_points(axes, points, look)
         axes.set(
-            title=panels.wrapped(points.benchmark, 40),
+            title=wrapped(points.benchmark, 40),
             xlabel=score_label(points.unit),
             ylabel='accuracy')
         axes.legend(handles=legend_handles([points], look))
@@ -77,10 +71,10 @@ def draw_points(axes: Axes, points: CapabilityPoints,
                 look: Mapping[str, Look]) -> None:
     """Draw the chance level, the curve and the models into a panel."""
     drawn = points.drawn
-    panels.few_ticks(axes, 'y')
+    few_ticks(axes, 'y')
     if not drawn.any():
         axes.invert_xaxis()
-        panels.say_empty(axes)
+        say_empty(axes)
         return
     x, y = points.scores, points.accuracies
     axes.axhline(points.chance, color=GREY, lw=0.9, ls=':', zorder=1)
@@ -93,9 +87,9 @@ def draw_points(axes: Axes, points: CapabilityPoints,
                 # Some versions of matplotlib write labels into SVG files.
                 axes.plot(x[chosen], y[chosen], label=plain(family),
                           **_marker(look[family], fitted))  # yapf: disable
-    low, high = panels.pad(x[drawn])
+    low, high = pad(x[drawn])
     axes.set_xlim(high, low)
-    axes.set_ylim(*panels.pad(y[drawn], np.array([points.chance])))
+    axes.set_ylim(*pad(y[drawn], np.array([points.chance])))
 
 
 def _draw_curve(axes: Axes, points: CapabilityPoints) -> None:
@@ -111,7 +105,7 @@ def _draw_curve(axes: Axes, points: CapabilityPoints) -> None:
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
     """Scores between which each of `_LINES` is drawn, if it is."""
-    ends = panels.pad(points.scores[points.drawn])
+    ends = pad(points.scores[points.drawn])
     low, high = np.clip(points.fitted_range, *ends)
     lines = {}
     if low < high:
@@ -149,7 +143,7 @@ def legend_handles(points: Sequence[CapabilityPoints],
     """The families, then the meaning of fillings and lines."""
     handles = [
         Line2D([], [],
-               label=panels.wrapped(family, 40),
+               label=wrapped(family, 40),
                **_marker(look[family], True)) for family in distinct(look)
     ]
     black = Look('black', 'o')

@@ -12,10 +12,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures import panels
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
-                                              looks, picture)
+                                              few_ticks, legend_above,
+                                              log_axis, looks, panels, picture,
+                                              say_empty, wrapped)
 
 #: A range of tokens wider than this factor gets a logarithmic axis.
 LINEAR_RANGE = 10
@@ -51,9 +51,6 @@ class Trajectory:
         high (NDArray): Upper ends, `(n,)`.
         observed (NDArray): Real accuracies, NaN where not run, `(n,)`.
         forecast (Optional[Forecast]): At a later point of the run.
-
-    Raises:
-        InputError: The shapes differ, or the tokens do not rise.
     """
     run: str
     tokens: NDArray
@@ -62,19 +59,6 @@ class Trajectory:
     high: NDArray
     observed: NDArray
     forecast: Optional[Forecast] = None
-
-    def __post_init__(self) -> None:
-        shape = (len(self.tokens), )
-        for name in ('predicted', 'low', 'high', 'observed'):
-            actual = getattr(self, name).shape
-            if actual != shape:
-                raise InputError(f'Trajectory.{name} of {self.run!r}',
-                                 f'shape {shape}', str(actual),
-                                 'Give one value per checkpoint.')
-        if not len(self.tokens) or not (np.diff(self.tokens) > 0).all():
-            raise InputError(f'Trajectory.tokens of {self.run!r}',
-                             'rising numbers', str(self.tokens),
-                             'Sort the checkpoints by their tokens.')
 
 
 @picture
@@ -89,23 +73,17 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
     Args:
         by_benchmark (Mapping): Runs by benchmark.
         measure (str): Unit of the trainings, 'tokens' or 'steps'.
-
-    Raises:
-        InputError: If there is no benchmark or no run.
     """
     runs = [run for part in by_benchmark.values() for run in part]
-    if not runs:
-        raise InputError('trajectory_picture', 'a run on a benchmark', 'none',
-                         'Give trajectories.')
     look = looks(dict.fromkeys(run.run for run in runs))
     tokens = np.concatenate([_all_tokens(run) for run in runs])
-    figure, (row, ) = panels.panels(len(by_benchmark))
+    figure, (row, ) = panels(len(by_benchmark))
     for axes, (benchmark, part) in zip(row, by_benchmark.items()):
         _draw_panel(axes, part, look, tokens)
-        axes.set_title(panels.wrapped(benchmark))
+        axes.set_title(wrapped(benchmark))
     figure.supxlabel(f'training {measure}')
     figure.supylabel('accuracy')
-    panels.legend_above(figure, _handles(look, runs))
+    legend_above(figure, _handles(look, runs))
     return figure
 
 
@@ -126,7 +104,7 @@ def plot_runs(runs: Sequence[Trajectory],
     with drawing(ax) as axes:
         _draw_panel(axes, runs, look, tokens)
         axes.set(
-            title=panels.wrapped(benchmark, 40),
+            title=wrapped(benchmark, 40),
             xlabel=f'training {measure}',
             ylabel='accuracy')
         axes.legend(handles=_handles(look, runs))
@@ -143,16 +121,16 @@ def _draw_panel(axes: Axes, runs: Sequence[Trajectory],
         look (Mapping[str, Look]): By run.
         tokens (NDArray): All tokens that the axis is to hold.
     """
-    panels.few_ticks(axes, 'y')
+    few_ticks(axes, 'y')
     for run in runs:
         _draw(axes, run, look[run.run])
     ahead = [(run, run.forecast) for run in runs if run.forecast]
     for (run, forecast), shift in zip(ahead, _shifts(len(ahead))):
         _draw_forecast(axes, run, forecast, look[run.run], shift)
     if not runs:
-        panels.say_empty(axes, 'no run')
+        say_empty(axes, 'no run')
     if 0 < LINEAR_RANGE * tokens.min() < tokens.max():
-        panels.log_axis(axes.xaxis, tokens.min(), tokens.max())
+        log_axis(axes.xaxis, tokens.min(), tokens.max())
     axes.xaxis.set_major_formatter(
         FuncFormatter(lambda value, _: short_count(value)))
 
@@ -208,7 +186,7 @@ def _handles(look: Mapping[str, Look],
                color=look[name].colour,
                ls=look[name].line,
                marker=look[name].marker,
-               label=panels.wrapped(name, 40)) for name in distinct(look)
+               label=wrapped(name, 40)) for name in distinct(look)
     ]
     handles += [
         Line2D([], [], color=GREY, label='predicted'),

@@ -6,14 +6,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from csv_plugin.core.capability_points import CapabilityPoints
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.training_curve import TrainingCurve
-from csv_plugin.extras.pictures import panels
 from csv_plugin.extras.pictures.accuracy_by_score import (draw_points,
                                                           family_looks,
                                                           label_axes,
                                                           legend_handles)
-from csv_plugin.extras.pictures.style import look, picture
+from csv_plugin.extras.pictures.style import (few_ticks, is_leftmost,
+                                              legend_above, log_axis, look,
+                                              panels, picture, wrapped)
 
 
 @picture
@@ -23,7 +23,7 @@ def training_curve_picture(curve: TrainingCurve) -> Figure:
     The dashed line is of the models fitted on, the full one of held-out
     models.
     """
-    figure, (row, ) = panels.panels(len(curve.benchmarks))
+    figure, (row, ) = panels(len(curve.benchmarks))
     train, validation, best = look(0), look(1), look(6)
     for b, (axes, benchmark) in enumerate(zip(row, curve.benchmarks)):
         axes.plot(curve.x, curve.train[:, b], color=train.colour, ls='--')
@@ -32,15 +32,15 @@ def training_curve_picture(curve: TrainingCurve) -> Figure:
         kept = curve.best[b]
         axes.plot(curve.x[kept], curve.validation[kept, b], color=best.colour,
                   marker='*', markersize=9, ls='', zorder=4)  # yapf: disable
-        panels.few_ticks(axes)
+        few_ticks(axes)
         errors = np.stack([curve.train[:, b], curve.validation[:, b]])
         positive = errors[errors > 0]
         if len(positive):
-            panels.log_axis(axes.yaxis, positive.min(), positive.max())
-        axes.set_title(panels.wrapped(benchmark))
+            log_axis(axes.yaxis, positive.min(), positive.max())
+        axes.set_title(wrapped(benchmark))
     figure.supxlabel(curve.x_label)
     figure.supylabel('mean squared error')
-    panels.legend_above(figure, [
+    legend_above(figure, [
         Line2D([], [], color=train.colour, ls='--', label='models fitted on'),
         Line2D([], [], color=validation.colour, label='held-out models'),
         Line2D([], [], color=best.colour, ls='', marker='*', markersize=9,
@@ -57,29 +57,17 @@ def convergence_picture(
     Args:
         steps (Sequence): Name and points of each step; all steps have the
             same benchmarks in one order.
-
-    Raises:
-        InputError: If there is no step, or their benchmarks differ.
     """
-    benchmarks = [p.benchmark for p in steps[0][1]] if steps else []
-    for name, points in steps:
-        if [p.benchmark for p in points] != benchmarks:
-            raise InputError(f'step {name!r}', f'the benchmarks {benchmarks}',
-                             str([p.benchmark for p in points]),
-                             'Give the same benchmarks at every step.')
-    if not benchmarks:
-        raise InputError('convergence_picture', 'points of a step or more',
-                         'none', 'Give steps with benchmarks.')
     everything = [part for _, points in steps for part in points]
     look_of = family_looks(everything)
-    figure, rows = panels.panels(len(benchmarks), len(steps))
+    figure, rows = panels(len(steps[0][1]), len(steps))
     for i, (row, (name, points)) in enumerate(zip(rows, steps)):
         for b, (axes, part) in enumerate(zip(row, points)):
             draw_points(axes, part, look_of)
             if i == 0:
-                axes.set_title(panels.wrapped(part.benchmark))
-            if panels.is_leftmost(b, len(points)):
-                axes.set_ylabel(panels.wrapped(name), fontweight='bold')
+                axes.set_title(wrapped(part.benchmark))
+            if is_leftmost(b, len(points)):
+                axes.set_ylabel(wrapped(name), fontweight='bold')
     label_axes(figure, everything[0].unit)
-    panels.legend_above(figure, legend_handles(everything, look_of))
+    legend_above(figure, legend_handles(everything, look_of))
     return figure

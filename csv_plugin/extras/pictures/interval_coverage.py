@@ -12,8 +12,9 @@ from scipy.stats import binom
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.coverage import Coverage
-from csv_plugin.extras.pictures import panels
-from csv_plugin.extras.pictures.style import GREY, drawing, look, picture
+from csv_plugin.extras.pictures.style import (GREY, drawing, few_ticks,
+                                              legend_above, look, pad, panels,
+                                              picture, say_empty, wrapped)
 
 #: Share of samples in which the coverage of correct intervals is in the band.
 BAND = 0.95
@@ -28,13 +29,12 @@ def coverage_picture(coverage: Coverage) -> Figure:
     the pooled panel it is that of one benchmark's number of models, as the
     errors of one model on several benchmarks go together.
     """
-    figure, (row, ) = panels.panels(
-        len(coverage.benchmarks) + 1, size=(2.2, 2.25))
+    figure, (row, ) = panels(len(coverage.benchmarks) + 1, size=(2.2, 2.25))
     for axes, benchmark in zip(row, (None, *coverage.benchmarks)):
         _draw_panel(axes, coverage, benchmark)
     figure.supxlabel(_LEVEL)
     figure.supylabel(_SHARE)
-    panels.legend_above(figure, _handles())
+    legend_above(figure, _handles())
     return figure
 
 
@@ -77,8 +77,8 @@ def _draw_panel(axes: Axes, coverage: Coverage,
         np.nanmin(coverage.covered),
         *(_band(coverage.levels, count)[0].min() for count in counts if count))
     _draw(axes, coverage.levels, share, n)
-    axes.set(xlim=panels.pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
-    axes.set_title(f'{panels.wrapped(name)}\n{n} models')
+    axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
+    axes.set_title(f'{wrapped(name)}\n{n} models')
 
 
 def _handles() -> list[Artist]:
@@ -93,9 +93,9 @@ def _handles() -> list[Artist]:
 
 def _draw(axes: Axes, levels: NDArray, share: NDArray, n: int) -> None:
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-    panels.few_ticks(axes, 'xy')
+    few_ticks(axes, 'xy')
     if not n:
-        panels.say_empty(axes, 'no model')
+        say_empty(axes, 'no model')
         return
     axes.fill_between(levels, *_band(levels, n), color=GREY, alpha=0.2, lw=0,
                       zorder=1)  # yapf: disable

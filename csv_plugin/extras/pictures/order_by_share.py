@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures import panels
-from csv_plugin.extras.pictures.style import GREY, look, picture
+from csv_plugin.extras.pictures.style import (GREY, is_leftmost, legend_above,
+                                              log_axis, look, panels, picture,
+                                              wrapped)
 from csv_plugin.triage.benchmark_trust import SURE_ORDER, Trust
 
 _LABELS = ('scores', 'losses, fitted to other runs')
@@ -15,14 +15,8 @@ _LABELS = ('scores', 'losses, fitted to other runs')
 @picture
 def order_picture(rows: Sequence[Trust]) -> Figure:
     """Share of the pairs of runs in their final order, by part of training.
-
-    Raises:
-        InputError: If there is no benchmark.
     """
-    if not rows:
-        raise InputError('order_picture', 'a benchmark or more', 'none',
-                         'Judge benchmarks first.')
-    figure, (grid, ) = panels.panels(len(rows))
+    figure, (grid, ) = panels(len(rows))
     with_losses = any(row.order_by_losses for row in rows)
     percents = [100 * share for row in rows for share in row.shares]
     right = [100 * r for row in rows for r in row.order + row.order_by_losses]
@@ -40,16 +34,16 @@ def order_picture(rows: Sequence[Trust]) -> Figure:
                     marker=own.marker,
                     ms=3.5)
         axes.set_ylim(max(0, min(40, lowest)), 104)
-        axes.set_title(panels.wrapped(row.benchmark))
+        axes.set_title(wrapped(row.benchmark))
         if percents:
             # A benchmark with equal scores everywhere has no order to draw.
             axes.set_xlim(0.9 * min(percents), 110)
-            panels.log_axis(axes.xaxis, min(percents), 100)
-        if not panels.is_leftmost(place, len(rows)):
+            log_axis(axes.xaxis, min(percents), 100)
+        if not is_leftmost(place, len(rows)):
             axes.tick_params(labelleft=False)
     figure.supxlabel('percent of the training')
     figure.supylabel('pairs of runs in order, %')
-    panels.legend_above(figure, [
+    legend_above(figure, [
         Line2D([], [], color=look(i).colour, ls=look(i).line,
                marker=look(i).marker, label=label)
         for i, label in enumerate(_LABELS[:1 + with_losses])

@@ -9,10 +9,11 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.extras.pictures import panels
-from csv_plugin.extras.pictures.style import GREY, Look, drawing, look, picture
+from csv_plugin.extras.pictures.style import (GREY, Look, drawing, few_ticks,
+                                              is_leftmost, legend_above, look,
+                                              pad, panels, picture, say_empty,
+                                              wrapped)
 
 #: What pictures call the methods that have another name in studies.
 METHOD_NAMES = {
@@ -32,17 +33,9 @@ def methods_picture(predictions: Predictions) -> Figure:
 
     Args:
         predictions (Predictions): Beside the real accuracies.
-
-    Raises:
-        InputError: If no model was held out.
     """
     names, methods = predictions.benchmarks, predictions.methods
-    if not any(predictions.held_out(name).any() for name in methods):
-        raise InputError('methods_picture',
-                         'a model with an accuracy that was not fitted on',
-                         f'none of {len(predictions.models)}',
-                         'Predict models of another split.')
-    figure, rows = panels.panels(len(names), len(methods), (2.2, 2.3))
+    figure, rows = panels(len(names), len(methods), (2.2, 2.3))
     for b, benchmark in enumerate(names):
         limits = _limits(predictions, benchmark)
         for p, method in enumerate(methods):
@@ -50,14 +43,14 @@ def methods_picture(predictions: Predictions) -> Figure:
             title = _draw_panel(axes, predictions, benchmark, method, look(p))
             axes.set(xlim=limits, ylim=limits)
             if p == 0:
-                title = f'{panels.wrapped(benchmark)}\n{title}'
+                title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            if panels.is_leftmost(b, len(names)):
+            if is_leftmost(b, len(names)):
                 label = METHOD_NAMES.get(method, method)
-                axes.set_ylabel(panels.wrapped(label), fontweight='bold')
+                axes.set_ylabel(wrapped(label), fontweight='bold')
     figure.supxlabel('real accuracy')
     figure.supylabel('predicted accuracy')
-    panels.legend_above(figure, _handles(predictions.level))
+    legend_above(figure, _handles(predictions.level))
     return figure
 
 
@@ -87,7 +80,7 @@ def plot_predicted(predictions: Predictions,
         axes.set(
             xlim=limits,
             ylim=limits,
-            title=f'{panels.wrapped(benchmark, 40)}\n{title}',
+            title=f'{wrapped(benchmark, 40)}\n{title}',
             xlabel='real accuracy',
             ylabel='predicted accuracy')
         axes.legend(handles=_handles(table.level))
@@ -101,7 +94,7 @@ def _limits(predictions: Predictions, benchmark: str) -> tuple[float, float]:
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]
         points += [predictions.real[mask, b], predictions.values[mask, b, p]]
-    return panels.pad(*points)
+    return pad(*points)
 
 
 def _handles(level: float) -> list[Artist]:
@@ -125,7 +118,7 @@ def _draw_panel(axes: Axes, predictions: Predictions, benchmark: str,
         part[mask, b, p]
         for part in (predictions.values, predictions.low, predictions.high))
     _draw(axes, real, predicted, low, high, own)
-    panels.few_ticks(axes, 'xy')
+    few_ticks(axes, 'xy')
     return _error(real, predicted)
 
 
@@ -140,7 +133,7 @@ def _draw(axes: Axes, real: NDArray, predicted: NDArray, low: NDArray,
     """Draw one method on one benchmark, held-out models only."""
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
     if not len(real):
-        panels.say_empty(axes)
+        say_empty(axes)
         return
     axes.vlines(real, low, high, color=own.colour, lw=0.8, alpha=0.5,
                 zorder=2)  # yapf: disable

@@ -4,7 +4,6 @@ import pytest
 from csv_plugin.cli.render_report import run_page
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
-from csv_plugin.extras.page.drawings import Picture
 from csv_plugin.extras.page.rendering import render
 from csv_plugin.extras.page.sections import HeatSection
 from csv_plugin.io.predictors import save_predictor
@@ -92,30 +91,10 @@ def test_hostile_names_of_a_run(tmp_path):
         return [images.map(image => image.complete && image.naturalWidth > 49),
                 document.querySelector('.sortable tbody th').textContent];"""
     visited = visit(render(page), tmp_path, action)
-    # Each picture has a legend.
-    assert visited.result == [[True] * 2 * len(page.pictures), name]
+    assert visited.result == [[True] * len(page.pictures), name]
     # The hostile name is also one that lies far off, and drawn as such.
     assert len(page.pictures) == 4
     assert visited.problems == [] and visited.loaded == []
-
-
-@needs_browser
-def test_tables_and_legends_on_a_phone(tmp_path):
-    """Five benchmarks fit a screen; a phone shows legends as a whole."""
-    picture = Picture(
-        't', 'c',
-        *['<svg xmlns="http://www.w3.org/2000/svg" width="900" height="9"/>'] *
-        2)
-    cells = page_cells(('model', ), tuple(f'bench-{i}' for i in range(5)))
-    html = render(make_page(cells.board(), pictures=[picture]))
-    action = """
-        const wide = [...document.querySelectorAll('.scroll')].filter(
-          each => each.scrollWidth > each.clientWidth + 1).length;
-        const images = [...document.images].map(
-          image => image.getBoundingClientRect().right <= innerWidth);
-        return [wide, ...images];"""
-    assert visit(html, tmp_path, action).result == [0, True, True]
-    assert visit(html, tmp_path, action, width=500).result[1:] == [True, False]
 
 
 TEXT = ('  two  blanks\n\ttab\r\nمرحبا 我们 👩\u200d👩\u200d👧 e\u0301\n'

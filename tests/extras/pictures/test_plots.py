@@ -1,37 +1,22 @@
 """Functions for notebooks draw on the axes that they are given."""
-import subprocess
-import sys
 from dataclasses import replace
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.texts import Text
-from csv_plugin.extras.heat_maps import HeatMap, Piece, characters
-from csv_plugin.extras.pictures.style import COLOURS
-from tests.extras.pictures.test_pictures import (HOSTILE, some_coverage,
-                                                 some_outliers, some_points,
-                                                 some_predictions)
+from tests.extras.pictures.samples import (HOSTILE, some_coverage,
+                                           some_outliers, some_points,
+                                           some_predictions)
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
 
 NAN = float('nan')
 NAMES = ['$x_1$', r'$\frac{', *map(str, range(10))]
-
-
-def hostile_predictions(n_benchmarks=2):
-    return replace(some_predictions(n_benchmarks), models=tuple(NAMES))
-
-
-def heat_map(*pieces):
-    text = ''.join(text for text, _ in pieces)
-    return HeatMap(Text(r'$\frac{', text), [Piece(*piece) for piece in pieces])
 
 
 def forecasts():
@@ -43,11 +28,9 @@ PLOTS = {
     lambda ax: cp.plot_capability(some_points(r'$\frac{'), ax),
     'coverage':
     lambda ax: cp.plot_coverage(some_coverage(2), ax=ax),
-    'heat map':
-    lambda ax: cp.plot_heat_map(
-        heat_map(('a$x_1$', 2.0), ('模型\n', -1.0)), ax=ax),
     'leaderboard':
-    lambda ax: cp.plot_leaderboard(hostile_predictions(), ax=ax),
+    lambda ax: cp.plot_leaderboard(
+        replace(some_predictions(2), models=tuple(NAMES)), ax=ax),
     'outliers':
     lambda ax: cp.plot_outliers(some_outliers(HOSTILE), ax),
     'predicted':
@@ -160,57 +143,6 @@ def test_unknown_names(call):
     with pytest.raises(InputError):
         call()
     assert not pyplot.get_fignums()
-
-
-def test_heat_map_has_a_box_behind_each_character_with_a_weight():
-    shown = heat_map(('ab', 2.0), ('c', NAN), ('d\n', -1.0), ('e', 0.0))
-    axes = cp.plot_heat_map(shown, 4.0, Figure().subplots())
-    boxes, = axes.collections
-    colours = [to_hex(c) for c in boxes.get_facecolors()]
-    assert colours == [c.lower() for c in (*COLOURS[:1] * 2, COLOURS[1])]
-    assert list(boxes.get_facecolors()[:, 3]) == [.35, .35, .175]
-    lefts = [path.vertices[:, 0].min() for path in boxes.get_paths()]
-    np.testing.assert_allclose(lefts, [0, 0.602, 3 * 0.602])
-
-
-def test_heat_map_wraps_long_lines():
-    axes = cp.plot_heat_map(heat_map(('x' * 100, 1.0)), ax=Figure().subplots())
-    ends = [path.vertices.max(axis=0) for path in
-            axes.collections[0].get_paths()]  # yapf: disable
-    assert len({round(float(y), 6) for _, y in ends}) == 2
-    assert max(x for x, _ in ends) <= axes.get_xlim()[1] + 1e-9
-
-
-@pytest.mark.parametrize('text, n_lines', [('x' * 76 + '\ny', 2),
-                                           ('x' * 77, 2), ('\n\r\n', 1)])
-def test_lines_of_heat_maps(text, n_lines):
-    """A line break behind a full line leaves no empty one."""
-    axes = cp.plot_heat_map(heat_map((text, 1.0)), ax=Figure().subplots())
-    assert axes.get_ylim()[0] == -0.5 - 1.5 * (n_lines - 1)
-
-
-def test_heat_map_in_a_notebook():
-    shown = heat_map(('<b>$', 2.0), ('c\u202e', NAN))
-    document = shown._repr_html_()
-    assert '&lt;b&gt;$</span>c⟨U+202E⟩</p>' in document
-    assert 'rgba(0, 114, 178, 0.70)' in document
-    assert document.startswith('<div class="tex2jax_ignore') and len(
-        repr(shown)) < 40
-
-
-def test_characters():
-    assert characters('') == []
-    assert characters('a\u0301👩‍👩‍👧x') == ['a\u0301', '👩‍👩‍👧', 'x']
-
-
-@pytest.mark.slow
-def test_the_package_loads_no_matplotlib():
-    code = ('import sys, csv_plugin as cp\n'
-            "assert 'plot_predicted' in dir(cp)\n"
-            "assert 'matplotlib' not in sys.modules\n"
-            "cp.heat_maps, cp.coverage_by_level, cp.capability_points\n"
-            "assert 'matplotlib' not in sys.modules")
-    subprocess.run([sys.executable, '-c', code], check=True)
 
 
 def test_pictures_stay_on_in_a_notebook(monkeypatch):

@@ -1,4 +1,4 @@
-"""Real accuracies that lie far from their predictions."""
+"""A row per model: its real accuracy, its prediction and the interval."""
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.outliers import Outlier
-from csv_plugin.extras.pictures import panels
-from csv_plugin.extras.pictures.style import COLOURS, drawing, picture
+from csv_plugin.core.overall import Overall
+from csv_plugin.core.predictions import REAL, Predictions
+from csv_plugin.extras.pictures.style import (COLOURS, drawing, few_ticks,
+                                              legend_above, look, picture,
+                                              wrapped)
 
 _INTERVAL: dict[str, Any] = dict(color='#b8b8b8', lw=5)
 _PREDICTED: dict[str, Any] = dict(
@@ -22,13 +25,70 @@ _ABOVE: dict[str, Any] = dict(
     color=COLOURS[1], ls='', marker='^', markersize=6.5)
 _BELOW: dict[str, Any] = dict(
     color=COLOURS[0], ls='', marker='v', markersize=6.5)
+_REAL: dict[str, Any] = dict(
+    color='black', ls='', marker='o', markerfacecolor='white', zorder=3)
 #: Characters of a line of a label, inches between lines.
 _LABEL, _LINE = 44, 0.26
 
 
+def plot_leaderboard(predictions: Predictions,
+                     benchmark: Optional[str] = None,
+                     ax: Optional[Axes] = None) -> Axes:
+    """Draw one row per model, the best on top: real and predicted accuracies.
+
+    Models are in the order of the real accuracies, those without one by
+    their predictions below. Intervals are those of the first method.
+
+    Args:
+        predictions (Predictions): With real accuracies or without.
+        benchmark (Optional[str]): One of its benchmarks; by default the
+            means over the benchmarks are drawn, which have no intervals.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: There is no such benchmark.
+    """
+    if benchmark is None:
+        overall = Overall.of(predictions)
+        names = overall.benchmarks
+        title = (
+            wrapped(names[0], _LABEL)
+            if len(names) == 1 else f'mean of {len(names)} benchmarks')
+        real, values = overall.real, overall.values
+    else:
+        table = predictions.select(benchmarks=[benchmark])
+        title = wrapped(benchmark, _LABEL)
+        real, values = table.real[:, 0], table.values[:, 0]
+    order = np.lexsort((-values[:, 0], -real))
+    rows = np.arange(len(order))
+    with drawing(ax, (6.4, _LINE * len(order) + 1.2)) as axes:
+        if benchmark is not None:
+            axes.hlines(rows, table.low[order, 0, 0], table.high[order, 0, 0],
+                        label='interval', zorder=1, **_INTERVAL
+                        )  # yapf: disable
+        for p, method in enumerate(predictions.methods):
+            own = look(p)
+            axes.plot(values[order, p], rows, color=own.colour, ls='',
+                      marker=own.marker, label=wrapped(method, _LABEL),
+                      zorder=2)  # yapf: disable
+        if predictions.has_real():
+            axes.plot(real[order], rows, label=REAL, **_REAL)
+        few_ticks(axes, 'x')
+        axes.set_yticks(
+            rows, [wrapped(predictions.models[m], _LABEL) for m in order])
+        axes.set_ylim(len(order) - 0.4, -0.6)
+        axes.grid(axis='y', visible=False)
+        axes.set(title=title, xlabel='accuracy')
+        axes.legend()
+    return axes
+
+
 @picture
 def outliers_picture(outliers: Sequence[Outlier]) -> Figure:
-    """One line per outlier: interval, prediction and real accuracy.
+    """Draw one row per outlier: interval, prediction and real accuracy.
 
     The number at the right is the distance of `Outlier`.
 
@@ -37,8 +97,8 @@ def outliers_picture(outliers: Sequence[Outlier]) -> Figure:
     """
     figure = Figure(_size(outliers), layout='constrained')
     FigureCanvasAgg(figure)
-    _draw(figure.add_subplot(), outliers)
-    panels.legend_above(figure, _handles())
+    _draw_outliers(figure.add_subplot(), outliers)
+    legend_above(figure, _handles())
     return figure
 
 
@@ -57,7 +117,7 @@ def plot_outliers(outliers: Sequence[Outlier],
         InputError: If there is no outlier.
     """
     with drawing(ax, _size(outliers)) as axes:
-        _draw(axes, outliers)
+        _draw_outliers(axes, outliers)
         axes.legend(handles=_handles())
     return axes
 
@@ -67,13 +127,13 @@ def _labels(outliers: Sequence[Outlier]) -> list[str]:
         raise InputError('outliers_picture', 'an outlier or more', 'none',
                          'Draw no picture where nothing stands out.')
     return [
-        panels.wrapped(f'{outlier.model} on {outlier.benchmark}', _LABEL)
+        wrapped(f'{outlier.model} on {outlier.benchmark}', _LABEL)
         for outlier in outliers
     ]
 
 
 def _heights(labels: Sequence[str]) -> NDArray[np.float64]:
-    """Of the rows, in lines."""
+    """Heights of the rows, in lines."""
     return np.array([1 + 0.7 * label.count('\n') for label in labels])
 
 
@@ -82,7 +142,7 @@ def _size(outliers: Sequence[Outlier]) -> tuple[float, float]:
     return 7.2, _LINE * float(_heights(_labels(outliers)).sum()) + 1.0
 
 
-def _draw(axes: Axes, outliers: Sequence[Outlier]) -> None:
+def _draw_outliers(axes: Axes, outliers: Sequence[Outlier]) -> None:
     labels = _labels(outliers)
     heights = _heights(labels)
     places = heights.cumsum() - heights / 2

@@ -1,0 +1,142 @@
+"""Data of all pictures, and the pictures by their names."""
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+from types import SimpleNamespace
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from csv_plugin.core.capability_points import CapabilityPoints
+from csv_plugin.core.coverage import Coverage
+from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.scaling_law import Curve
+from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.extras.pictures import (Trajectory, capability_picture,
+                                        convergence_picture, coverage_picture,
+                                        methods_picture, order_picture,
+                                        outliers_picture,
+                                        training_curve_picture,
+                                        trajectory_picture)
+
+CURVE = Curve(-8.0, 1.0, 0.25)
+#: Names that are formulas, markup, several lines, or have no glyph.
+HOSTILE = ('<script>alert(1)</script>', '$x_1$', r'$\frac{', '模型', 'a\nb',
+           '_a\u202e% & "more"', '-->', 'x' * 60)
+
+
+def name_of(index: int) -> str:
+    return f'core_benchmark_{index}'
+
+
+def some_points(benchmark: str = 'exam',
+                n_models: int = 30,
+                n_families: int = 6,
+                seed: int = 0) -> CapabilityPoints:
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(0.4, 1.6, n_models)
+    return CapabilityPoints(
+        benchmark, tuple(f'model-{m}' for m in range(n_models)),
+        tuple(f'family {m % n_families}' for m in range(n_models)), scores,
+        np.clip(
+            CURVE.accuracies(scores) + 0.05 * rng.normal(size=n_models), 0, 1),
+        rng.uniform(size=n_models) < 0.6, (0.6, 1.4), CURVE, 0.25,
+        'nats per character')
+
+
+def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
+    """Of three methods; the first four models were fitted on."""
+    rng = np.random.default_rng(n_benchmarks)
+    shape = (n_models, n_benchmarks)
+    real = rng.uniform(0.2, 0.9, shape)
+    noise = [rng.normal(size=shape) for _ in range(3)]
+    values = np.clip(
+        np.stack([
+            real + scale * part for scale, part in zip((0.02, 0.1, 0.2), noise)
+        ], 2), 0, 1)
+    fitted = np.arange(n_models) < 4
+    return Predictions(
+        tuple(f'model-{m}' for m in range(n_models)),
+        tuple(map(name_of, range(n_benchmarks))),
+        ('auto', 'uniform', 'constant'),
+        values=values,
+        low=np.clip(values - 0.1, 0, 1),
+        high=np.clip(values + 0.2, 0, 1),
+        extrapolated=np.zeros(values.shape, bool),
+        in_sample=np.broadcast_to(fitted[:, None, None], values.shape),
+        real=real,
+        level=0.9)
+
+
+def some_curve(n_benchmarks: int) -> TrainingCurve:
+    rng = np.random.default_rng(0)
+    shape = (40, n_benchmarks)
+    return TrainingCurve(
+        tuple(map(name_of, range(n_benchmarks))), np.arange(40),
+        'gradient step', rng.uniform(1e-4, 1e-2, shape),
+        rng.uniform(1e-3, 2e-2, shape), np.arange(n_benchmarks))
+
+
+def some_runs(n_runs: int = 3, first: float = 1e9) -> list[Trajectory]:
+    tokens = first * np.array([1., 3, 10, 30])
+    rise = np.array([0.3, 0.4, 0.6, 0.7])
+    return [
+        Trajectory(f'run-{r}', tokens, rise + 0.02 * r, rise - 0.1, rise + 0.2,
+                   np.array([0.31, nan, 0.58, nan])) for r in range(n_runs)
+    ]
+
+
+def some_coverage(n_benchmarks: int) -> Coverage:
+    levels = np.array([0.5, 0.8, 0.9])
+    return Coverage(
+        tuple(map(name_of, range(n_benchmarks))), levels,
+        np.tile(levels[:, None] + 0.03, n_benchmarks), levels + 0.02,
+        np.full(n_benchmarks, 20))
+
+
+def some_outliers(names=('model a', 'model b', 'model c')) -> list[Outlier]:
+    return [
+        Outlier(name, 'exam', 0.6 - 0.3 * (i % 2), 0.5, 0.45, 0.55,
+                (2.0, -4.0)[i % 2]) for i, name in enumerate(names)
+    ]
+
+
+def some_orders(names: Sequence[str]) -> list[SimpleNamespace]:
+    """Of runs that scores, or losses, tell apart."""
+    return [
+        SimpleNamespace(
+            benchmark=name,
+            shares=(0.05, 0.2, 0.8),
+            order=(0.5, 0.75, 1.0),
+            order_by_losses=(0.6, nan, 0.9) if i % 2 == 0 else ())
+        for i, name in enumerate(names)
+    ]
+
+
+def figures(names: Sequence[str]) -> dict[str, Figure]:
+    """Every picture, of benchmarks, families, runs and models so named."""
+    n = len(names)
+    families = [*names, *map(str, range(15 - n))]
+    points = [
+        replace(
+            some_points(name, 60, seed=b),
+            families=tuple(families[m % len(families)] for m in range(60)))
+        for b, name in enumerate(names)
+    ]
+    runs = [replace(some_runs(1)[0], run=name) for name in names]
+    few = [replace(part, families=part.families[:4] * 15) for part in points]
+    return {
+        'capability': capability_picture(points),
+        'convergence': convergence_picture([('step 0', few),
+                                            ('the last step', few)]),
+        'coverage': coverage_picture(
+            replace(some_coverage(n), benchmarks=tuple(names))),
+        'methods': methods_picture(
+            replace(some_predictions(n), benchmarks=tuple(names))),
+        'order': order_picture(some_orders(names)),
+        'outliers': outliers_picture(some_outliers(names)),
+        'training': training_curve_picture(
+            replace(some_curve(n), benchmarks=tuple(names))),
+        'trajectory': trajectory_picture({name: runs for name in names})
+    }  # yapf: disable

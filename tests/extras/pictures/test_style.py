@@ -1,0 +1,79 @@
+"""Looks, names and files of all pictures."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.pictures import capability_picture, save
+from csv_plugin.extras.pictures.style import (COLOURS, GREY, MARKERS,
+                                              MOST_NAMES, OTHERS, look, looks,
+                                              plain)
+from tests.extras.pictures.samples import HOSTILE, some_points
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_looks_differ_without_colour_and_without_shape():
+    pairs = {(look(i).colour, look(i).marker) for i in range(63)}
+    assert len(pairs) == 63 == len(COLOURS) * len(MARKERS)
+    assert len({look(i).marker for i in range(9)}) == 9
+    assert [look(i).line for i in range(4)] == ['-', '--', '-.', '-']
+
+
+def test_names_that_occur_least_share_the_last_look():
+    names = [*map(str, range(20)), *map(str, range(6, 20))]
+    by_name = looks(names)
+    own = [name for name in by_name if by_name[name] != by_name[OTHERS]]
+    # Of those that occur once, the first nine would be one too many.
+    assert own == ['0', *map(str, range(6, 20))] and len(own) == MOST_NAMES
+    assert by_name['1'].colour == GREY and list(by_name)[-1] == OTHERS
+    assert OTHERS not in looks(own)
+
+
+def test_plain_keeps_names_apart():
+    drawn = [plain(name) for name in (*HOSTILE, 'a b', '模', '型')]
+    assert len(set(drawn)) == len(drawn)
+    assert plain('$x_1$ <b>') == '$x_1$ <b>'
+    assert plain('\U0010fffd') == '\\U0010fffd'
+    assert plain('a\nb') == 'a\\nb'
+
+
+@pytest.mark.parametrize('suffix', ['svg', 'png', 'SVG'])
+def test_same_bytes(tmp_path, suffix):
+    """Whatever the settings of the user."""
+    with matplotlib.rc_context():
+        for name in 'ab':
+            save(
+                capability_picture([some_points()]),
+                tmp_path / f'{name}.{suffix}')
+            matplotlib.rcParams['font.size'] = 30
+            matplotlib.rcParams['svg.hashsalt'] = 'theirs'
+            matplotlib.rcParams['axes.facecolor'] = 'red'
+    first, second = ((tmp_path / f'{n}.{suffix}').read_bytes() for n in 'ab')
+    assert first == second
+    assert first.startswith(b'\x89PNG' if suffix == 'png' else b'<?xml')
+    assert b'dc:date' not in first
+
+
+@pytest.mark.parametrize('name, match', [('a.pdf', '.png or .svg'),
+                                         ('a', '.png or .svg'),
+                                         ('no/a.svg', 'existing folder')])
+def test_save_refuses(tmp_path, name, match):
+    with pytest.raises(InputError, match=match):
+        save(capability_picture([some_points()]), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_pyplot_is_not_loaded():
+    code = ('import sys\nfrom tests.extras.pictures.samples import *\n'
+            'capability_picture([some_points()])\n'
+            'print("matplotlib.pyplot" in sys.modules)')
+    process = subprocess.run([sys.executable, '-c', code], cwd=ROOT,
+                             env={**os.environ, 'PYTHONPATH': str(ROOT)},
+                             capture_output=True, text=True)  # yapf: disable
+    assert process.stdout.split() == ['False'], process.stderr
