@@ -1,0 +1,226 @@
+"""Plant bugs, one at a time, and print those that no test notices.
+
+    python tools/mutants.py --sample 100 --seed 0 [--rooms core lm oc triage]
+
+A bug is a comparison, an operator, a number or a flag that is changed. The
+quick tests run once to learn which of them run which lines; each bug then
+meets only the tests that run its line, in a copy of the project. A bug on a
+line that no quick test runs survives.
+"""
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from coverage import CoverageData
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Tests that one bug meets at most, those of its own room first.
+MOST_TESTS = 200
+#: After so many seconds a bug counts as noticed: it made something endless.
+PATIENCE = 300
+PYTEST = [
+    sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-m',
+    'not slow and not long'
+]
+SWAPS: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
+    ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div,
+    ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd
+}  # yapf: disable
+NAMES = {'min': 'max', 'max': 'min', 'minimum': 'maximum',
+         'maximum': 'minimum', 'any': 'all', 'all': 'any'}  # yapf: disable
+
+
+class Bug(NamedTuple):
+    """A part of a file, as it is and as it is planted."""
+    path: str
+    line: int
+    start: int
+    end: int
+    was: str
+    becomes: str
+
+
+def changed(node: ast.AST) -> ast.AST | None:
+    """A copy of an expression with a bug, or None."""
+    new = copy.deepcopy(node)
+    match new:
+        case ast.Compare(ops=[op]):
+            new.ops = [SWAPS[type(op)]()]
+        case ast.BinOp(op=op) | ast.BoolOp(op=op) if type(op) in SWAPS:
+            if any(
+                    isinstance(part, ast.JoinedStr)
+                    or isinstance(getattr(part, 'value', None), str)
+                    for part in ast.walk(new)):
+                return None  # Words, joined.
+            new.op = SWAPS[type(op)]()
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            return new.operand
+        case ast.Constant(value=bool(flag)):
+            new.value = not flag
+        case ast.Constant(value=int(number)):
+            new.value = number + 1
+        case ast.Constant(value=float(number)):
+            new.value = number * 2
+        case ast.Call(func=ast.Attribute(attr=name)) if name in NAMES:
+            new.func.attr = NAMES[name]
+        case ast.Call(func=ast.Name(id=name)) if name in NAMES:
+            new.func.id = NAMES[name]
+        case ast.Call(func=ast.Attribute(attr='abs')):
+            return new.args[0]
+        case _:
+            return None
+    return new
+
+
+def expressions(node: ast.AST) -> Iterator[ast.AST]:
+    """All that is computed: neither types nor messages nor decorators."""
+    for name, value in ast.iter_fields(node):
+        if name in ('annotation', 'returns', 'decorator_list', 'slice_type'):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(
+                    child, (ast.Raise, ast.JoinedStr, ast.Import)):
+                if isinstance(child, ast.expr):
+                    yield child
+                yield from expressions(child)
+
+
+def bugs_of(path: Path) -> Iterator[Bug]:
+    source = path.read_text('utf-8')
+    starts = [0]
+    for line in source.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    name = path.relative_to(ROOT).as_posix()
+    for node in expressions(ast.parse(source)):
+        new = changed(node)
+        if new is not None:
+            assert isinstance(node, ast.expr)
+            yield Bug(
+                name, node.lineno, starts[node.lineno - 1] + node.col_offset,
+                starts[(node.end_lineno or 0) - 1] +
+                (node.end_col_offset or 0), ast.unparse(node),
+                f'({ast.unparse(new)})')
+
+
+def copied(folder: Path) -> Path:
+    """A copy of what git knows, beside the shared data if they are there."""
+    place = folder / 'main'
+    for name in subprocess.check_output(['git', 'ls-files', '-z'],
+                                        cwd=ROOT,
+                                        text=True).split('\0'):
+        source, target = ROOT / name, place / name
+        if name and source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+    shared = ROOT.parent / 'shared'
+    if shared.exists():
+        (folder / 'shared').symlink_to(shared)
+    return place
+
+
+def test_files(rooms: list[str]) -> list[str]:
+    return [f'{part}/{room}' for part in ('tests', 'csv_plugin')
+            for room in rooms]  # yapf: disable
+
+
+def tests_by_line(place: Path,
+                  rooms: list[str]) -> dict[tuple[str, int], set[str]]:
+    """Which quick tests run a line, by file and line."""
+    environment = {**os.environ, 'PYTHONPATH': str(place)}
+    subprocess.run([
+        *PYTEST, '-n', '2', '--dist', 'loadfile', '--cov=csv_plugin',
+        '--cov-context=test', '--cov-report=', *test_files(rooms)
+    ], cwd=place, env=environment, check=True)  # yapf: disable
+    data = CoverageData(str(place / '.coverage'))
+    data.read()
+    return {(Path(file).relative_to(place.resolve()).as_posix(), line):
+            {context.partition('|')[0] for context in contexts if context}
+            for file in data.measured_files()
+            for line, contexts in data.contexts_by_lineno(file).items()
+            }  # yapf: disable
+
+
+def is_noticed(bug: Bug, tests: set[str], place: Path) -> bool:
+    """Whether a test fails where the bug is planted."""
+    if not tests:
+        return False
+    room = bug.path.split('/')[1]
+    chosen = sorted(tests, key=lambda test: (f'/{room}/' not in test, test))
+    path = place / bug.path
+    good = path.read_bytes()
+    path.write_bytes(good[:bug.start] + bug.becomes.encode() + good[bug.end:])
+    try:
+        process = subprocess.run([*PYTEST, '-x', *chosen[:MOST_TESTS]],
+                                 cwd=place,
+                                 env={**os.environ, 'PYTHONPATH': str(place),
+                                      'OMP_NUM_THREADS': '1'},
+                                 capture_output=True,
+                                 timeout=PATIENCE)  # yapf: disable
+        return process.returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        path.write_bytes(good)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--sample', type=int, default=100, metavar='N')
+    parser.add_argument('--seed', type=int, default=0, metavar='N')
+    parser.add_argument('--jobs', type=int, default=2, metavar='N')
+    parser.add_argument(
+        '--rooms', nargs='+', default=['core', 'lm', 'oc', 'triage'])
+    args = parser.parse_args()
+    bugs = [
+        bug for room in args.rooms
+        for path in sorted((ROOT / 'csv_plugin' / room).rglob('*.py'))
+        for bug in bugs_of(path)
+    ]
+    planted = random.Random(args.seed).sample(bugs,
+                                              min(args.sample, len(bugs)))
+    places: Queue[Path] = Queue()
+    with TemporaryDirectory() as folder:
+        for job in range(args.jobs):
+            places.put(copied(Path(folder) / str(job)))
+        first = places.get()
+        tests = tests_by_line(first, args.rooms)
+        places.put(first)
+
+        def meet(bug: Bug) -> bool:
+            place = places.get()
+            try:
+                return is_noticed(bug, tests.get((bug.path, bug.line), set()),
+                                  place)
+            finally:
+                places.put(place)
+
+        with ThreadPoolExecutor(args.jobs) as pool:
+            noticed = list(tqdm(pool.map(meet, planted), total=len(planted)))
+    for bug, found in zip(planted, noticed):
+        if not found:
+            where = f'{bug.path}:{bug.line}'
+            print(f'{where}\n    {bug.was}\n    {bug.becomes}')
+    print(f'{noticed.count(False)} of {len(planted)} planted bugs survived, '
+          f'out of {len(bugs):,} that could be planted (seed {args.seed}).')
+
+
+if __name__ == '__main__':
+    main()
