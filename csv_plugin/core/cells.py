@@ -1,6 +1,9 @@
 """Accuracies in cells of tables: percent, intervals from low to high."""
 import math
 
+#: Marks behind a prediction, in their order, by the part of `Predictions`.
+MARKS = {'in_sample': '*', 'extrapolated': '>', 'alarm': '!',
+         'with_scores': '+'}  # yapf: disable
 #: Stands for an interval that leaves no accuracy out but those below chance.
 ANY = 'any'
 #: The meaning of the mark of predictions that known scores helped to make.

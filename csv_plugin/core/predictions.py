@@ -1,6 +1,6 @@
 """Predicted accuracies beside the real ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Optional, Union
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import (ALARM, WITH_SCORES, explain_marks,
+from csv_plugin.core.cells import (ALARM, MARKS, WITH_SCORES, explain_marks,
                                    predicted_cell)
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          shortened)
@@ -19,8 +19,14 @@ REAL = 'real'
 #: What the predictions of a single predictor are called.
 PREDICTED = 'predicted'
 
-_MARKS = ('extrapolated', 'in_sample', 'alarm', 'with_scores')
-_CUBES = ('values', 'low', 'high', *_MARKS)
+#: Model, benchmark, and method or `REAL`.
+Cell = tuple[str, str, str]
+
+#: Kinds of the parts of `Predictions`: with a value per cell, and what it is
+#: where nothing is predicted; and with an entry for some of the cells.
+_NUMBER: dict[str, Any] = {'empty': np.nan}
+_MARK: dict[str, Any] = {'empty': False}
+_BY_CELL: dict[str, Any] = {'by_cell': True}
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
@@ -117,11 +123,12 @@ class Predictions:
             there is no value; not every gap needs to have a reason.
         chance (Mapping[str, float]): Accuracy at random guessing, by
             benchmark; benchmarks may be absent.
-        with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`, or one
-            value for all of them.
-        alarm (NDArray): See `Prediction`; likewise.
+        with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`.
+        alarm (NDArray): See `Prediction`; bool, `(M, B, P)`.
         contradictions (Mapping): By model, benchmark and method, what
             contradicts a prediction; not every alarm needs to have it.
+
+    An array of shape `()` stands for the same value in all cells.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -130,36 +137,34 @@ class Predictions:
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
-    values: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    extrapolated: NDArray[np.bool_]
-    in_sample: NDArray[np.bool_]
+    values: NDArray[np.float64] = field(metadata=_NUMBER)
+    low: NDArray[np.float64] = field(metadata=_NUMBER)
+    high: NDArray[np.float64] = field(metadata=_NUMBER)
+    extrapolated: NDArray[np.bool_] = field(metadata=_MARK)
+    in_sample: NDArray[np.bool_] = field(metadata=_MARK)
     real: NDArray[np.float64]
     level: float
-    missing: Mapping[tuple[str, str, str], Missing] = field(
-        default_factory=lambda: MappingProxyType({}))
+    missing: Mapping[Cell, Missing] = field(
+        default_factory=lambda: MappingProxyType({}), metadata=_BY_CELL)
     chance: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({}))
     with_scores: NDArray[np.bool_] = field(
-        default_factory=lambda: np.zeros((1, 1, 1), bool))
+        default_factory=lambda: np.array(False), metadata=_MARK)
     alarm: NDArray[np.bool_] = field(
-        default_factory=lambda: np.zeros((1, 1, 1), bool))
-    contradictions: Mapping[tuple[str, str, str],
-                            tuple[Contradiction, ...]] = field(
-                                default_factory=lambda: MappingProxyType({}))
+        default_factory=lambda: np.array(False), metadata=_MARK)
+    contradictions: Mapping[Cell, tuple[Contradiction, ...]] = field(
+        default_factory=lambda: MappingProxyType({}), metadata=_BY_CELL)
 
     def __post_init__(self) -> None:
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
-        for part in ('with_scores', 'alarm'):
-            if getattr(self, part).shape == (1, 1, 1):
-                marks = np.broadcast_to(getattr(self, part), shape)
-                object.__setattr__(self, part, marks)
-        for part in (*_CUBES, REAL):
-            expected = shape[:2] if part == REAL else shape
+        shapes = {**dict.fromkeys(_cubes(), shape), REAL: shape[:2]}
+        for part, expected in shapes.items():
+            if np.ndim(getattr(self, part)) == 0:
+                filled = np.full(expected, getattr(self, part))
+                object.__setattr__(self, part, filled)
             if getattr(self, part).shape != expected:
                 raise InputError(
                     f'Predictions.{part}', f'shape {expected}',
@@ -205,11 +210,10 @@ class Predictions:
             part: column[:, :, None]
             for part, column in columns.items()
         }
-        real = np.full((len(models), len(benchmarks)), np.nan)
         return cls(
             tuple(models),
             tuple(benchmarks), (PREDICTED, ),
-            real=real,
+            real=np.array(np.nan),
             level=level,
             chance=chance,
             **cubes)
@@ -233,63 +237,121 @@ class Predictions:
             missing (Mapping): Why cells have no value, as in the class; a
                 benchmark that a method does not know has a reason already.
         """
-        tables = {
-            method: table
-            for method, table in by_method.items() if table is not None
-        }
-        shape = len(models), len(benchmarks), len(by_method)
-        cubes = _empty_cubes(shape)
-        chance: dict[str, float] = {}
-        for method, table in tables.items():
-            table._copy_into(cubes,
-                             tuple(by_method).index(method), models,
-                             benchmarks)
-            chance = {**table.chance, **chance}
-        levels = [table.level for table in tables.values()]
-        return cls(
-            tuple(models),
-            tuple(benchmarks),
-            tuple(by_method),
-            real=np.full(shape[:2], np.nan),
-            level=levels[0] if levels else np.nan,
-            missing=_unknown(tables, models, benchmarks) | dict(missing),
-            chance=chance,
-            contradictions=_contradictions(tables, models, benchmarks),
-            **cubes)
-
-    def _copy_into(self, cubes: Mapping[str, NDArray], p: int,
-                   models: Sequence[str], benchmarks: Sequence[str]) -> None:
-        """Copy the cells of a single method to place p of larger cubes."""
-        rows = [m for m, name in enumerate(models) if name in self.models]
-        columns = [
-            b for b, name in enumerate(benchmarks) if name in self.benchmarks
+        nothing = Predictions.of_method(
+            (), (), {part: np.zeros((0, 0))
+                     for part in _cubes()}, np.nan)
+        said = [table for table in by_method.values() if table is not None]
+        tables = [
+            table._arranged(
+                _same(models), _same(benchmarks), {method: table.methods[0]})
+            for method, table in ((method, table or nothing)
+                                  for method, table in by_method.items())
         ]
-        table = self.select([models[m] for m in rows],
-                            [benchmarks[b] for b in columns])
-        for part, cube in cubes.items():
-            cube[np.ix_(rows, columns, [p])] = getattr(table, part)
+        unknown = {
+            (model, benchmark, method): UNKNOWN_BENCHMARK
+            for method, table in by_method.items() if table is not None
+            for benchmark in benchmarks if benchmark not in table.benchmarks
+            for model in models
+        }
+        joined = cls._joined(tables, 2, methods=tuple(by_method))
+        return replace(
+            joined,
+            real=np.full_like(joined.real, np.nan),
+            level=said[0].level if said else np.nan,
+            missing={
+                **unknown,
+                **joined.missing,
+                **missing
+            },
+            chance={
+                name: chance
+                for table in reversed(said)
+                for name, chance in table.chance.items()
+            })
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
         """The models of all tables; benchmarks, methods and level agree."""
-        parts: dict[str, Any] = {
-            part: np.concatenate([getattr(table, part) for table in tables])
-            for part in (*_CUBES, REAL)
-        }
-        return replace(
-            tables[0],
+        return cls._joined(
+            tables,
+            0,
             models=tuple(model for table in tables for model in table.models),
-            missing={
-                cell: reason
+            real=np.concatenate([table.real for table in tables]))
+
+    @classmethod
+    def _joined(cls, tables: Sequence['Predictions'], axis: int,
+                **parts: Any) -> 'Predictions':
+        """All cells of the tables, next to each other on one axis.
+
+        Args:
+            tables (Sequence[Predictions]): Alike on the other axes.
+            axis (int): 0 for models, 2 for methods.
+            **parts: Names on this axis, and what else is not as in the
+                first table.
+        """
+        for part in _cubes():
+            parts[part] = np.concatenate(
+                [getattr(table, part) for table in tables], axis)
+        for part in _mappings():
+            parts[part] = {
+                cell: value
                 for table in tables
-                for cell, reason in table.missing.items()
-            },
-            contradictions={
-                cell: said
-                for table in tables
-                for cell, said in table.contradictions.items()
-            },
+                for cell, value in getattr(table, part).items()
+            }
+        return replace(tables[0], **parts)
+
+    def _arranged(self, *axes: Mapping[str, str]) -> 'Predictions':
+        """The same cells in other places, under other names.
+
+        Cells of which the table lacks a name are empty.
+
+        Args:
+            *axes (Mapping[str, str]): Models, benchmarks and methods: the
+                name in this table by the name to have.
+        """
+        own = self.models, self.benchmarks, self.methods
+        found = [_places(axis, names) for axis, names in zip(axes, own)]
+        to = [list(places) for places in found]
+        source = [list(places.values()) for places in found]
+        shape = tuple(map(len, axes))
+        parts: dict[str, Any] = {'real': np.full(shape[:2], np.nan)}
+        parts['real'][np.ix_(*to[:2])] = self.real[np.ix_(*source[:2])]
+        for part, empty in _cubes().items():
+            parts[part] = np.full(shape, empty)
+            parts[part][np.ix_(*to)] = getattr(self, part)[np.ix_(*source)]
+        models, benchmarks, methods = axes
+        cells = dict(
+            zip(
+                product(models, benchmarks, [*methods, REAL]),
+                product(models.values(), benchmarks.values(),
+                        [*methods.values(), REAL])))
+        for part in _mappings():
+            values = getattr(self, part)
+            parts[part] = {
+                cell: values[earlier]
+                for cell, earlier in cells.items() if earlier in values
+            }
+        return replace(
+            self,
+            models=tuple(models),
+            benchmarks=tuple(benchmarks),
+            methods=tuple(methods),
             **parts)
+
+    def of_models(self, names: Mapping[str, str]) -> 'Predictions':
+        """Some of the models, under other names.
+
+        Args:
+            names (Mapping[str, str]): The name of each model in this table,
+                by the name to have.
+
+        Raises:
+            InputError: The table lacks a model.
+        """
+        for name in names.values():
+            self._place('models', name)
+        return self._arranged(names, _same(self.benchmarks),
+                              _same(self.methods))
 
     def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
         """The same predictions beside observed accuracies.
@@ -318,39 +380,16 @@ class Predictions:
         Raises:
             InputError: The table lacks a name, or as in `check_list`.
         """
-        asked = {
-            'models': models,
-            'benchmarks': benchmarks,
-            'methods': methods
-        }
-        chosen: dict[str, Any] = {}
-        for axis, names in asked.items():
+        axes = []
+        for axis, names in (('models', models), ('benchmarks', benchmarks),
+                            ('methods', methods)):
             check_list(axis, names)
-            own = getattr(self, axis)
-            chosen[axis] = own if names is None else tuple(names)
-        index = np.ix_(*([self._place(axis, name) for name in names]
-                         for axis, names in chosen.items()))
-        cubes: dict[str, Any] = {
-            part: getattr(self, part)[index]
-            for part in _CUBES
-        }
-        kept = [{*names} for names in chosen.values()]
-        return replace(
-            self,
-            real=self.real[index[0][:, :, 0], index[1][:, :, 0]],
-            missing={
-                cell: reason
-                for cell, reason in self.missing.items()
-                if cell[0] in kept[0] and cell[1] in kept[1] and (
-                    cell[2] == REAL or cell[2] in kept[2])
-            },
-            contradictions={
-                cell: said
-                for cell, said in self.contradictions.items()
-                if all(name in names for name, names in zip(cell, kept))
-            },
-            **chosen,
-            **cubes)
+            chosen = getattr(self, axis) if names is None else names
+            check_unique(axis, chosen)
+            for name in chosen:
+                self._place(axis, name)
+            axes.append(_same(chosen))
+        return self._arranged(*axes)
 
     def restricted(self, benchmarks: Sequence[str],
                    reason: Missing) -> 'Predictions':
@@ -360,25 +399,18 @@ class Predictions:
             benchmarks (Sequence[str]): Those to be predicted.
             reason (Missing): Why the others are not.
         """
-        check_list('benchmarks', benchmarks)
-        dropped = [b for b in self.benchmarks if b not in benchmarks]
-        columns = [self._place('benchmarks', b) for b in dropped]
-        cubes = {part: getattr(self, part).copy() for part in _CUBES}
-        for part, empty in _empty_cubes((1, 1, 1)).items():
-            cubes[part][:, columns] = empty
+        kept = [name for name in self.benchmarks if name in benchmarks]
+        dropped = [name for name in self.benchmarks if name not in benchmarks]
+        table = self.select(benchmarks=kept)._arranged(
+            *map(_same, (self.models, self.benchmarks, self.methods)))
         cells = product(self.models, dropped, self.methods)
         return replace(
-            self,
-            contradictions={
-                cell: said
-                for cell, said in self.contradictions.items()
-                if cell[1] not in dropped
-            },
+            table,
+            real=self.real,
             missing={
                 **self.missing,
                 **dict.fromkeys(cells, reason)
-            },
-            **cubes)
+            })
 
     def at(self,
            model: str,
@@ -395,17 +427,14 @@ class Predictions:
             InputError: The table lacks a name.
         """
         method = self.methods[0] if method is None else method
-        cell = (self._place('models',
-                            model), self._place('benchmarks', benchmark),
-                self._place('methods', method))
-        if np.isnan(self.values[cell]):
+        place = (self._place('models',
+                             model), self._place('benchmarks', benchmark),
+                 self._place('methods', method))
+        if np.isnan(self.values[place]):
             return self.missing.get((model, benchmark, method),
                                     Missing('no prediction'))
-        return Prediction(
-            float(self.values[cell]), float(self.low[cell]),
-            float(self.high[cell]), self.level, bool(self.extrapolated[cell]),
-            bool(self.in_sample[cell]), bool(self.with_scores[cell]),
-            bool(self.alarm[cell]))
+        parts = {part: getattr(self, part)[place].item() for part in _cubes()}
+        return Prediction(parts.pop('values'), level=self.level, **parts)
 
     def real_at(self, model: str, benchmark: str) -> Union[float, Missing]:
         """The observed accuracy, or why there is none.
@@ -436,13 +465,13 @@ class Predictions:
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        columns = (getattr(self, part)[:, b, p] for part in _CUBES)
+        marks = [''.join(mark for part, mark in MARKS.items()
+                         if getattr(self, part)[m, b, p])
+                 for m in range(len(self.models))]  # yapf: disable
+        ends = (part[:, b, p] for part in (self.values, self.low, self.high))
         return [
-            predicted_cell(
-                value, low, high, chance,
-                '*' * bool(in_sample) + '>' * bool(extrapolated) +
-                '!' * bool(alarm) + '+' * bool(with_scores)) for value, low,
-            high, extrapolated, in_sample, alarm, with_scores in zip(*columns)
+            predicted_cell(value, low, high, chance, mark)
+            for value, low, high, mark in zip(*ends, marks)
         ]
 
     def legend(self) -> list[str]:
@@ -509,19 +538,19 @@ class Predictions:
             for column in (REAL, method)
             if (model, benchmark, column) in self.missing
         ]
-        values = vars(cell) if isinstance(cell, Prediction) else {}
+        parts = dict.fromkeys(['value', *_cubes()])
+        if isinstance(cell, Prediction):
+            parts |= vars(cell)
         return {
             'model': model,
             'benchmark': benchmark,
             'method': method,
             REAL: None if isinstance(real, Missing) else real,
-            'predicted': values.get('value'),
-            'low': values.get('low'),
-            'high': values.get('high'),
-            'extrapolated': values.get('extrapolated'),
-            'in_sample': values.get('in_sample'),
-            'with_scores': values.get('with_scores'),
-            'alarm': values.get('alarm'),
+            'predicted': parts['value'],
+            **{
+                part: parts[part]
+                for part in _cubes() if part != 'values'
+            },
             'missing': '; '.join(reasons),
         }
 
@@ -550,34 +579,30 @@ class Predictions:
         return names.index(name)
 
 
-def _unknown(tables: Mapping[str, Predictions], models: Sequence[str],
-             benchmarks: Sequence[str]) -> dict[tuple[str, str, str], Missing]:
-    """Cells of benchmarks that a method does not know."""
+def _cubes() -> dict[str, Union[float, bool]]:
+    """The parts with a value per cell, and its value where there is none."""
     return {
-        (model, benchmark, method): UNKNOWN_BENCHMARK
-        for method, table in tables.items()
-        for benchmark in benchmarks if benchmark not in table.benchmarks
-        for model in models
+        part.name: part.metadata['empty']
+        for part in fields(Predictions) if 'empty' in part.metadata
     }
 
 
-def _contradictions(
-    tables: Mapping[str, Predictions], models: Sequence[str],
-    benchmarks: Sequence[str]
-) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
-    """Those of single methods, under the names they have in `tables`."""
-    return {
-        (model, benchmark, method): said
-        for method, table in tables.items()
-        for (model, benchmark, _), said in table.contradictions.items()
-        if model in models and benchmark in benchmarks
-    }
+def _mappings() -> list[str]:
+    """The parts that map some of the cells."""
+    return [
+        part.name for part in fields(Predictions) if 'by_cell' in part.metadata
+    ]
 
 
-def _empty_cubes(shape: tuple[int, int, int]) -> dict[str, Any]:
-    """Arrays `(M, B, P)` without a prediction, by part."""
+def _same(names: Sequence[str]) -> dict[str, str]:
+    """Names by themselves."""
+    return dict(zip(names, names))
+
+
+def _places(axis: Mapping[str, str], names: Sequence[str]) -> dict[int, int]:
+    """Where `names` has those that the axis wants, by place on the axis."""
+    place = {name: i for i, name in enumerate(names)}
     return {
-        part:
-        np.zeros(shape, bool) if part in _MARKS else np.full(shape, np.nan)
-        for part in _CUBES
+        i: place[name]
+        for i, name in enumerate(axis.values()) if name in place
     }

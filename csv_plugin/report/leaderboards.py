@@ -16,8 +16,8 @@ from csv_plugin.core.cells import interval, number, percent
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.overall import FilledMeans, Overall
-from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
-                                         Predictions, check_labels)
+from csv_plugin.core.predictions import (REAL, Missing, Predictions,
+                                         check_labels)
 from csv_plugin.io.files import FilePath, check_fields, write_text
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.tables import write_csv
@@ -125,37 +125,19 @@ def compare(
         remarks (Sequence[str]): As in `Leaderboard.of`.
         scoring_lms (Mapping[str, str]): As in `Leaderboard`.
     """
-    rows = [predictions.models.index(folder) for folder in folders.values()]
-    cubes: dict[str, Any] = {
-        part: getattr(predictions, part)[rows]
-        for part in ('values', 'low', 'high', 'extrapolated', 'in_sample',
-                     'with_scores', 'alarm')
-    }
-    accuracies = np.full((len(folders), len(predictions.benchmarks)), np.nan)
-    missing: dict[tuple[str, str, str], Missing] = {}
-    contradictions: dict[tuple[str, str, str], tuple[Contradiction, ...]] = {}
+    table = predictions.of_models(folders)
+    accuracies = np.full(table.real.shape, np.nan)
+    missing = dict(table.missing)
     for (m, model), (b, benchmark) in product(
-            enumerate(folders), enumerate(predictions.benchmarks)):
+            enumerate(table.models), enumerate(table.benchmarks)):
         accuracy = real[model, benchmark]
         if isinstance(accuracy, Missing):
             missing[model, benchmark, REAL] = accuracy
         else:
             accuracies[m, b] = accuracy
-        for label in predictions.methods:
-            cell = folders[model], benchmark, label
-            if cell in predictions.missing:
-                missing[model, benchmark, label] = predictions.missing[cell]
-            if cell in predictions.contradictions:
-                contradictions[model, benchmark,
-                               label] = predictions.contradictions[cell]
-    renamed = replace(
-        predictions,
-        models=tuple(folders),
-        real=accuracies,
-        missing=missing,
-        contradictions=contradictions,
-        **cubes)
-    return Leaderboard.of(renamed, folders, remarks, scoring_lms)
+    return Leaderboard.of(
+        replace(table, real=accuracies, missing=missing), folders, remarks,
+        scoring_lms)
 
 
 @dataclass(frozen=True)

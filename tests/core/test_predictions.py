@@ -157,6 +157,30 @@ def test_parts_are_concatenated_to_the_whole():
         Predictions.concatenate(parts * 2)
 
 
+def test_models_under_other_names():
+    """With all that belongs to them, in the order of the names."""
+    table = contradicted().of_models({'New c': 'c', 'New a': 'a'})
+    assert table.models == ('New c', 'New a')
+    expected = contradicted().select(['c', 'a'])
+    for part in (*CUBES, 'alarm', 'real'):
+        np.testing.assert_array_equal(
+            getattr(table, part), getattr(expected, part))
+    assert table.missing == {('New a', 'hard', REAL): NOT_RUN}
+    assert table.contradictions == {('New a', 'hard', 'ridge'): SAID}
+    with pytest.raises(InputError, match="found 'no'"):
+        cube().of_models({'a': 'no'})
+
+
+def test_a_benchmark_that_is_left_out_keeps_its_real_accuracies():
+    table = contradicted().restricted(['easy'], REASON)
+    assert not np.isnan(table.values[:, 0]).all()
+    assert np.isnan(table.values[:, 1]).all() and not table.alarm.any()
+    np.testing.assert_array_equal(table.real, contradicted().real)
+    assert table.at('a', 'hard', 'uniform') == REASON
+    assert table.real_at('a', 'hard') == NOT_RUN
+    assert not table.contradictions and table.benchmarks == BENCHMARKS
+
+
 def test_methods_side_by_side():
     table = cube(missing={('b', 'easy', 'uniform'): REASON})
     again = Predictions.side_by_side(
