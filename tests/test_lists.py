@@ -10,7 +10,7 @@ from csv_plugin.core.features import Columns
 from csv_plugin.io.model_columns import ModelColumns
 from csv_plugin.io.model_splits import models_in
 from csv_plugin.lm.methods import check_validation
-from csv_plugin.triage.dump_places import find_dumps
+from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS, dump, model_losses, train
 
 NAMES = ('a', 'b')

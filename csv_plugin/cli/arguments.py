@@ -271,22 +271,6 @@ def positive(text: str) -> float:
     return number
 
 
-def percent(text: str) -> float:
-    """Type of options that are parts of a training, in percent.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no number above 0, up to 100.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number <= 100:
-        raise argparse.ArgumentTypeError(
-            f'expected a number above 0, at most 100, found {text!r}')
-    return number
-
-
 def named_text(text: str) -> tuple[str, str]:
     """Type of options such as `--licence NAME=TEXT`.
 

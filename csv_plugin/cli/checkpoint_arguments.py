@@ -2,7 +2,7 @@
 import argparse
 from pathlib import Path
 
-from csv_plugin.cli.arguments import percent, positive
+from csv_plugin.cli.arguments import positive
 
 
 def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
@@ -30,13 +30,6 @@ def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
         metavar='NUMBER',
         help=f'{unit} at the end of a run (default:\n'
         'those of the earlier runs)')
-    parser.add_argument(
-        '--window',
-        type=percent,
-        default=0,
-        metavar='PERCENT',
-        help='average losses over the checkpoints in this last part\n'
-        'of the training so far (default: no average)')
     parser.add_argument(
         '--interval',
         type=positive,

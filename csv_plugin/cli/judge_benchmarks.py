@@ -2,14 +2,13 @@
 
 Example (checkpoints have names such as run@step, or are described in a table):
 
-    salience benchmarks --scores scores.csv --models models.csv \\
-        --out outputs/benchmarks
+    salience benchmarks --scores scores.csv --out outputs/benchmarks
 
-With --losses, the order that losses tell is judged beside that of the scores.
+With --losses, --models and --benchmarks, the order that losses tell is judged
+beside that of the scores.
 """
 import argparse
 
-import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
@@ -18,17 +17,15 @@ from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
                                             checkpoints_of)
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.model_columns import ModelColumns
+from csv_plugin.extras.benchmark_trust import (predicted_by_others, record,
+                                               trust_benchmarks, trust_table,
+                                               write_trust)
 from csv_plugin.io.model_tables import read_model_tables
-from csv_plugin.io.tables import (check_models_in, read_accuracy_columns,
-                                  read_models)
-from csv_plugin.report.benchmark_tables import record, trust_table, write_trust
-from csv_plugin.triage.benchmark_trust import trust_benchmarks
-from csv_plugin.triage.held_out import fit_holding_out
+from csv_plugin.io.tables import read_accuracy_columns
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_same_tables(parser, 'losses', 'benchmarks')
+    add_same_tables(parser, 'losses', 'models', 'benchmarks')
     add_checkpoints(parser)
     add_out(parser, 'the tables and the picture')
     add_json(parser)
@@ -36,24 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    if (args.losses is None) != (args.benchmarks is None):
-        raise InputError('--losses and --benchmarks', 'both or none',
-                         'one of them', 'Give the other one too.')
     scores = read_accuracy_columns(args.scores)
-    info = read_models(args.models)
-    check_models_in(args.scores, scores.models, args.models, info)
     checkpoints = checkpoints_of(args, scores.models)
-    by_losses = None
-    if args.losses:
-        runs = {model: checkpoints[model].run for model in scores.models}
-        by_losses = _by_losses(args, scores, runs)
     rows = trust_benchmarks(
         scores.models, scores.columns, scores.values, checkpoints,
-        {model: (info[model].family, info[model].params_b)
-         for model in scores.models}, by_losses)  # yapf: disable
+        _by_losses(args, scores.models,
+                   [checkpoints[model].run for model in scores.models]))
     title = (f'{len(rows)} benchmarks by {len(scores.models)} checkpoints of '
              f'{len({point.run for point in checkpoints.values()})} runs')
     files = write_trust(args.out, rows, title, args.command)
+    try:
+        from csv_plugin.extras.pictures.order_by_share import order_picture
+        from csv_plugin.extras.pictures.style import save
+    except ModuleNotFoundError as error:
+        if str(error.name).partition('.')[0] != 'matplotlib':
+            raise
+    else:
+        files.append(args.out / 'benchmarks.png')
+        save(order_picture(rows), files[-1])
     if args.json:
         print_json({
             'title': title,
@@ -68,13 +65,20 @@ def run(args: argparse.Namespace) -> None:
         sep='\n\n')
 
 
-def _by_losses(args: argparse.Namespace, scores: ModelColumns,
-               runs: dict[str, str]) -> NDArray[np.float64]:
-    """What losses predict of the models with scores, in their order."""
+def _by_losses(args: argparse.Namespace, models: tuple[str, ...],
+               runs: list[str]) -> NDArray | None:
+    """What losses predict of the models with scores; None without losses."""
+    given = [args.losses, args.models, args.benchmarks]
+    if not any(given):
+        return None
+    if not all(given):
+        raise InputError('--losses, --models and --benchmarks',
+                         'all three or none', 'some of them',
+                         'Give the others too.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    accuracies = tables.accuracies.select(scores.models)
-    return fit_holding_out(
+    return predicted_by_others(
         tables.features,
-        accuracies, [runs[model] for model in scores.models],
-        progress=fit_bars())[1]
+        tables.accuracies.select(models),
+        runs,
+        progress=fit_bars())

@@ -28,7 +28,7 @@ from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
 from csv_plugin.report.notes import next_notes, predictor_notes, unused_notes
 from csv_plugin.report.run_leaderboards import scoring_lms
-from csv_plugin.triage.dump_places import find_dumps
+from csv_plugin.triage.dumps import find_dumps
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

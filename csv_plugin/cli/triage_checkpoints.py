@@ -24,12 +24,11 @@ from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
 from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.cli.table_arguments import add_checkpoints
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.report.triage_files import PICTURE, write_triage
-from csv_plugin.report.triage_tables import as_text
-from csv_plugin.report.triage_tensorboard import TensorBoardLog
+from csv_plugin.report.triage_report import as_text, write_triage
+from csv_plugin.triage.dumps import Readings
 from csv_plugin.triage.judging import Triage
-from csv_plugin.triage.readings import Readings
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 
 
@@ -72,19 +71,13 @@ def run(args: argparse.Namespace) -> None:
                          'Read triage.json in the folder of --out.')
     job = TriageJob(
         Readings(load_predictor(args.predictor)), places, args.history,
-        args.checkpoints, args.budget, args.window / 100)
+        args.checkpoints, args.budget)
     log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
 
     def show(triage: Triage) -> None:
-        files = write_triage(args.out, triage)
+        write_and_print(args, triage)
         if log:
             log.add(triage)
-        if args.json:
-            print_json(triage.to_dict())
-            return
-        print(as_text(triage), *map(str, files), sep='\n\n', flush=True)
-        if args.out / PICTURE not in files:
-            print('No picture: matplotlib is not installed.', flush=True)
 
     if not args.watch:
         triage = job.update(partial(tqdm, desc='dumps'))
@@ -95,6 +88,24 @@ def run(args: argparse.Namespace) -> None:
         print(f'watching {args.watch}, Ctrl-C to stop', flush=True)
         watch(job, show, partial(print, flush=True), stop, args.interval)
     print('stopped')
+
+
+def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
+    """The tables and the picture, for `--out` and `--json`."""
+    files = write_triage(args.out, triage)
+    try:
+        from csv_plugin.extras.triage_picture import write_picture
+    except ModuleNotFoundError as error:
+        if str(error.name).partition('.')[0] != 'matplotlib':
+            raise
+        note = 'No picture: matplotlib is not installed.'
+    else:
+        note = str(args.out / 'triage.png')
+        write_picture(args.out / 'triage.png', triage)
+    if args.json:
+        print_json(triage.to_dict())
+    else:
+        print(as_text(triage), *files, note, sep='\n\n', flush=True)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

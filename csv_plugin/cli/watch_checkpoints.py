@@ -18,10 +18,9 @@ from pathlib import Path
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.trackers import TRACKERS
-from csv_plugin.report.triage_curves import CurveLog
-from csv_plugin.report.triage_tables import as_text
-from csv_plugin.report.triage_tensorboard import TensorBoardLog
+from csv_plugin.extras.live.curves import CurveLog
+from csv_plugin.extras.live.trackers import TRACKERS, TensorBoardLog
+from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import until_stopped, watch
 
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
         logs.append(TensorBoardLog(args.tensorboard))
     folder = Path(os.path.abspath(args.folder))
     live = LivePredictions(args.predictor, args.texts, args.out, folder.name,
-                           args.budget, args.history, logs, args.window / 100)
+                           args.budget, args.history, logs)
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:

@@ -1,25 +1,36 @@
 """Forecasts of the capability score at the end of a pretraining run.
 
-A forecast is the exponent at the last checkpoint plus the median of what
-earlier runs gained from the same share of their budgets on, so that the
-forecast of a finished run is what its last checkpoint shows. A power law
-through the checkpoints of the run adds nothing to that: most of the gain comes
-with the decay of the learning rate, of which early checkpoints show nothing.
+A forecast is the exponent at the last checkpoint plus what earlier runs gained
+from the same share of their budgets on. Two answers to that are averaged: the
+median gain, which stands where a capability emerges in a part of the runs
+only, and the gain regressed on how good the runs were there, which stands
+where better runs gain more. Each counts by the inverse square of its mean
+squared error on earlier runs left out. Earlier checkpoints of the run add
+nothing to that: much of the gain comes with the decay of the learning rate.
 
 The errors to expect of a forecast are those of a back-test: every earlier run
 is forecast from the other earlier runs in the same way. They are stretched as
 far as errors are larger where the earlier runs that end better are forecast
-from those that end worse.
+from those that end worse, since most runs that are forecast are larger than
+the runs before.
 """
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.forward_tests import forward_errors, unit_of
 from csv_plugin.triage.trajectories import RunTrajectory
+
+#: With fewer earlier runs, a regression left one out has no error.
+LEAST_RUNS = 4
+#: Smaller mean squared errors count as this, and leverages as no more.
+LEAST_ERROR, MOST_LEVERAGE = 1e-12, 0.99
+#: Better runs are forecast from these shares of all runs, the worst.
+WORSE = (1 / 2, 2 / 3, 5 / 6)
+#: Benchmarks on which errors of exponents are smaller tell nothing.
+LEAST_DEVIATION = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +45,8 @@ class Backtest:
         forecast (NDArray): Forecasts made there, `(H, B)`.
         actual (NDArray): Exponents at the end of the runs, `(H, B)`.
         forward (NDArray): Errors of forecasts of better runs from worse ones,
-            in root mean squares of `errors`, `(n_b,)`; see `forward_errors`.
+            in root mean squares of `errors`: one for each run that was a
+            better one, `(n_b,)`.
     """
     runs: tuple[str, ...]
     now: NDArray[np.float64]
@@ -105,18 +117,15 @@ class Forecaster:
             checkpoint is at their budget; may be empty.
 
     Raises:
-        InputError: An earlier run is not finished, or a name occurs twice.
+        InputError: An earlier run is not finished.
     """
 
     def __init__(self, history: Sequence[RunTrajectory]) -> None:
         self.history = tuple(history)
-        names = [past.run for past in self.history]
         for past in self.history:
-            if not past.finished or names.count(past.run) > 1:
+            if not past.finished:
                 raise InputError(
-                    f'history, run {past.run!r}',
-                    'runs that are finished, each once',
-                    f'it {names.count(past.run)} times' if past.finished else
+                    f'history, run {past.run!r}', 'runs that are finished',
                     f'its last checkpoint at {past.tokens[-1]:.6g} of '
                     f'{past.budget:.6g}',
                     'Leave unfinished runs out of the history.')
@@ -140,15 +149,18 @@ class Forecaster:
                              'a run that is not in the history',
                              'it in the history too',
                              'Leave it out of the history.')
-        share = float(run.shares[-1])
-        exponents = self._exponents(share, run.exponents[-1],
-                                    self._comparable(share))
+        share, now = float(run.shares[-1]), run.exponents[-1]
+        exponents = np.full(len(now), np.nan)
+        members = self.members(share)
+        if share == 1:
+            exponents = now
+        elif members:
+            exponents = forecast_exponents(now, *_levels(members, share))
         return Forecast(run.run, share, exponents, self.backtest(share))
 
-    def late(self, share: float) -> list[str]:
-        """Earlier runs without a checkpoint as early as a share, by name."""
-        early = self._comparable(share)
-        return [past.run for past in self.history if past not in early]
+    def members(self, share: float) -> list[RunTrajectory]:
+        """Earlier runs that can be looked up at a share of their budgets."""
+        return [past for past in self.history if past.covers(share)]
 
     def backtest(self, share: float) -> Backtest:
         """Forecast each earlier run from the other ones.
@@ -163,44 +175,100 @@ class Forecaster:
         return self._backtests[share]
 
     def _leave_one_out(self, share: float) -> Backtest:
-        members = self._comparable(share)
+        members = self.members(share)
         if len(members) < 2:
             empty = np.zeros((0, 0))
             return Backtest((), empty, empty, empty, np.zeros(0))
-        now = np.array([past.levels.at(share) for past in members])
-        actual = np.array([past.exponents[-1] for past in members])
-
-        def forecast(run: int, others: Iterable[int]) -> NDArray:
-            return self._exponents(share, now[run],
-                                   [members[other] for other in others])
-
-        every = range(len(members))
+        then, final = _levels(members, share)
         left_out = np.array([
-            forecast(run, [other for other in every if other != run])
-            for run in every
+            forecast_exponents(then[run], np.delete(then, run, axis=0),
+                               np.delete(final, run, axis=0))
+            for run in range(len(members))
         ])
-        unit = unit_of(np.sqrt(np.mean((actual - left_out)**2, axis=0)))
-        forward = forward_errors(
-            actual, lambda worse, run:
-            (actual[run] - forecast(run, worse)) / unit)
         return Backtest(
-            tuple(past.run for past in members), now, left_out, actual,
-            forward)
+            tuple(past.run for past in members), then, left_out, final,
+            _forward_errors(then, final, left_out))
 
-    def _comparable(self, share: float) -> list[RunTrajectory]:
-        """Earlier runs that can be looked up at a share of their budgets."""
-        return [past for past in self.history if past.levels.covers(share)]
 
-    @staticmethod
-    def _exponents(share: float, now: NDArray,
-                   members: Sequence[RunTrajectory]) -> NDArray:
-        """Exponents at the budget, from some of the earlier runs. `(B,)`."""
-        if share == 1:
-            return now
-        if not members:
-            return np.full(len(now), np.nan)
-        gains = [
-            past.exponents[-1] - past.levels.at(share) for past in members
-        ]
-        # The median, since a capability emerges in a part of the runs only.
-        return now + np.median(gains, axis=0)
+def _levels(members: Sequence[RunTrajectory],
+            share: float) -> tuple[NDArray, NDArray]:
+    """Exponents of n runs at a share and at the end, `(n, B)` each."""
+    return (np.array([past.at(share) for past in members]),
+            np.array([past.exponents[-1] for past in members]))
+
+
+def forecast_exponents(now: NDArray, then: NDArray,
+                       final: NDArray) -> NDArray[np.float64]:
+    """Exponents of a run at its end, by those of earlier runs.
+
+    Args:
+        now (NDArray): Exponents of the run at a share of its budget, `(B,)`.
+        then (NDArray): Those of n earlier runs at the same share, `(n, B)`.
+        final (NDArray): Those at their ends, `(n, B)`.
+
+    Returns:
+        NDArray: Shape `(B,)`.
+    """
+    gains = final - then
+    median = np.median(gains, axis=0)
+    if len(gains) < LEAST_RUNS:
+        return now + median
+    left_out = [
+        np.median(np.delete(gains, run, axis=0), axis=0)
+        for run in range(len(gains))
+    ]
+    design = np.column_stack([np.ones(len(then)), then.mean(axis=1)])
+    solve = np.linalg.pinv(design)
+    regressed = np.array([1, now.mean()]) @ solve @ gains
+    hat = design @ solve
+    leverage = np.minimum(np.diag(hat), MOST_LEVERAGE)
+    residuals = (gains - hat @ gains) / (1 - leverage)[:, None]
+    errors = [np.mean((gains - left_out)**2), np.mean(residuals**2)]
+    weights = np.maximum(errors, LEAST_ERROR)**-2.0
+    return now + np.average([median, regressed], axis=0, weights=weights)
+
+
+def worse_and_better(
+        final: NDArray) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The worst 1/2, 2/3 and 5/6 of runs, and the rest.
+
+    Args:
+        final (NDArray): Ends of H runs, higher is better, `(H, B)`.
+
+    Yields:
+        tuple[NDArray, NDArray]: Rows of the worse runs and of the better.
+    """
+    order = np.argsort(final.mean(axis=1), kind='stable')
+    for share in WORSE:
+        n_worse = round(len(order) * share)
+        yield order[:n_worse], order[n_worse:]
+
+
+def _forward_errors(then: NDArray, final: NDArray,
+                    left_out: NDArray) -> NDArray[np.float64]:
+    """Forecast runs from worse ones.
+
+    Predictions beyond the range of fitted models have their intervals in the
+    same way (`csv_plugin.core.intervals`).
+
+    Args:
+        then (NDArray): Exponents of H runs at a share, `(H, B)`.
+        final (NDArray): At their ends, `(H, B)`.
+        left_out (NDArray): Forecasts of each from the others, `(H, B)`.
+
+    Returns:
+        NDArray: Root mean square error on each run that was a better one, in
+        those of `left_out`, `(n_b,)`: a run errs alike on all benchmarks, so
+        runs are what counts. Nothing where no benchmark has errors.
+    """
+    unit = np.sqrt(np.mean((final - left_out)**2, axis=0))
+    tells = unit > LEAST_DEVIATION
+    if not tells.any():
+        return np.zeros(0)
+    squares: dict[int, list[float]] = {}
+    for worse, better in worse_and_better(final):
+        for run in better:
+            forecast = forecast_exponents(then[run], then[worse], final[worse])
+            errors = (final[run] - forecast)[tells] / unit[tells]
+            squares.setdefault(run, []).append(float(np.mean(errors**2)))
+    return np.sqrt([np.mean(of_run) for of_run in squares.values()])

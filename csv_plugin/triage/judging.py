@@ -15,15 +15,12 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
-from csv_plugin.triage.averaging import average_losses
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           refuse_shared)
+                                           refuse_shared, rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
                                        expect, rank)
-from csv_plugin.triage.run_notes import (RunNote, as_sentences, not_begun,
-                                         without_early)
 from csv_plugin.triage.screening import OffTrajectory, screen
 from csv_plugin.triage.trajectories import RunTrajectory, clipped_exponents
 
@@ -238,8 +235,7 @@ def forecast(predictor: Predictor,
              losses: Mapping[str, TokenLossDump],
              history: Optional[Mapping[str, TokenLossDump]] = None,
              checkpoints: Optional[Mapping[str, Checkpoint]] = None,
-             budget: float = math.nan,
-             window: float = 0) -> Triage:
+             budget: float = math.nan) -> Triage:
     """Forecast the accuracies of pretraining runs at the end of training.
 
     Every checkpoint gets the accuracies that the predictor expects of it now.
@@ -263,8 +259,6 @@ def forecast(predictor: Predictor,
         budget (float): Tokens (or steps) at the end of those runs that have
             no budget of their own. By default the median of the earlier
             runs; without any, nothing is forecast for these runs.
-        window (float): Losses are averaged over this part of the training
-            so far, see `average_losses`; 0 for none.
 
     Returns:
         Triage: All accuracies are fractions, all intervals 90 % intervals.
@@ -274,18 +268,14 @@ def forecast(predictor: Predictor,
             step or is among both the losses and the history; the tokens of
             only some checkpoints are known; a run is part of the history,
             beyond its budget or has two; an earlier run ends before its
-            budget; or as in `average_losses` and `Predictor.features`.
+            budget; or as in `Predictor.features`.
     """
     earlier = {} if history is None else history
     refuse_shared(losses, earlier)
     features = predictor.features({**losses, **earlier})
-    return judge(
-        predictor,
-        features,
-        describe_checkpoints(losses, checkpoints),
-        describe_checkpoints(earlier, checkpoints),
-        budget,
-        window=window)
+    return judge(predictor, features,
+                 describe_checkpoints(losses, checkpoints),
+                 describe_checkpoints(earlier, checkpoints), budget)
 
 
 def judge(
@@ -294,8 +284,7 @@ def judge(
     checkpoints: Mapping[str, Checkpoint],
     history: Mapping[str, Checkpoint],
     budget: float = math.nan,
-    refused: Mapping[str, str] = MappingProxyType({}),
-    window: float = 0,
+    refused: Mapping[str, str] = MappingProxyType({})
 ) -> Triage:
     """Judge runs by the features of their checkpoints.
 
@@ -311,13 +300,11 @@ def judge(
         budget (float): As in `forecast`.
         refused (Mapping[str, str]): The reason why a checkpoint has no
             features, by name; becomes a note if it is one of these.
-        window (float): As in `forecast`. Checkpoints are screened by their
-            own losses all the same.
 
     Raises:
         InputError: A benchmark is called `OVERALL`, no checkpoint can be
-            used, the tokens of only some are known, a run is part of the
-            history, beyond its budget or has two, or the window is none.
+            used, the tokens of only some are known, or a run is part of the
+            history, beyond its budget or has two.
     """
     if OVERALL in predictor.names:
         raise InputError(
@@ -334,12 +321,10 @@ def judge(
         for name, checkpoint in described.items() if name in usable
     } for described in (checkpoints, history))
     measure = choose_measure([*chosen.values(), *past.values()])
-    known = {**chosen, **past}
-    means = average_losses(features.select(tuple(known)), known, window)
-    earlier = _trajectories(predictor, means, past, measure)
+    earlier = _trajectories(predictor, features, past)
     if math.isnan(budget) and earlier:
         budget = float(np.median([run.budget for run in earlier]))
-    runs = _trajectories(predictor, means, chosen, measure, budget)
+    runs = _trajectories(predictor, features, chosen, budget)
     _check_any(runs, refused)
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
@@ -352,7 +337,7 @@ def judge(
         benchmarks=predictor.names,
         measure=measure,
         runs=tuple(runs),
-        predictions=predictor.predict(means.select(names), LEVEL),
+        predictions=predictor.predict(features.select(names), LEVEL),
         expected=expected,
         rankings=_rankings(predictor.names, list(expected.values())),
         backtests={
@@ -361,11 +346,8 @@ def judge(
             if not run.finished and forecasts[run.run].backtest.runs
         },
         floors=curve_floors(predictor),
-        off_trajectory=tuple(
-            screen(
-                _trajectories(predictor, features, chosen, measure, budget),
-                _trajectories(predictor, features, past, measure))),
-        notes=(*_notes(measure, refused, window),
+        off_trajectory=tuple(screen(runs, earlier)),
+        notes=(*_notes(measure, refused),
                *_notes_on_runs(runs, chosen, forecaster)))
 
 
@@ -394,7 +376,6 @@ def _rankings(benchmarks: Sequence[str],
 def _trajectories(predictor: Predictor,
                   features: FeatureTable,
                   checkpoints: Mapping[str, Checkpoint],
-                  measure: str,
                   budget: Optional[float] = None) -> list[RunTrajectory]:
     """Runs sorted by name.
 
@@ -402,40 +383,30 @@ def _trajectories(predictor: Predictor,
         predictor (Predictor): Tells their exponents.
         features (FeatureTable): Of the checkpoints.
         checkpoints (Mapping[str, Checkpoint]): Of the runs.
-        measure (str): As in `Triage`.
         budget (Optional[float]): Of runs that have none of their own, NaN if
             not known; None for runs that ended at their last checkpoints.
     """
-    members: dict[str, list[tuple[float, str]]] = {}
-    budgets = known_budgets(checkpoints.values())
-    for name, checkpoint in checkpoints.items():
-        tokens = (
-            checkpoint.tokens if measure == 'tokens' else checkpoint.step)
-        if tokens > 0:
-            members.setdefault(checkpoint.run, []).append((tokens, name))
-    trajectories = []
-    for run, pairs in sorted(members.items()):
-        places, names = zip(*sorted(pairs))
-        usual = places[-1] if budget is None else budget
-        table = features.select(names)
-        trajectories.append(
-            RunTrajectory(
-                run,
-                names,
-                tokens=np.array(places, float),
-                budget=budgets.get(run, usual),
-                exponents=clipped_exponents(predictor, table),
-                mean_loss=table.mean_loss))
-    return trajectories
+    names = tuple(checkpoints)
+    table = features.select(names)
+    exponents = clipped_exponents(predictor, table)
+    described = list(checkpoints.values())
+    budgets = known_budgets(described)
+    return [
+        RunTrajectory(
+            run,
+            tuple(names[row] for row in rows),
+            tokens=done,
+            budget=budgets.get(run,
+                               float(done[-1]) if budget is None else budget),
+            exponents=exponents[rows],
+            mean_loss=table.mean_loss[rows])
+        for run, (rows, done) in rows_by_run(described).items()
+    ]
 
 
-def _notes(measure: str, refused: Mapping[str, str],
-           window: float) -> list[str]:
+def _notes(measure: str, refused: Mapping[str, str]) -> list[str]:
     """Notes on the losses, of which the arguments are as in `judge`."""
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
-    if window:
-        notes.append('Losses are means over the last '
-                     f'{100 * window:g} % of the training so far.')
     if measure == 'steps':
         notes.append('No tokens are known, so training goes by steps.')
     return notes
@@ -458,24 +429,32 @@ def _notes_on_runs(runs: Sequence[RunTrajectory],
         'the end of the training: give --budget (budget=), or earlier, '
         'finished runs by --history (history=).'
     ] if endless else []
-    lacking = [
-        RunNote(run.run, run.shares[-1], text) for run in runs
-        if run.shares[-1] < 1 for text in _lacking(forecaster, run.shares[-1])
+    lacking: dict[tuple[float, str], list[str]] = {}
+    for run in runs:
+        share = float(run.shares[-1])
+        for text in _lacking(forecaster, share) if share < 1 else ():
+            lacking.setdefault((share, text), []).append(run.run)
+    begun = {run.run for run in runs}
+    for name in sorted({point.run for point in described.values()} - begun):
+        lacking.setdefault(
+            (0.0, 'nothing is forecast, for want of a checkpoint yet.'),
+            []).append(name)
+    return notes + [
+        f'After {100 * share:.3g} % of the training of {", ".join(names)}, '
+        f'{text}' for (share, text), names in lacking.items()
     ]
-    begun = [run.run for run in runs]
-    return notes + as_sentences(
-        [*lacking, *not_begun(described.values(), begun)])
 
 
 def _lacking(forecaster: Forecaster, share: float) -> Iterator[str]:
     """What a forecast from a share of the budget is made without."""
-    late = forecaster.late(share)
+    early = forecaster.members(share)
+    late = [past.run for past in forecaster.history if past not in early]
     if late:
-        yield without_early(late, 'losses')
-    n_early = len(forecaster.history) - len(late)
-    if n_early == 0:
+        yield (f'the losses of {", ".join(late)} do not count, for want of a '
+               'checkpoint as early.')
+    if not early:
         yield ('nothing is forecast, for want of an earlier run (--history) '
                'with a checkpoint as early.')
-    if n_early == 1:
+    if len(early) == 1:
         yield ('the error of the forecast is not known, for want of a second '
                'earlier run (--history) with a checkpoint as early.')

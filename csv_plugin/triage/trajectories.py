@@ -8,12 +8,13 @@ from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.triage.final_scores import Levels
 
 #: At lower exponents the accuracy is within a quarter of a point of its
 #: floor, where the fit of Eq. 2 tells nothing about the capability score:
 #: lower exponents are replaced by this one.
 LEAST_EXPONENT = -6.0
+#: A run is also looked up before its first checkpoint, by at most this factor.
+SLACK = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +93,17 @@ class RunTrajectory:
                              self.budget, self.exponents[:n],
                              self.mean_loss[:n])
 
-    @property
-    def levels(self) -> Levels:
-        """The exponents by shares of the budget."""
-        return Levels(self.shares, self.exponents)
+    def covers(self, share: float) -> bool:
+        """Whether the run can be looked up at a share of its budget."""
+        return bool(self.shares[0] <= SLACK * share)
+
+    def at(self, share: float) -> NDArray[np.float64]:
+        """Exponents there, linear in the log of the tokens, `(B,)`."""
+        places = np.log(self.shares)
+        return np.array([
+            np.interp(np.log(share), places, column)
+            for column in self.exponents.T
+        ])
 
 
 def clipped_exponents(predictor: Predictor,

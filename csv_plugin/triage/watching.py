@@ -11,9 +11,8 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints, refuse_shared)
-from csv_plugin.triage.dump_places import find_dumps
+from csv_plugin.triage.dumps import Readings, find_dumps
 from csv_plugin.triage.judging import Triage, judge
-from csv_plugin.triage.readings import Readings
 
 
 class Job(Protocol):
@@ -36,14 +35,12 @@ class TriageJob:
             `read_checkpoints`.
         budget (float): Training tokens at the end of the runs that have no
             budget in the table, NaN if not known.
-        window (float): As in `forecast`.
     """
     readings: Readings
     dumps: Sequence[FilePath]
     history: Sequence[FilePath] = ()
     table: Optional[FilePath] = None
     budget: float = math.nan
-    window: float = 0
     _judged: bool = field(init=False, default=False)
 
     def read_history(self) -> set[str]:
@@ -91,7 +88,7 @@ class TriageJob:
         triage = judge(self.readings.predictor, self.readings.features,
                        describe_checkpoints(dumps, table),
                        describe_checkpoints(earlier, table), self.budget,
-                       self.readings.refused, self.window)
+                       self.readings.refused)
         self._judged = True
         return triage
 

@@ -44,19 +44,27 @@ def forecasts(out):
     return {(row['run'], row['benchmark']): row for row in rows}
 
 
-def test_a_window_averages_losses(world, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(tool, 'write_triage', lambda *_: [])
-    assert call(world, tmp_path / 'out', '--window', '50') == 0
-    assert 'means over the last 50 % of the' in ' '.join(
-        capsys.readouterr().out.split())
-
-
 def test_files_and_screen(world, tmp_path, capsys):
     assert call(world, tmp_path / 'out') == 0
     shown = capsys.readouterr().out
     assert 'Forecast at the end of the training, best run first' in shown
     assert str(tmp_path / 'out' / 'triage.png') in shown
     assert forecasts(tmp_path / 'out')['good', 'mean']['rank'] == 1
+
+
+def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
+    monkeypatch.delitem(
+        sys.modules, 'csv_plugin.extras.triage_picture', raising=False)
+    for name in list(sys.modules):
+        if name.startswith('csv_plugin.extras.pictures'):
+            monkeypatch.delitem(sys.modules, name)
+        if name.startswith('matplotlib.'):
+            monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    assert call(world, tmp_path) == 0
+    assert 'No picture: matplotlib is not' in capsys.readouterr().out
+    assert (tmp_path / 'triage.md').exists()
+    assert not (tmp_path / 'triage.png').exists()
 
 
 def test_json(world, tmp_path, capsys):

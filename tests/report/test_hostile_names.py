@@ -10,21 +10,15 @@ import pytest
 from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.study import split_study
+from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report import study_tables
-from csv_plugin.report.benchmark_tables import write_trust
-from csv_plugin.report.forecast_tables import write_forecasts
 from csv_plugin.report.leaderboards import write_leaderboard
 from csv_plugin.report.notes import learning_notes
-from csv_plugin.report.triage_files import write_triage
-from csv_plugin.report.triage_tables import as_text
-from csv_plugin.report.triage_tensorboard import TensorBoardLog
-from csv_plugin.triage.benchmark_trust import Trust
+from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import forecast
-from csv_plugin.triage.run_notes import RunNote
-from csv_plugin.triage.table_forecasts import EndForecast, TableForecasts
 from tests.extras.page.pages import page_cells
 from tests.hostile_names import FORMULAS, MARKS, NAMES, PATHS, UNSEEN
 from tests.runs import train
@@ -158,42 +152,6 @@ def triage():
     }
     made = forecast(train(), dumps, checkpoints=checkpoints, budget=35)
     return replace(made, notes=NAMES)
-
-
-#: A file whose name breaks the line and clears the screen.
-COMMAND = 'salience x "a\n# b\x1b[2J"'
-
-
-def check_report(path, names):
-    report = path.read_text('utf-8')
-    check_screen(report)
-    page = check_markdown(report)
-    assert page.count('<pre>') == page.count('<h1>') == 1
-    assert page.count('<tr>') == 1 + len(names)
-
-
-def test_benchmarks_judged(tmp_path):
-    rows = [
-        Trust(name, ('a', 'b', 'c'), .5, .1, .9, (.1, .5), (1., 1.), (), 1.)
-        for name in FEW
-    ]
-    write_trust(tmp_path, rows, 'Title', COMMAND)
-    check_csv(tmp_path / 'benchmarks.csv', ['benchmark'], FEW)
-    check_report(tmp_path / 'benchmarks.md', FEW)
-
-
-def test_forecasts(tmp_path):
-    ends = [
-        EndForecast(name, .5, 100., 'steps', quantity, FEW[0], 'losses', .5,
-                    .4, .6, math.nan) for quantity in ('accuracy', 'loss')
-        for name in FEW
-    ]
-    notes = [RunNote(name, .5, 'nothing.') for name in FEW]
-    known = {(name, .5): .5 for name in FEW}
-    write_forecasts(tmp_path, TableForecasts(ends, notes, known), 'Title',
-                    COMMAND)
-    check_csv(tmp_path / 'forecasts.csv', ['run'], FEW)
-    check_report(tmp_path / 'forecasts.md', [*FEW, 'another header', *FEW])
 
 
 def test_triage(triage, tmp_path):

@@ -9,10 +9,9 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
-from csv_plugin.triage.dump_places import find_dumps
+from csv_plugin.triage.dumps import Readings, find_dumps
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
 from csv_plugin.triage.ranking import NOT_FORECAST, OPEN, UNKNOWN
-from csv_plugin.triage.readings import Readings
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
 from tests.triage.pretraining import (EARLIER, NEW, STEPS, run_dumps, skill_at,
@@ -232,8 +231,8 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
         for name, past in begun.items() if not name.startswith(late)
     }
     others = forecast(predictor, both, without, budget=100)
-    np.testing.assert_array_equal(triage.expected['good'].values,
-                                  others.expected['good'].values)
+    np.testing.assert_allclose(triage.expected['good'].values,
+                               others.expected['good'].values)
 
 
 def test_one_checkpoint_only(predictor, history):

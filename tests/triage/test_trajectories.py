@@ -28,15 +28,16 @@ def test_bad_runs_are_refused(changes, expected):
 def test_interpolation_is_linear_in_the_log():
     run = make_run()
     between = np.sqrt(SHARES[1] * SHARES[2])
-    exponent, = run.levels.at(between)
+    exponent, = run.at(between)
     assert exponent == pytest.approx((law(SHARES[1]) + law(SHARES[2])) / 2)
-    found = [run.levels.at(share)[0] for share in SHARES]
+    found = [run.at(share)[0] for share in SHARES]
     assert found == pytest.approx(law(SHARES))
 
 
 def test_shares_that_a_run_covers():
-    levels = make_run().levels
-    covered = [levels.covers(share) for share in (0.05, 0.09, 0.1, 1.0)]
+    # Its first checkpoint is at a tenth.
+    run = make_run()
+    covered = [run.covers(share) for share in (0.083, 0.084, 0.1, 1.0)]
     assert covered == [False, True, True, True]
 
 

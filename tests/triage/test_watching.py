@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage import dump_places
-from csv_plugin.triage.readings import Readings
+from csv_plugin.triage import dumps
+from csv_plugin.triage.dumps import Readings
 from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 from tests.runs import train
 from tests.triage.pretraining import (EARLIER, skill_at, write_checkpoint,
@@ -31,13 +31,13 @@ def job(predictor, tmp_path):
 def reads(monkeypatch):
     """Names of the dumps that are read."""
     names = []
-    read = dump_places.read_dump
+    read = dumps.read_dump
 
     def count(path):
         names.append(path.name.removesuffix('.parquet'))
         return read(path)
 
-    monkeypatch.setattr(dump_places, 'read_dump', count)
+    monkeypatch.setattr(dumps, 'read_dump', count)
     return names
 
 

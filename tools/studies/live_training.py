@@ -23,14 +23,14 @@ from transformers import AutoTokenizer, Trainer, TrainingArguments
 
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
+from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.pictures import save
 from csv_plugin.extras.pictures.accuracy_by_tokens import trajectory_picture
+from csv_plugin.extras.triage_picture import trajectory_of
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.report.triage_picture import trajectory_of
-from csv_plugin.report.triage_tensorboard import TensorBoardLog
 from tools.studies import world
 from tools.studies.zoo import corpus
 from tools.studies.zoo.muon import Muon

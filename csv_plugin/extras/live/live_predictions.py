@@ -12,17 +12,16 @@ from transformers import PreTrainedTokenizerBase
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.live.curves import CurveLog
 from csv_plugin.extras.live.undisturbed import losses_in_training
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.triage_curves import CurveLog
-from csv_plugin.report.triage_files import write_tables
-from csv_plugin.triage.averaging import check_window
+from csv_plugin.report.triage_report import write_tables
+from csv_plugin.triage.dumps import Readings
 from csv_plugin.triage.judging import Triage
-from csv_plugin.triage.readings import Readings
 from csv_plugin.triage.watching import TriageJob
 
 #: Folder of the dumps below that of the tables.
@@ -48,15 +47,13 @@ class LivePredictions:
             runs, as `salience triage --history` takes them: what their last
             steps gained is part of a forecast, and its error comes from
             them. They are read at once.
-        logs (Sequence[CurveLog]): Get the curves; see `live.trackers`.
-        window (float): Losses are averaged over the readings in this part of
-            the training so far, such as 0.05; 0 for none.
+        logs (Sequence[CurveLog]): Get the curves; see `trackers`.
 
     Raises:
         InputError: The predictor or the texts cannot be read or do not go
             together, the predictor was fitted to tables, the name of the run
-            is not one for files, the budget or the window is out of its
-            range, or the history cannot be used or holds this run.
+            is not one for files, the budget is not positive, or the history
+            cannot be used or holds this run.
         OSError: The folder cannot be created.
 
     Attributes:
@@ -73,10 +70,8 @@ class LivePredictions:
             budget: float = math.nan,
             history: Optional[Sequence[FilePath]] = None,
             logs: Sequence[CurveLog] = (),
-            window: float = 0,
     ) -> None:
         check_file_names('run', [run], 'Give the run another name.')
-        check_window(window)
         if not math.isnan(budget) and not budget > 0:
             raise InputError('budget', 'more than 0 steps, or NaN',
                              f'{budget:g}',
@@ -91,10 +86,7 @@ class LivePredictions:
         self.losses.mkdir(parents=True, exist_ok=True)
         self.logs = tuple(logs)
         self._job = TriageJob(
-            Readings(predictor), [],
-            history or (),
-            budget=budget,
-            window=window)
+            Readings(predictor), [], history or (), budget=budget)
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
                              'history', 'it in the history too',

@@ -1,39 +1,75 @@
-"""Curves in trackers of experiments: Weights & Biases, Trackio and MLflow.
+"""Where curves go: TensorBoard, Weights & Biases, Trackio and MLflow.
 
-Their packages are imported when a log is made. If a run of the tracker is
-under way, such as one that `transformers.Trainer` began, the curves become
-part of it, else they get one of their own.
+The package of a tracker is imported when a log is made. If a run of the
+tracker is under way, such as one that `transformers.Trainer` began, the curves
+become part of it, else they get one of their own.
 """
 import os
 import re
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
 
-from csv_plugin.lm.engines.packages import optional_package
-from csv_plugin.report.triage_curves import CurveLog, Point
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import file_name
+from csv_plugin.extras.live.curves import CurveLog, Point
 
 #: The scalar that is the x-axis in Weights & Biases, as in `Trainer`.
 STEP = 'train/global_step'
 
 
-class _TrackerLog(CurveLog):
+class TensorBoardLog(CurveLog):
+    """Logs predictions and forecasts, one folder per run.
+
+    tensorboardX must be installed.
+
+    Args:
+        folder (Path): Log directory for TensorBoard.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def write(self, run: str, points: Sequence[Point]) -> None:
+        """See `CurveLog`."""
+        from tensorboardX import SummaryWriter
+
+        # Files that are made within one second would have the same name.
+        suffix = f'.{len(self._logged)}'
+        with SummaryWriter(
+                str(self.folder / file_name(run)),
+                filename_suffix=suffix) as writer:
+            for point in points:
+                for name, value in point.scalars.items():
+                    writer.add_scalar(name, value, point.step)
+
+
+class TrackerLog(CurveLog):
     """Curves as a part of a tracker's run, which is ended by who began it.
 
     Args:
-        project (str): Name of the project.
-        package (str): What is imported.
-        title (str): What it is called.
+        project (str): Name of the project, or of the experiment in MLflow.
 
     Raises:
-        InputError: The package is not installed.
+        InputError: The package of the tracker is not installed.
     """
+    #: What is imported.
+    package: ClassVar[str]
 
-    def __init__(self, project: str, package: str, title: str) -> None:
+    def __init__(self, project: str) -> None:
         super().__init__()
         self.project = project
-        self._package: Any = optional_package(package, title, 'live.md')
+        try:
+            self._tracker: Any = import_module(self.package)
+        except ImportError as error:
+            raise InputError(
+                type(self).__name__, f'the package {self.package}',
+                f'the error {str(error)!r}',
+                f'Install {self.package} (docs/live.md).') from error
         self._run: Any = None
         self._own = False
 
@@ -43,7 +79,6 @@ class _TrackerLog(CurveLog):
             self._run = self._under_way()
             if self._run is None:
                 self._run, self._own = self._begin(run), True
-            self._prepare()
         for point in points:
             self._put(point)
 
@@ -61,9 +96,6 @@ class _TrackerLog(CurveLog):
     def _begin(self, run: str) -> Any:
         """A new run of the tracker."""
 
-    def _prepare(self) -> None:
-        """What a run needs before its first point."""
-
     @abstractmethod
     def _put(self, point: Point) -> None:
         """Log a point."""
@@ -73,36 +105,30 @@ class _TrackerLog(CurveLog):
         """End a run that was begun here."""
 
 
-class WandbLog(_TrackerLog):
+class WandbLog(TrackerLog):
     """Logs to Weights & Biases, by the steps of the training.
 
     Runs that it begins are offline unless `WANDB_MODE` says otherwise, since
-    the first that is not would ask for a key.
-
-    Args:
-        project (str): Name of the project.
-
-    Raises:
-        InputError: wandb is not installed.
+    the first that is not would ask for a key. Arguments as in `TrackerLog`.
     """
-
-    def __init__(self, project: str) -> None:
-        super().__init__(project, 'wandb', 'Weights & Biases')
+    package = 'wandb'
 
     def _under_way(self) -> Any:
-        return self._package.run
+        return self._by_step(self._tracker.run)
 
     def _begin(self, run: str) -> Any:
-        return self._package.init(
-            project=self.project,
-            name=run,
-            mode=os.environ.get('WANDB_MODE', 'offline'))
+        mode = os.environ.get('WANDB_MODE', 'offline')
+        return self._by_step(
+            self._tracker.init(project=self.project, name=run, mode=mode))
 
-    def _prepare(self) -> None:
+    @staticmethod
+    def _by_step(run: Any) -> Any:
         # Points by its own count of steps would be dropped when late.
-        self._run.define_metric(STEP)
-        for kind in ('predicted', 'forecast'):
-            self._run.define_metric(f'{kind}/*', step_metric=STEP)
+        if run is not None:
+            run.define_metric(STEP)
+            for kind in ('predicted', 'forecast'):
+                run.define_metric(f'{kind}/*', step_metric=STEP)
+        return run
 
     def _put(self, point: Point) -> None:
         self._run.log({**point.scalars, STEP: point.step})
@@ -111,70 +137,56 @@ class WandbLog(_TrackerLog):
         self._run.finish()
 
 
-class TrackioLog(_TrackerLog):
+class TrackioLog(TrackerLog):
     """Logs to Trackio, whose database is on this machine.
 
-    Args:
-        project (str): Name of the project.
-
-    Raises:
-        InputError: trackio is not installed.
+    Arguments as in `TrackerLog`.
     """
-
-    def __init__(self, project: str) -> None:
-        super().__init__(project, 'trackio', 'Trackio')
+    package = 'trackio'
 
     def _under_way(self) -> Any:
-        return self._package.context_vars.current_run.get()
+        return self._tracker.context_vars.current_run.get()
 
     def _begin(self, run: str) -> Any:
-        return self._package.init(project=self.project, name=run)
+        return self._tracker.init(project=self.project, name=run)
 
     def _put(self, point: Point) -> None:
         self._run.log(point.scalars, step=point.step)
 
     def _end(self) -> None:
-        self._package.finish()
+        self._tracker.finish()
 
 
-class MLflowLog(_TrackerLog):
+class MLflowLog(TrackerLog):
     """Logs to MLflow, where its tracking URI points to.
 
     Its names hold no signs but `_-.: /`, others become their code points. In
     a store of files a curve is a file, so that the ends of an interval are
-    called `predicted/<benchmark>.low` and `.high`.
-
-    Args:
-        project (str): Name of the experiment.
-
-    Raises:
-        InputError: mlflow is not installed.
+    called `predicted/<benchmark>.low` and `.high`. Arguments as in
+    `TrackerLog`.
     """
-
-    def __init__(self, project: str) -> None:
-        super().__init__(project, 'mlflow', 'MLflow')
-        self._client: Any = None
+    package = 'mlflow'
 
     def _under_way(self) -> Any:
-        self._client = self._package.MlflowClient()
-        return self._package.active_run()
+        return self._tracker.active_run()
 
     def _begin(self, run: str) -> Any:
-        found = self._client.get_experiment_by_name(self.project)
+        client = self._tracker.MlflowClient()
+        found = client.get_experiment_by_name(self.project)
         experiment = (
             found.experiment_id
-            if found else self._client.create_experiment(self.project))
-        return self._client.create_run(experiment, run_name=run)
+            if found else client.create_experiment(self.project))
+        return client.create_run(experiment, run_name=run)
 
     def _put(self, point: Point) -> None:
-        now, metric = round(1000 * time.time()), self._package.entities.Metric
-        self._client.log_batch(self._run.info.run_id, [
+        now, metric = round(1000 * time.time()), self._tracker.entities.Metric
+        self._tracker.MlflowClient().log_batch(self._run.info.run_id, [
             metric(mlflow_name(name), value, now, point.step)
             for name, value in point.scalars.items()
         ])
 
     def _end(self) -> None:
-        self._client.set_terminated(self._run.info.run_id)
+        self._tracker.MlflowClient().set_terminated(self._run.info.run_id)
 
 
 def mlflow_name(name: str) -> str:
@@ -190,7 +202,6 @@ def mlflow_name(name: str) -> str:
 
 #: Logs by the name of their package.
 TRACKERS: dict[str, Callable[[str], CurveLog]] = {
-    'wandb': WandbLog,
-    'trackio': TrackioLog,
-    'mlflow': MLflowLog
+    log.package: log
+    for log in (WandbLog, TrackioLog, MLflowLog)
 }

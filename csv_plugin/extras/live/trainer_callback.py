@@ -12,9 +12,9 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
+from csv_plugin.extras.live.curves import CurveLog
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.files import FilePath
-from csv_plugin.report.triage_curves import CurveLog
 from csv_plugin.triage.judging import Triage
 
 
@@ -37,7 +37,6 @@ class PredictionCallback(TrainerCallback):
         run (str): Name of the training.
         history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
         logs (Sequence[CurveLog]): As there.
-        window (float): As there.
 
     Raises:
         InputError: `every` is not positive.
@@ -57,14 +56,13 @@ class PredictionCallback(TrainerCallback):
             run: str = 'run',
             history: Optional[Sequence[FilePath]] = None,
             logs: Sequence[CurveLog] = (),
-            window: float = 0,
     ) -> None:
         if every < 1:
             raise InputError('every', '1 step or more', str(every),
                              'Give the steps between two readings.')
         self.predictor, self.texts, self.folder = predictor, texts, folder
         self.every, self.tokenizer, self.run = every, tokenizer, run
-        self.history, self.logs, self.window = history, logs, window
+        self.history, self.logs = history, logs
         self.triage: Optional[Triage] = None
         self.seconds, self._began = 0.0, time.perf_counter()
         self._live: Optional[LivePredictions] = None
@@ -141,7 +139,7 @@ class PredictionCallback(TrainerCallback):
             self._live = LivePredictions(self.predictor, self.texts,
                                          self.folder, self.run,
                                          state.max_steps, self.history,
-                                         self.logs, self.window)
+                                         self.logs)
         # Trainers before transformers 4.46 call it the tokenizer.
         tokenizer = self.tokenizer or kwargs.get(
             'processing_class') or kwargs.get('tokenizer')

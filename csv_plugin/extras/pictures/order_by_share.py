@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from csv_plugin.extras.benchmark_trust import SURE_ORDER, Trust
 from csv_plugin.extras.pictures.style import (GREY, is_leftmost, legend_above,
                                               log_axis, look, panels, picture,
                                               wrapped)
-from csv_plugin.triage.benchmark_trust import SURE_ORDER, Trust
 
 _LABELS = ('scores', 'losses, fitted to other runs')
 

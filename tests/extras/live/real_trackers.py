@@ -14,9 +14,8 @@ import sys
 from importlib import import_module, metadata
 from pathlib import Path
 
-from csv_plugin.extras.live.trackers import STEP, TRACKERS
+from csv_plugin.extras.live.trackers import STEP, TRACKERS, TensorBoardLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
-from csv_plugin.report.triage_tensorboard import TensorBoardLog
 from tests.extras.live.training import PREDICTOR, TEXTS, trainer
 
 PROJECT, RUN = 'salience', 'mix1'

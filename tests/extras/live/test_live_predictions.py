@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.live.curves import CurveLog
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.report.triage_curves import CurveLog
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
                                         weights)
 from tests.runs import OTHER_TEXTS
@@ -129,7 +129,7 @@ def test_bad_input(tmp_path):
     for texts in (TEXTS, OTHER_TEXTS):
         with pytest.raises(InputError, match='found one that was fitted to t'):
             LivePredictions(of_tables, texts, tmp_path)
-    for settings in (dict(window=5), dict(budget=0), dict(budget=-1)):
+    for settings in (dict(budget=0), dict(budget=-1)):
         with pytest.raises(InputError, match=next(iter(settings))):
             LivePredictions(PREDICTOR, TEXTS, tmp_path, **settings)
     with pytest.raises(InputError, match='places of dumps: expected a list'):
@@ -138,12 +138,3 @@ def test_bad_input(tmp_path):
         LivePredictions(PREDICTOR, TEXTS, tmp_path, '../run')
     with pytest.raises(InputError, match='none.safetensors'):
         LivePredictions(tmp_path / 'none.safetensors', TEXTS, tmp_path)
-
-
-def test_a_window_averages_the_readings_in_it(tmp_path):
-    _, plain = train(LivePredictions(PREDICTOR, TEXTS, tmp_path / 'plain'))
-    _, wide = train(
-        LivePredictions(PREDICTOR, TEXTS, tmp_path / 'wide', window=0.5))
-    first, second = plain.runs[0].mean_loss
-    assert wide.runs[0].mean_loss == pytest.approx(
-        [first, (first + second) / 2])

@@ -4,43 +4,45 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.model_losses import ModelLosses
-from csv_plugin.lm.methods import Trained
-from tools.studies import triage_study
-from tools.studies.tests.small_zoo import small_zoo
-from tools.studies.triage_study import (FORECAST, HELD_OUT, TRAINING,
-                                        Forecasts, forecast_runs, hold_out)
-from tools.studies.zoo.recipes import CHECKPOINTS
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.io.model_tables import ModelTables
+from csv_plugin.triage.checkpoints import describe_checkpoints
+from tools.studies.triage_study import (BOTH, FORECAST, GAIN, HELD_OUT, LOSSES,
+                                        MEDIAN, NOW, OBSERVED, TRAINING,
+                                        Forecasts, forecast_case, table_case)
 
-#: In place of all, for speed.
-CUTS = (1, 3)
+STEPS = (10, 20, 50, 100)
+AFTER = (0.1, 0.2)
 
 
-class Quick:
-    """A fit of seconds in place of half a minute."""
-    fitted: list[tuple[str, ...]] = []
+def tables(**changed) -> ModelTables:
+    """Eight runs that gain the more the better they are."""
+    rng = np.random.default_rng(0)
+    models = tuple(f'{run}@{step}' for run in 'abcdefgh' for step in STEPS)
+    skill = np.outer(np.arange(2, 10) / 8, np.log(STEPS)).ravel() / 5
+    losses = 2 - skill[:, None] + 0.01 * rng.normal(size=(len(models), 4))
+    scores = 0.25 + np.outer(skill, [0.5, 0.3])
+    for name, value in changed.items():
+        scores[[model[0] == name for model in models]] = value
+    return ModelTables(
+        FeatureTable(models, Columns(tuple('tuvw'), np.full(4, 0.25), 'x'),
+                     losses),
+        AccuracyTable(models, ('easy', 'hard'), scores, np.full(2, 0.25),
+                      np.array([1000, 1000])), {}, ('easy', 'hard'))
 
-    def train(self, training, states):
-        self.fitted.append(training.losses.models)
-        return Trained(training.label_token_loss(), None)
+
+def forecasts(given: ModelTables) -> Forecasts:
+    models = given.features.models
+    parts = ([model for model in models if (model[0] in 'gh') == new]
+             for new in (False, True))
+    case = table_case(given, describe_checkpoints(models), *parts)
+    return forecast_case(case, AFTER)
 
 
 @pytest.fixture(scope='module')
-def zoo():
-    return small_zoo()
-
-
-@pytest.fixture(scope='module', autouse=True)
-def quick():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(triage_study, 'train_auto', Quick().train)
-        patch.setattr(triage_study, 'CUTS', CUTS)
-        yield
-
-
-@pytest.fixture(scope='module')
-def forecasts(zoo, quick):
-    return hold_out(zoo)
+def found():
+    return forecasts(tables())
 
 
 def test_held_out_runs():
@@ -49,90 +51,60 @@ def test_held_out_runs():
     assert not {*HELD_OUT} & {*TRAINING}
 
 
-@pytest.mark.slow
-def test_no_checkpoint_of_a_held_out_run_is_fitted(forecasts):
-    fitted = {model.partition('@')[0] for model in Quick.fitted[0]}
-    assert len(Quick.fitted[0]) == 7 * len(fitted)
-    assert fitted == {
-        *(f'{a}-{b}' for a in 'abcefg' for b in ('xs', 's', 'm')),
-        *(f'{a}-{b}' for a in ('a2', 'c2') for b in ('s', 'm'))
+def test_scores_of_a_run_change_only_what_observes_them(found):
+    changed = forecasts(tables(h=0.4))
+    assert found.runs == ('g', 'h') and (changed.real[1] == 0.4).all()
+    for method, ends in found.ends.items():
+        same = np.array_equal(changed.ends[method], ends, equal_nan=True)
+        assert same != (method in (OBSERVED, GAIN, BOTH)), method
+
+
+def test_later_checkpoints_change_nothing(found):
+    given = tables()
+    values = given.features.values.copy()
+    late = [name.endswith(('@50', '@100')) and name[0] in 'gh'
+            for name in given.features.models]  # yapf: disable
+    values[late] *= 1.5
+    changed = forecasts(
+        replace(given, features=replace(given.features, values=values)))
+    for method, ends in found.ends.items():
+        np.testing.assert_array_equal(changed.ends[method], ends)
+
+
+def test_baselines(found):
+    scores = tables().accuracies
+    last = scores.select(['h@20']).values[0]
+    assert found.ends[OBSERVED][1, 0, 1] == pytest.approx(last)
+    gains = [
+        scores.select([f'{run}@100']).values -
+        scores.select([f'{run}@20']).values for run in 'abcdef'
+    ]
+    assert found.ends[GAIN][1, 0,
+                            1] == pytest.approx(last +
+                                                np.median(gains, axis=0)[0])
+    assert found.real[1] == pytest.approx(scores.select(['h@100']).values[0])
+
+
+def test_better_runs_gain_more(found):
+    errors = {
+        method: found.errors(method).mean()
+        for method in (NOW, MEDIAN, LOSSES, FORECAST)
     }
+    assert errors[FORECAST] < errors[MEDIAN] < errors[NOW]
+    assert errors[LOSSES] < errors[NOW] / 3
 
 
-@pytest.mark.slow
-def test_accuracies_of_held_out_runs_change_no_forecast(zoo, forecasts):
-    """They change the baselines that observe them, and the errors."""
-    accuracies = zoo.collection.accuracies
-    values = accuracies.values.copy()
-    rows = [m.partition('@')[0] in HELD_OUT for m in accuracies.models]
-    values[rows] = 1 - values[rows]
-    changed = hold_out(
-        replace(
-            zoo,
-            collection=replace(
-                zoo.collection, accuracies=replace(accuracies,
-                                                   values=values))))
-    assert (changed.real != forecasts.real).any()
-    for method in forecasts.values:
-        same = (changed.values[method] == forecasts.values[method]).all()
-        assert same != ('observed' in method), method
-
-
-@pytest.mark.slow
-def test_later_checkpoints_change_no_forecast(zoo, forecasts):
-    losses = zoo.collection.losses
-    other = {name: losses['c-xs@10'] for name in ('a-l@35', 'a-l@100')}
-    collection = replace(
-        zoo.collection, losses=ModelLosses(losses.texts, {
-            **losses,
-            **other
-        }))
-    changed = forecast_runs(
-        replace(zoo, collection=collection), ('a-l', ), HELD_OUT)
-    alone, together = (
-        part.values[FORECAST][:, 0] for part in (changed, forecasts))
-    assert alone[0] == pytest.approx(together[0])
-    assert (alone[1] != together[1]).any()
-
-
-@pytest.mark.slow
-def test_baselines(zoo, forecasts):
-    accuracies = zoo.collection.accuracies
-    observed = forecasts.values['last observed accuracy']
-    for c, cut in enumerate(CUTS):
-        last = accuracies.select([f'h-l@{CHECKPOINTS[cut - 1]}']).values[0]
-        assert (observed[c, -1] == last).all()
-    final = accuracies.select(['h-l@100']).values[0]
-    assert (forecasts.real[-1] == final).all()
-    now = forecasts.values['predicted accuracy now']
-    assert (now[0] != now[1]).mean() > 0.5
-    assert forecasts.low.shape == (len(CUTS), 14, 5)
-    assert ((forecasts.low <= forecasts.values[FORECAST])
-            & (forecasts.values[FORECAST] <= forecasts.high)).all()
-
-
-@pytest.mark.slow
-def test_forecasts_beat_standing_still(forecasts):
-    """Even with one group of tokens per exam."""
-    for cut in range(len(CUTS)):
-        mae, still = (
-            forecasts.errors_by_run(method)[cut].mean()
-            for method in (FORECAST, 'last observed accuracy'))
-        assert mae < 0.8 * still
-
-
-def test_errors_and_coverage():
+def test_measures():
     values = np.array([[[0.5, 0.0], [0.7, 0.2]], [[0.6, 0.1], [0.5, 0.1]]])
     real = np.array([[0.6, 0.0], [0.5, 0.1]])
-    forecasts = Forecasts(('a', 'b'), ('x', 'y'), real, {'m': values},
-                          values - 0.15, values + 0.05)
-    assert forecasts.errors('m') == pytest.approx(
-        np.array([[0.015, 0.5], [0.0025, 0.75]]))
-    assert forecasts.errors_by_run('m') == pytest.approx(
-        np.array([[0.05, 0.15], [0.05, 0.0]]))
-    assert forecasts.coverage == pytest.approx(
+    one = Forecasts(
+        ('a', 'b'), ('x', 'y'), real,
+        {'m': np.stack([values, values - 0.15, values + 0.05], axis=1)})
+    assert one.errors('m') == pytest.approx(np.abs(values - real))
+    assert one.in_order('m') == pytest.approx([0.5, 0.75])
+    assert one.coverage('m') == pytest.approx(
         np.array([[0.5, 0.5], [1.0, 1.0]]))
-    assert forecasts.width == pytest.approx([0.2, 0.2])
-    twice = Forecasts.concatenate([forecasts, forecasts])
+    assert one.width('m') == pytest.approx([0.2, 0.2])
+    twice = Forecasts.concatenate([one, one])
     assert twice.runs == ('a', 'b', 'a', 'b')
-    assert twice.values['m'].shape == (2, 4, 2)
+    assert twice.errors('m').shape == (2, 4, 2)

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.dump_places import find_dumps
+from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS, model_losses, write_losses
 from tests.triage.pretraining import write_checkpoint, write_runs
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
 from csv_plugin.io.tables import read_accuracy_columns
-from csv_plugin.triage.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
 from csv_plugin.triage.checkpoints import describe_checkpoints
 
 STEPS = (10, 20, 40, 80, 100)
@@ -38,7 +38,7 @@ def test_runs_that_rise_apart_are_told_apart_at_once():
     assert trust.shares == (0.1, 0.2, 0.4, 0.8)
     assert trust.apart_from == 0.1
     assert trust.verdict == 'tells runs apart from 10% on'
-    assert isnan(trust.order_by_size) and isnan(trust.apart_from_by_losses)
+    assert isnan(trust.apart_from_by_losses)
 
 
 def test_crossing_runs_are_told_apart_after_they_cross():
@@ -120,16 +120,6 @@ def test_missing_scores_leave_checkpoints_and_runs_out():
     assert trust.shares == (0.2, 0.4, 0.8)
     with pytest.raises(InputError, match="'exam'.*3 runs or more.*2"):
         judge(scores[1:])
-
-
-def test_small_runs_tell_the_order_of_large_ones():
-    scores = rising(0.1, 0.3, 0.2, 0.6, 0.3, 0.5)
-    sizes = {
-        f'{run}@100': (f'family {run // 2}', 1.0 + run % 2)
-        for run in range(6)
-    }
-    # 0.1 < 0.2 < 0.3, but 0.3 < 0.6 > 0.5.
-    assert judge(scores, sizes=sizes).order_by_size == pytest.approx(2 / 3)
 
 
 @pytest.mark.skipif(not GEMSTONES.is_file(), reason='no scores of real runs')

@@ -1,11 +1,16 @@
-"""A triage as tables to read."""
-from collections.abc import Callable, Sequence
+"""A triage as tables to read, and as files."""
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core.cells import counted
 from csv_plugin.core.escaping import markdown, one_line
+from csv_plugin.io.files import write_text
+from csv_plugin.io.tables import write_csv
 from csv_plugin.report.notes import alarms
 from csv_plugin.triage.judging import OVERALL, Triage
 from csv_plugin.triage.ranking import AHEAD, BEHIND, OPEN, UNKNOWN
@@ -167,3 +172,43 @@ def _error_rows(triage: Triage) -> list[list[str]]:
 
 def _percent(fraction: float) -> str:
     return '?' if np.isnan(fraction) else f'{fraction:.0%}'
+
+
+def write_triage(folder: Path, triage: Triage) -> list[Path]:
+    """Write `triage.md`, `.json`, `checkpoints.csv` and `forecasts.csv`.
+
+    Args:
+        folder (Path): Created if it does not exist; files of these names are
+            replaced.
+        triage (Triage): What to write. Accuracies are fractions; `tokens` are
+            steps where no tokens are known.
+
+    Returns:
+        list[Path]: The files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / 'triage.md', f'{as_markdown(triage)}\n')
+    content = json.dumps(triage.to_dict(), indent=1, ensure_ascii=False)
+    write_text(folder / 'triage.json', f'{content}\n')
+    write_tables(folder, triage)
+    return [
+        folder / name for name in ('triage.md', 'triage.json',
+                                   'checkpoints.csv', 'forecasts.csv')
+    ]
+
+
+def write_tables(folder: Path, triage: Triage) -> None:
+    """Write `checkpoints.csv` and `forecasts.csv`.
+
+    Args:
+        folder (Path): It exists; files of these names are replaced.
+        triage (Triage): As in `write_triage`.
+    """
+    _write_records(folder / 'checkpoints.csv', triage.checkpoint_records())
+    _write_records(folder / 'forecasts.csv', triage.forecast_records())
+
+
+def _write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write one row per record; None becomes an empty cell."""
+    rows = list(records)
+    write_csv(path, list(rows[0]), [list(row.values()) for row in rows])

@@ -1,8 +1,11 @@
-"""Tables of a triage, on the screen and in Markdown."""
+"""Tables of a triage, on the screen, in Markdown and in files."""
+import csv
+import json
+
 import pytest
 
 from csv_plugin.core.cells import interval
-from csv_plugin.report.triage_tables import as_markdown, as_text
+from csv_plugin.report.triage_report import as_markdown, as_text, write_triage
 from csv_plugin.triage.judging import OVERALL, forecast
 from tests.runs import dump, model_losses, train
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
@@ -104,3 +107,47 @@ def test_many_benchmarks_stand_below_each_other():
     assert [head[0] for head in heads] == ['checkpoint', 'run', 'from']
     assert all(head[1:3] == ['bench-6', 'bench-7'] for head in heads)
     assert text.count('bench-0') == 3
+
+
+def test_files(early, tmp_path):
+    files = write_triage(tmp_path / 'new' / 'folder', early)
+    assert [file.name for file in files] == [
+        'triage.md', 'triage.json', 'checkpoints.csv', 'forecasts.csv'
+    ]
+    assert sorted(p.name for p in files[0].parent.iterdir()) == sorted(
+        file.name for file in files)
+    with files[2].open(newline='') as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12 and list(rows[0]) == [
+        'run', 'checkpoint', 'tokens', 'share', 'benchmark', 'predicted',
+        'low', 'high', 'extrapolated', 'alarm'
+    ]
+    cell = early.predictions.at(rows[0]['checkpoint'], rows[0]['benchmark'])
+    assert float(rows[0]['predicted']) == cell.value
+    assert float(rows[0]['share']) == 0.1
+    assert rows[0]['extrapolated'] in '01'
+    with files[3].open(newline='') as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6 and list(rows[0]) == [
+        'run', 'benchmark', 'tokens', 'share', 'budget', 'forecast', 'low',
+        'high', 'rank', 'verdict'
+    ]
+    assert [row['rank'] for row in rows] == ['1', '2'] * 3
+    assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL
+    assert (rows[0]['tokens'], rows[0]['budget']) == ('35.0', '100.0')
+    data = json.loads(files[1].read_text('utf-8'))
+    assert data == early.to_dict()
+    assert data['forecasts'][0]['forecast'] == float(rows[0]['forecast'])
+    assert data['above']['easy']['runs'] == ['good', 'bad']
+    assert set(data['error_to_expect']) == set(NEW)
+
+
+def test_unknown_values_are_null_or_empty(tmp_path):
+    too_early = forecast(train(), run_dumps(NEW, 2), budget=100.0)
+    write_triage(tmp_path, too_early)
+    text = (tmp_path / 'triage.json').read_text('utf-8')
+    assert 'NaN' not in text
+    assert json.loads(text)['forecasts'][0]['forecast'] is None
+    with (tmp_path / 'forecasts.csv').open(newline='') as file:
+        row = next(csv.DictReader(file))
+    assert row['forecast'] == row['low'] == row['high'] == ''

@@ -9,13 +9,24 @@ accuracy of Magnusson et al., "DataDecide" (arXiv 2504.11393).
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from pathlib import Path
+from textwrap import indent
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
+from tabulate import tabulate
 
 from csv_plugin.core import metrics
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.escaping import markdown, visible
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
+                                      Task, held_out_predictions)
+from csv_plugin.io.files import write_text
+from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 
 #: Checkpoints at the end of a run whose scores tell its noise.
@@ -28,6 +39,17 @@ SURE_ORDER = 0.8
 LEAST_SHARE = 0.001
 #: Verdict about a benchmark on which noise decides.
 NOT_HERE = 'not predictable here'
+#: Parts of the training that the table shows, or those next to them.
+SHOWN = (0.05, 0.1, 0.25, 0.5)
+_LEGEND = f"""\
+signal to noise: largest minus smallest final score of the runs, over the
+median standard deviation of a run's last {LAST} scores. rises: share of the
+pairs of checkpoints of a run with the higher score later, in percent (50 is
+noise). order at x %: share of the pairs of runs whose scores at x % of the
+training are in the order of the final ones. by losses: the same of accuracies
+predicted from losses by fits to other runs. Runs are told apart from
+where on {SURE_ORDER:.0%} of the pairs or more are in order at every
+checkpoint."""
 
 
 class Run(NamedTuple):
@@ -66,9 +88,6 @@ class Trust:
             are equal.
         order_by_losses (tuple[float, ...]): The same of accuracies predicted
             from losses, or empty.
-        order_by_size (float): The same of the final scores of the smallest
-            run of each family, as an order of the largest ones; NaN with
-            fewer than `LEAST_RUNS` families of two sizes.
     """
     benchmark: str
     runs: tuple[str, ...]
@@ -78,7 +97,6 @@ class Trust:
     shares: tuple[float, ...]
     order: tuple[float, ...]
     order_by_losses: tuple[float, ...]
-    order_by_size: float
 
     @property
     def signal_to_noise(self) -> float:
@@ -129,7 +147,6 @@ def trust_benchmarks(models: Sequence[str],
                      benchmarks: Sequence[str],
                      scores: NDArray,
                      checkpoints: Mapping[str, Checkpoint],
-                     sizes: Optional[Mapping[str, tuple[str, float]]] = None,
                      by_losses: Optional[NDArray] = None) -> tuple[Trust, ...]:
     """Judge benchmarks by the scores of the checkpoints of several runs.
 
@@ -140,8 +157,6 @@ def trust_benchmarks(models: Sequence[str],
         benchmarks (Sequence[str]): Names of B benchmarks.
         scores (NDArray): Accuracies, `(M, B)`; NaN where it was not run.
         checkpoints (Mapping[str, Checkpoint]): Run and step by model.
-        sizes (Optional[Mapping[str, tuple[str, float]]]): Family and size of
-            each model; a size may be NaN.
         by_losses (Optional[NDArray]): Accuracies that losses predict of
             checkpoints of runs that were not learned from, `(M, B)`.
 
@@ -150,7 +165,13 @@ def trust_benchmarks(models: Sequence[str],
             scores on a benchmark, or the tokens of only some checkpoints
             are known.
     """
-    places = _places(models, checkpoints)
+    places = {
+        run: (rows, done / done[-1])
+        for run, (
+            rows,
+            done) in rows_by_run([checkpoints[model]
+                                  for model in models]).items()
+    }
     table = np.full_like(scores, np.nan) if by_losses is None else by_losses
     judged = []
     for b, name in enumerate(benchmarks):
@@ -160,22 +181,8 @@ def trust_benchmarks(models: Sequence[str],
                 f'benchmark {name!r}', f'{LEAST_RUNS} runs or more with '
                 'scores at their last checkpoint and an earlier one',
                 str(len(runs)), 'Leave the benchmark out, or add scores.')
-        judged.append(
-            _judge(name, runs, by_losses is not None,
-                   _family_ends(places, models, sizes or {})))
+        judged.append(_judge(name, runs, by_losses is not None))
     return tuple(judged)
-
-
-def _places(
-    models: Sequence[str],
-    checkpoints: Mapping[str,
-                         Checkpoint]) -> dict[str, tuple[NDArray, NDArray]]:
-    """Rows of the checkpoints of each run, and the part of it done there."""
-    described = [checkpoints[model] for model in models]
-    return {
-        run: (rows, done / done[-1])
-        for run, (rows, done) in rows_by_run(described).items()
-    }
 
 
 def _runs(places: Mapping[str, tuple[NDArray, NDArray]], scores: NDArray,
@@ -191,21 +198,7 @@ def _runs(places: Mapping[str, tuple[NDArray, NDArray]], scores: NDArray,
     return runs
 
 
-def _family_ends(
-        places: Mapping[str, tuple[NDArray, NDArray]], models: Sequence[str],
-        sizes: Mapping[str, tuple[str, float]]) -> list[tuple[str, str]]:
-    """The smallest and the largest run of each family of two sizes."""
-    families: dict[str, dict[float, str]] = {}
-    for run, (rows, _) in places.items():
-        family, size = sizes.get(models[rows[-1]], ('', np.nan))
-        if size > 0:
-            families.setdefault(family, {})[size] = run
-    return [(runs[min(runs)], runs[max(runs)]) for runs in families.values()
-            if len(runs) > 1]
-
-
-def _judge(benchmark: str, runs: Sequence[Run], with_losses: bool,
-           family_ends: Sequence[tuple[str, str]]) -> Trust:
+def _judge(benchmark: str, runs: Sequence[Run], with_losses: bool) -> Trust:
     final = np.array([run.scores[-1] for run in runs])
     mean = final.mean() or 1.0
     moving = [
@@ -221,8 +214,7 @@ def _judge(benchmark: str, runs: Sequence[Run], with_losses: bool,
                  float(np.ptp(final) / mean), float(noise),
                  float(np.mean([_rising(run.scores) for run in runs])),
                  tuple(shares), tuple(order),
-                 tuple(order_by_losses) if with_losses else (),
-                 _order_by_size(runs, family_ends))
+                 tuple(order_by_losses) if with_losses else ())
 
 
 def _common_shares(runs: Sequence[Run]) -> list[float]:
@@ -247,12 +239,152 @@ def _rising(scores: NDArray) -> float:
     return float((1 + steps).mean() / 2)
 
 
-def _order_by_size(runs: Sequence[Run],
-                   family_ends: Sequence[tuple[str, str]]) -> float:
-    final = {run.name: run.scores[-1] for run in runs}
-    both = [(final[small], final[large]) for small, large in family_ends
-            if small in final and large in final]
-    if len(both) < LEAST_RUNS:
-        return float('nan')
-    small_scores, large_scores = np.transpose(both)
-    return metrics.pairwise_accuracy(large_scores, small_scores)
+def predicted_by_others(features: FeatureTable,
+                        accuracies: AccuracyTable,
+                        runs: Sequence[str],
+                        progress: Progress = iter) -> NDArray[np.float64]:
+    """What losses predict of checkpoints, by fits to other runs.
+
+    Args:
+        features (FeatureTable): Losses of the checkpoints.
+        accuracies (AccuracyTable): Of the M checkpoints to fit to, `(M, B)`.
+        runs (Sequence[str]): Run of each of them; folds divide no run.
+        progress (Progress): Wraps the benchmarks.
+
+    Returns:
+        NDArray: Shape `(M, B)`; NaN without a score.
+
+    Raises:
+        InputError: As in `fit_predictor`.
+    """
+    predicted = np.full(accuracies.values.shape, np.nan)
+
+    def watch(benchmark: str, task: Task, fit: SalienceFit) -> None:
+        b = accuracies.benchmarks.index(benchmark)
+        known = ~np.isnan(accuracies.values[:, b])
+        predicted[known, b] = held_out_predictions(task, fit)
+
+    fit_models(
+        features,
+        accuracies,
+        runs,
+        SOLVERS[DEFAULT_SOLVER],
+        progress=progress,
+        watch=watch)
+    return predicted
+
+
+def trust_table(rows: Sequence[Trust]) -> str:
+    """One row for each benchmark, the largest signal to noise first.
+
+    Args:
+        rows (Sequence[Trust]): At least one.
+
+    Returns:
+        str: A Markdown table.
+    """
+    shares = _shown(sorted({share for row in rows for share in row.shares}))
+    with_losses = any(row.order_by_losses for row in rows)
+    header = [
+        'benchmark', 'signal to noise', 'rises',
+        *(f'order at {shown_share(share)}'
+          for share in shares), *(f'by losses at {shown_share(share)}'
+                                  for share in shares if with_losses),
+        'verdict', *(['by losses from'] if with_losses else [])
+    ]
+    cells = [[
+        markdown(row.benchmark), _number(row.signal_to_noise),
+        _number(100 * row.rising),
+        *(_number(100 * _at_share(row, row.order, share)) for share in shares),
+        *(_number(100 * _at_share(row, row.order_by_losses, share))
+          for share in shares if with_losses), row.verdict,
+        *([_from(row.apart_from_by_losses)] if with_losses else [])
+    ] for row in sorted(rows, key=lambda row: -np.nan_to_num(
+        row.signal_to_noise, nan=-1))]  # yapf: disable
+    words = {'benchmark', 'verdict'}
+    return tabulate(
+        cells,
+        header,
+        tablefmt='pipe',
+        disable_numparse=True,
+        colalign=['left' if name in words else 'right' for name in header])
+
+
+def write_trust(folder: Path, rows: Sequence[Trust], title: str,
+                command: str) -> list[Path]:
+    """Write `benchmarks.md`, `benchmarks.csv` and `order.csv`.
+
+    Args:
+        folder (Path): Created if it does not exist.
+        rows (Sequence[Trust]): At least one.
+        title (str): What was judged.
+        command (str): The line that was typed.
+
+    Returns:
+        list[Path]: The files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [
+        f'# {title}',
+        trust_table(rows), _LEGEND,
+        indent(visible(command), '    ')
+    ]
+    write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
+    records = [record(row) for row in rows]
+    write_csv(folder / 'benchmarks.csv', list(records[0]),
+              [['' if v is None else v for v in one.values()]
+               for one in records])  # yapf: disable
+    write_csv(folder / 'order.csv',
+              ('benchmark', 'share', 'order', 'order_by_losses'),
+              [(row.benchmark, share, row.order[i],
+                row.order_by_losses[i] if row.order_by_losses else '')
+               for row in rows for i, share in enumerate(row.shares)])
+    return [
+        folder / name
+        for name in ('benchmarks.md', 'benchmarks.csv', 'order.csv')
+    ]
+
+
+def record(row: Trust) -> dict[str, Any]:
+    """One benchmark as plain values; None where there is no number."""
+    numbers = {
+        'signal': row.signal,
+        'noise': row.noise,
+        'signal_to_noise': row.signal_to_noise,
+        'rising': row.rising,
+        'apart_from': row.apart_from,
+        'apart_from_by_losses': row.apart_from_by_losses
+    }
+    plain: dict[str, Optional[float]] = {
+        name: value if np.isfinite(value) else None
+        for name, value in numbers.items()
+    }
+    return {
+        'benchmark': row.benchmark,
+        'runs': len(row.runs),
+        **plain, 'verdict': row.verdict
+    }
+
+
+def _shown(shares: Sequence[float]) -> list[float]:
+    """The shares next to those of `SHOWN`, each once."""
+    if not shares:
+        return []
+    nearest = [
+        min(shares, key=lambda share: abs(np.log(share / wanted)))
+        for wanted in SHOWN
+    ]
+    return list(dict.fromkeys(nearest))
+
+
+def _at_share(row: Trust, order: Sequence[float], share: float) -> float:
+    """An order at a share, NaN where the benchmark has no score there."""
+    return order[row.shares.index(share)] if share in row.shares else np.nan
+
+
+def _number(value: float) -> str:
+    return f'{value:.0f}' if np.isfinite(value) else '-'
+
+
+def _from(share: float) -> str:
+    return shown_share(share, ' %') if np.isfinite(share) else '-'
