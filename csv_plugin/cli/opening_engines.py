@@ -15,14 +15,12 @@ class EngineOptions(NamedTuple):
     Args:
         engine (str): One of `ENGINES`.
         url (Optional[str]): Address of a server.
-        context (Optional[int]): Most inputs of a window.
         dtype (Optional[str]): Number format, such as 'bfloat16'.
-        settings (Mapping[str, Any]): Of the engine's own program.
+        settings (Mapping[str, Any]): Further arguments of the engine.
         trust_remote_code (bool): Run code that comes with the model.
     """
     engine: str
     url: Optional[str]
-    context: Optional[int]
     dtype: Optional[str]
     settings: Mapping[str, Any]
     trust_remote_code: bool
@@ -35,16 +33,14 @@ class _Kind(NamedTuple):
         recorded (str): What dumps call it.
         start (Callable): From the model's path or name, and the options.
         reads_folder (bool): Whether the path has the model's tokenizer.
-        needs (tuple[str, ...]): Options that it cannot do without.
-        refuses (tuple[str, ...]): Options that it cannot use.
+        is_server (bool): Whether it has an address.
         fills_gpu (bool): Whether a model takes the memory of the GPUs until
             the process ends.
     """
     recorded: str
     start: Callable[[str, EngineOptions], Any]
-    reads_folder: bool
-    needs: tuple[str, ...] = ()
-    refuses: tuple[str, ...] = ()
+    reads_folder: bool = False
+    is_server: bool = False
     fills_gpu: bool = False
 
 
@@ -79,67 +75,39 @@ def _vllm(model: str, options: EngineOptions) -> Any:
 
 def _server(model: str, options: EngineOptions) -> Any:
     from csv_plugin.extras.engines.completions import CompletionsEngine
-    assert options.url is not None  # one of the needs
+    assert options.url is not None  # as `check_engine` makes sure
     return CompletionsEngine(
         options.url,
         model,
         options.engine.removesuffix('-server'),
-        options.context,
         dtype=options.dtype or 'unknown',
         **options.settings)
 
 
 def _ctranslate2(model: str, options: EngineOptions) -> Any:
     from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
-    assert options.context is not None  # one of the needs
-    return CTranslate2Engine(model, options.context, options.dtype
-                             or 'float32', **options.settings)
+    return CTranslate2Engine(
+        model, compute_type=options.dtype or 'float32', **options.settings)
 
 
 def _llama_cpp(model: str, options: EngineOptions) -> Any:
     from csv_plugin.extras.engines.llama_cpp import LlamaCppEngine
-    assert options.context is not None  # one of the needs
-    return LlamaCppEngine(model, options.context, **options.settings)
+    return LlamaCppEngine(model, **options.settings)
 
 
 ENGINES = {
-    'transformers':
-    _Kind('transformers', _transformers, True, refuses=('url', )),
-    'vllm':
-    _Kind('vllm', _vllm, True, refuses=('url', ), fills_gpu=True),
-    'vllm-server':
-    _Kind('vllm server', _server, False, needs=('url', )),
-    'sglang-server':
-    _Kind('sglang server', _server, False, needs=('url', )),
-    'ctranslate2':
-    _Kind(
-        'ctranslate2',
-        _ctranslate2,
-        False,
-        needs=('context', ),
-        refuses=('url', )),
-    'llama-cpp':
-    _Kind(
-        'llama.cpp',
-        _llama_cpp,
-        False,
-        needs=('context', ),
-        refuses=('url', 'dtype')),
+    'transformers': _Kind('transformers', _transformers, reads_folder=True),
+    'vllm': _Kind('vllm', _vllm, reads_folder=True, fills_gpu=True),
+    'vllm-server': _Kind('vllm server', _server, is_server=True),
+    'sglang-server': _Kind('sglang server', _server, is_server=True),
+    'ctranslate2': _Kind('ctranslate2', _ctranslate2),
+    'llama-cpp': _Kind('llama.cpp', _llama_cpp)
 }
 
 #: Settings that lead to other files of a model than those that are checked
 #: for code.
 _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
               'hf_config_path')
-#: Settings that say what an option says, or its contrary.
-_OPTIONS = {
-    'dtype': '--dtype',
-    'torch_dtype': '--dtype',
-    'compute_type': '--dtype',
-    'context': '--context',
-    'n_ctx': '--context',
-    'trust_remote_code': '--trust-remote-code'
-}
 
 
 def check_engine(options: EngineOptions, tokenizer: Optional[str],
@@ -153,30 +121,29 @@ def check_engine(options: EngineOptions, tokenizer: Optional[str],
 
     Raises:
         InputError: An option is missing, or would be ignored; a setting
-            leads to other files of the model, or says what an option says;
-            or there are several models, which the engine cannot run one
-            after the other.
+            leads to other files of the model; or there are several models,
+            which the engine cannot run one after the other.
     """
     kind, where = ENGINES[options.engine], f'--engine {options.engine}'
-    given = {**options._asdict(), 'tokenizer': tokenizer}
-    needs = kind.needs if kind.reads_folder else (*kind.needs, 'tokenizer')
+    needs = {'url': kind.is_server, 'tokenizer': not kind.reads_folder}
+    given = {'url': options.url, 'tokenizer': tokenizer}
     for name in needs:
-        if given[name] is None:
+        if needs[name] and given[name] is None:
             raise InputError(where, f'--{name} beside it', 'none',
                              'See docs/engines.md.')
-    for name in kind.refuses:
-        if given[name] is not None:
-            raise InputError(where, f'no --{name} beside it',
-                             repr(given[name]), 'Leave it out.')
-    for name in options.settings:
-        if name in _ELSEWHERE:
+    ignored = {
+        'url': not kind.is_server and options.url,
+        'dtype': options.engine == 'llama-cpp' and options.dtype
+    }
+    for name, value in ignored.items():
+        if value:
+            raise InputError(where, f'no --{name} beside it', repr(value),
+                             'Leave it out.')
+    for name in _ELSEWHERE:
+        if name in options.settings:
             raise InputError('--setting', f'none that is called {name}',
                              f'{name}={options.settings[name]}',
                              'Give the folder with these files as the model.')
-        if name in _OPTIONS:
-            raise InputError('--setting', 'none that an option is there for',
-                             f'{name}={options.settings[name]}',
-                             f'Use {_OPTIONS[name]}.')
     if kind.fills_gpu and n_models > 1:
         raise InputError(where, 'one model, which takes the memory of the GPU',
                          str(n_models), 'Make a call for each model.')
@@ -199,12 +166,16 @@ def what_counts(model: str, options: EngineOptions) -> dict[str, Any]:
         InputError: A pipe or a device is among the files of the model.
         OSError: The weights cannot be read.
     """
-    counts = {'model': model, **options._asdict()}
-    del counts['trust_remote_code'], counts['url']
+    counts: dict[str, Any] = {
+        'model': model,
+        'engine': options.engine,
+        'dtype': options.dtype
+    }
     if options.url is None:
-        counts['weights'] = weights_mark(model)
-    else:
-        del counts['settings']
+        counts |= {
+            'settings': dict(options.settings),
+            'weights': weights_mark(model)
+        }
     return counts
 
 
@@ -229,12 +200,12 @@ def open_engine(model: str, options: EngineOptions,
         return ENGINES[options.engine].start(model, options), loaded
     except InputError:
         raise
+    except TypeError as error:
+        raise InputError(where, 'the settings that it needs and knows',
+                         f'the error {str(error)!r}',
+                         'Correct --setting (docs/engines.md).') from error
     # The packages of engines raise errors of any kind.
     except Exception as error:
-        if isinstance(error, TypeError) and options.settings:
-            raise InputError(where, 'settings that it knows',
-                             f'the error {str(error)!r}',
-                             'Correct --setting.') from error
         raise InputError(
             where, f'an engine that starts with the model {model!r}',
             f'{type(error).__name__}: {error}',

@@ -10,11 +10,12 @@ With an engine other than transformers (docs/engines.md):
         --texts texts.jsonl --out outputs/losses
 
 A call that was interrupted goes on when it is made again. On several machines
-that share the folder, --shard 1/4 to --shard 4/4 score a quarter of the texts
-each; a last call without --shard joins them. docs/cluster.md scores many
-models on many machines.
+that share the folder, --part 1/4 to --part 4/4 score a quarter of the models
+each (docs/cluster.md).
 """
 import argparse
+import hashlib
+import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,16 +25,14 @@ from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, add_texts, check_folder,
-                                      whole_number)
-from csv_plugin.cli.dump_parts import REST, DumpParts
+from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
                                             check_engine, open_engine, setting,
                                             what_counts)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.core.model_losses import DumpInfo
+from csv_plugin.core.texts import TextSet
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.file_names import check_file_names
@@ -42,12 +41,9 @@ from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.io.weight_files import weights_newer
 
-#: A part of the work: its number, from 1, and the number of parts.
-Shard = tuple[int, int]
 
-
-def numbered_part(text: str) -> Shard:
-    """Type of the option `--shard`.
+def numbered_part(text: str) -> tuple[int, int]:
+    """Type of the option `--part`: its number, from 1, and that of parts.
 
     Raises:
         argparse.ArgumentTypeError: It is not such as 1/4.
@@ -69,11 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_out(parser, 'the dumps NAME.parquet')
     _add_engine(parser)
     parser.add_argument(
-        '--shard',
+        '--part',
         type=numbered_part,
+        default=(1, 1),
         metavar='I/N',
-        help='score the I-th of N parts of the texts (default: all\n'
-        'that is not scored)')
+        help='score every N-th model from the I-th on (default: all)')
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -110,12 +106,6 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--url', metavar='URL', help='address of a server; required with one')
     parser.add_argument(
-        '--context',
-        metavar='N',
-        type=partial(whole_number, least=2),
-        help="most tokens that a model reads at once (default: the\n"
-        "model's own; required with CTranslate2 and llama.cpp)")
-    parser.add_argument(
         '--dtype',
         choices=('float32', 'bfloat16', 'float16'),
         help='number format of the weights; that of a server, which\n'
@@ -128,9 +118,9 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=setting,
         metavar='NAME=VALUE',
-        help="setting of the engine's own program, such as\n"
-        'tensor_parallel_size=2; may be given several times\n'
-        '(default: none)')
+        help='further argument of the engine, such as context=2048,\n'
+        'which CTranslate2 and llama.cpp need, or of its own\n'
+        'program; may be given several times (default: none)')
     parser.add_argument(
         '--trust-remote-code',
         action='store_true',
@@ -140,10 +130,12 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     check_unique('--setting', [name for name, _ in args.setting])
-    options = EngineOptions(args.engine or 'transformers',
-                            args.url, args.context, args.dtype,
+    options = EngineOptions(args.engine
+                            or 'transformers', args.url, args.dtype,
                             dict(args.setting), args.trust_remote_code)
-    models = named_models(args.models, args.checkpoints)
+    named = named_models(args.models, args.checkpoints)
+    number, count = args.part
+    models = dict(list(named.items())[number - 1::count])
     check_engine(options, args.tokenizer, len(models))
     texts = read_texts(args.texts)
     failed: list[str] = []
@@ -154,7 +146,7 @@ def run(args: argparse.Namespace) -> None:
     for name, path in models.items():
         losses = _Losses(name, path, args.tokenizer, options, texts, args.out)
         try:
-            done = losses.score(args.shard, stated)
+            done = losses.score(stated)
         # The others may be sound.
         except (InputError, OSError) as error:
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
@@ -194,7 +186,7 @@ def named_models(models: Sequence[str],
 
 
 class _Losses:
-    """The dump of a model, and its parts until it is whole.
+    """The dump of a model, and chunks of it until it is whole.
 
     Args:
         name (str): Of the model.
@@ -210,94 +202,58 @@ class _Losses:
         self.name, self.model, self.texts = name, model, texts
         self.tokenizer = tokenizer or model
         self.options = options
-        self.file = out / f'{name}.parquet'
-        self.parts = DumpParts(out / f'{name}.parts', {
-            **what_counts(self.model, self.options), 'tokenizer':
-            self.tokenizer
-        })
+        self.file, self.chunks = out / f'{name}.parquet', out / f'{name}.parts'
 
-    def score(self, shard: Optional[Shard], stated: Mapping[str, str]) -> str:
-        """Score what is not scored, and say what was done, in a line.
+    def score(self, stated: Mapping[str, str]) -> str:
+        """Score the model if there is no dump, and say what was done.
 
         Args:
-            shard (Optional[Shard]): The part to score; None for all.
             stated (Mapping[str, str]): What a dump that is there has to
                 record, by the name of the field.
+
+        Returns:
+            str: A line.
 
         Raises:
             InputError: The model cannot be scored, what was scored before
                 does not fit, or nothing can be written.
         """
         if self.file.exists():
-            info = merge_dumps([read_dump(self.file)], self.texts).info
-            self._check_whole(info, stated)
-            self.parts.remove()
-            said = f'{self.file} is there ({info.engine}, {info.dtype})'
-            if weights_newer(self.model, self.file):
-                said += (', but the model was written after it: remove it to '
-                         'have the model scored anew')
-            return said
-        self.parts.check_call()
-        if shard:
-            part, label = self._shard(shard), '{}-of-{}'.format(*shard)
-            file = self.parts.folder / f'{label}.parquet'
-            if file.exists():
-                self._check_part(file, part)
-                return f'{file} is there'
-            write_dump(file, self._scored(part, label))
-            shutil.rmtree(self.parts.folder / label, ignore_errors=True)
-            return f'{len(part)} of {len(self.texts)} texts, {file}'
-        parts = self.parts.read()
-        done = {text.text_id for part in parts for text in part.texts}
-        rest = [text for text in self.texts if text.text_id not in done]
-        if rest:
-            parts.append(self._scored(rest, REST))
-        write_dump(self.file, merge_dumps(parts, self.texts))
-        self.parts.remove()
-        return f'{len(self.texts)} texts, {self.file}'
+            said = self._there(stated)
+        else:
+            self._write()
+            said = f'{len(self.texts)} texts, {self.file}'
+        shutil.rmtree(self.chunks, ignore_errors=True)
+        return said
 
-    def _shard(self, shard: Shard) -> list[Text]:
-        number, count = shard
-        if count > len(self.texts):
-            raise InputError('--shard', f'at most {len(self.texts)} parts, '
-                             'as many as there are texts', str(count),
-                             'Make fewer parts.')  # yapf: disable
-        return list(self.texts.texts[number - 1::count])
-
-    def _check_whole(self, info: DumpInfo, stated: Mapping[str, str]) -> None:
+    def _there(self, stated: Mapping[str, str]) -> str:
         """Refuse the dump of another model, or of another engine."""
-        wanted = {'tokenizer': self.tokenizer, **stated}
-        for field, value in wanted.items():
+        info: DumpInfo = merge_dumps([read_dump(self.file)], self.texts).info
+        for field, value in {'tokenizer': self.tokenizer, **stated}.items():
             if getattr(info, field) != value:
                 raise InputError(
                     str(self.file), f'losses with the {field} {value!r}',
                     repr(getattr(info, field)),
                     'Remove it, or choose another name or folder.')
+        said = f'{self.file} is there ({info.engine}, {info.dtype})'
+        if weights_newer(self.model, self.file):
+            said += (', but the model was written after it: remove it to '
+                     'have the model scored anew')
+        return said
 
-    def _check_part(self, file: Path, part: Sequence[Text]) -> None:
-        """Refuse the part of other texts."""
-        scored = [(text.text_id, text.sha256)
-                  for text in read_dump(file).texts]
-        if scored != [(text.text_id, text.sha256) for text in part]:
-            raise InputError(
-                str(file), 'losses on these texts', 'losses on others',
-                'Remove it, or choose another folder.')
-
-    def _scored(self, part: Sequence[Text], label: str) -> TokenLossDump:
-        """Losses on some of the texts; chunks of them are kept."""
-        from csv_plugin.lm.dumping import dump_info, dump_losses
-        context = self.options.context
+    def _write(self) -> None:
+        from csv_plugin.lm.dumping import dump_losses
+        call = what_counts(self.model, self.options)
+        # Chunks of a call that was interrupted are of its model and options.
+        mark = hashlib.sha256(
+            json.dumps([call, self.tokenizer], sort_keys=True).encode())
         engine, tokenizer = open_engine(self.model, self.options,
                                         self.tokenizer)
-        self.parts.begin(
-            dump_info(engine, tokenizer, self.texts, self.name, context))
-        return dump_losses(
+        dump = dump_losses(
             engine,
             tokenizer,
             self.texts,
-            part,
-            self.name,
-            context=context,
-            folder=self.parts.folder / label,
-            progress=partial(tqdm, desc=self.name),
-        )
+            name=self.name,
+            folder=self.chunks / mark.hexdigest()[:16],
+            progress=partial(tqdm, desc=self.name))
+        write_dump(self.file, dump)

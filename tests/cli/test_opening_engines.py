@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip('transformers')
 
+from csv_plugin.cli import score_models  # noqa: E402
 from csv_plugin.cli.salience import main  # noqa: E402
 from csv_plugin.core.texts import Text, TextSet  # noqa: E402
 from csv_plugin.io.dumps import read_dump  # noqa: E402
@@ -67,19 +68,22 @@ def test_code_of_a_model_beside_another_tokenizer(folder, monkeypatch, capsys):
 def test_llama_cpp(folder, monkeypatch):
     package = stand_ins.package('llama_cpp', Llama=stand_ins.Llama)
     monkeypatch.setitem(sys.modules, 'llama_cpp', package)
-    info = check('m.gguf', '--engine', 'llama-cpp', '--context', '64',
+    info = check('m.gguf', '--engine', 'llama-cpp', '--setting', 'context=64',
                  '--tokenizer', 'tiny')
     assert info.engine == 'llama.cpp' and info.context == 64
 
 
-def test_settings_that_an_engine_does_not_have(folder, monkeypatch, capsys):
+@pytest.mark.parametrize('settings', [[], ['context=64', 'threads=2']])
+def test_settings_that_an_engine_needs_or_does_not_have(
+        folder, monkeypatch, capsys, settings):
     package = stand_ins.package('llama_cpp', Llama=stand_ins.Llama)
     monkeypatch.setitem(sys.modules, 'llama_cpp', package)
+    options = [word for each in settings for word in ('--setting', each)]
     assert main(['losses', 'm.gguf', '--texts', 'texts.jsonl', '--out', 'out',
-                 '--engine', 'llama-cpp', '--context', '64', '--tokenizer',
-                 'tiny', '--setting', 'threads=2']) == 2  # yapf: disable
-    assert 'expected settings that it knows, found the error' in (
-        capsys.readouterr().err)
+                 '--engine', 'llama-cpp', '--tokenizer', 'tiny', *options]
+                ) == 2  # yapf: disable
+    assert ('expected the settings that it needs and knows, found the error'
+            ) in capsys.readouterr().err  # yapf: disable
 
 
 def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
@@ -93,7 +97,7 @@ def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'llama_cpp', package)
     assert main(['losses', 'a=broken.gguf', 'b=m.gguf', '--texts',
                  'texts.jsonl', '--out', 'out', '--engine', 'llama-cpp',
-                 '--context', '64', '--tokenizer', 'tiny']
+                 '--setting', 'context=64', '--tokenizer', 'tiny']
                 ) == 2  # yapf: disable
     captured = capsys.readouterr()
     assert ("expected an engine that starts with the model 'broken.gguf', "
@@ -107,11 +111,6 @@ def test_an_engine_that_does_not_start(folder, monkeypatch, capsys):
      'the memory of the GPU, found 2. Make a call for each model.'),
     (['--setting', 'revision=main'], '--setting: expected none that is '
      'called revision, found revision=main. Give the folder'),
-    (['--setting', 'subfolder=a'], 'found subfolder=a'),
-    (['--setting', 'config=a'], 'found config=a'),
-    (['--setting', 'torch_dtype=float16'], '--setting: expected none that an '
-     'option is there for, found torch_dtype=float16. Use --dtype.'),
-    (['--setting', 'n_ctx=9'], 'Use --context.'),
     (['--setting', 'a=1', '--setting', 'a=2'], "--setting: expected every "
      "name once, found 'a' twice"),
 ])
@@ -133,15 +132,18 @@ def test_servers(folder, kind, engine):
     assert info.dtype == 'float16'
 
 
-def test_a_server_on_each_machine(folder):
-    """Parts from servers at two addresses, which get it by other settings."""
-    for part in ('1/2', '2/2'):
-        with running(Server()) as server:
-            options = ['--engine', 'vllm-server', '--url', server.url,
-                       '--tokenizer', 'tiny', '--setting',
-                       f'concurrency={part[0]}']  # yapf: disable
-            assert main(['losses', 'mine=tiny', '--texts', 'texts.jsonl',
-                         '--out', 'out', '--shard', part, *options]
-                        ) == 0  # yapf: disable
-            if part == '2/2':
-                check('tiny', *options)
+def test_chunks_count_whichever_server_gave_them(folder, monkeypatch):
+    """The address does not matter, nor how many requests it gets."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    options = ['--engine', 'vllm-server', '--tokenizer', 'tiny']
+    with running(Server()) as server, monkeypatch.context() as patch:
+        patch.setattr(score_models, 'write_dump', stop)
+        assert main(['losses', 'mine=tiny', '--texts', 'texts.jsonl', '--out',
+                     'out', *options, '--url', server.url, '--setting',
+                     'concurrency=2']) == 130  # yapf: disable
+    with running(Server()) as server:
+        check('tiny', *options, '--url', server.url)
+        assert not server.requests

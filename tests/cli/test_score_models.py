@@ -1,4 +1,4 @@
-"""Dumps of models from the command line: parts, repetition, bad input."""
+"""Dumps of models from the command line: repetition, bad input."""
 import os
 import shutil
 from argparse import ArgumentTypeError
@@ -93,7 +93,7 @@ def test_a_call_that_was_interrupted_goes_on(texts, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(score_models, 'write_dump', stop)
         assert call(f'mine={MODEL}') == 130
-    assert (tmp_path / 'out/mine.parts/rest/0.parquet').is_file()
+    assert len(list(tmp_path.glob('out/mine.parts/*/0.parquet'))) == 1
     monkeypatch.setattr(dumping, 'token_losses', stop_at_texts)
     assert call(f'mine={MODEL}') == 0
     one, other = (read_dump(f'{f}/mine.parquet') for f in ('whole', 'out'))
@@ -107,106 +107,45 @@ def stop_at_texts(engine, tokenizer, texts, *_):
     return []
 
 
-def test_parts_join_to_the_same_dump(texts, tmp_path, capsys):
-    assert call(f'mine={MODEL}') == 0
-    for part in ('2/3', '1/3', '1/3'):
-        assert call(f'mine={MODEL}', '--shard', part, out='parts') == 0
-    assert not (tmp_path / 'parts/mine.parquet').exists()
-    shown = capsys.readouterr().out
-    assert '1 of 3 texts, parts/mine.parts/2-of-3.parquet' in shown
-    assert 'parts/mine.parts/1-of-3.parquet is there' in shown
-    # The rest is scored now.
-    assert call(f'mine={MODEL}', out='parts') == 0
-    whole, joined = (
-        read_dump(f'{folder}/mine.parquet') for folder in ('out', 'parts'))
-    assert whole.info == joined.info
-    for one, other in zip(whole.texts, joined.texts):
-        assert one.text_id == other.text_id
-        assert np.allclose(one.losses, other.losses, atol=1e-5)
-    assert not (tmp_path / 'parts/mine.parts').exists()
-
-
-def test_parts_of_other_texts_are_refused(texts, capsys):
-    assert call(f'mine={MODEL}', '--shard', '1/2') == 0
-    write_texts('texts.jsonl', TextSet(texts.texts[1:]))
-    assert call(f'mine={MODEL}', '--shard', '1/2') == 2
-    assert '1-of-2.parquet: expected losses on these texts' in (
-        capsys.readouterr().err)
-
-
-@pytest.fixture
-def parts(texts):
-    """The folder of parts of a call that is to be continued."""
-    assert call(f'mine={MODEL}', '--shard', '1/3') == 0
-    return Path('out/mine.parts')
-
-
-@pytest.mark.parametrize('options, says', [
-    ([f'mine={shipped.ZOO / "d/s/200"}'], "found parts with model = '"),
-    ([f'mine={MODEL}', '--setting', 'attn_implementation=eager'
-      ], "with settings = {'attn_implementation': 'eager'}, found parts with "
-     'settings = {}'),
-    ([f'mine={MODEL}', '--dtype', 'bfloat16'], 'found parts with dtype = '),
-    ([f'mine={MODEL}', '--context', '9'], 'found parts with context = None'),
-])
-@pytest.mark.parametrize('shard', [[], ['--shard', '1/3'], ['--shard', '2/3']])
-def test_parts_of_another_call_are_refused(parts, capsys, monkeypatch, options,
-                                           says, shard):
-    monkeypatch.setattr(score_models, 'open_engine', None)
-    assert call(*options, *shard) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert 'Remove out/mine.parts, or call as before.' in error
-
-
-def test_weights_that_changed_under_one_path(texts, capsys, monkeypatch):
+@pytest.mark.parametrize('change', ['model', 'weights', 'tokenizer', 'dtype'])
+def test_chunks_of_another_call_are_not_read(texts, monkeypatch, change):
     shutil.copytree(MODEL, 'model')
-    assert call('model', '--shard', '1/3') == 0
-    # What matters is in the files, not when they were written.
-    shutil.copytree(MODEL, 'copy')
-    shutil.rmtree('model')
-    Path('copy').rename('model')
-    assert call('model', '--shard', '2/3') == 0
-    shutil.copy(shipped.ZOO / 'd/m/65/model.safetensors', 'model')
-    monkeypatch.setattr(score_models, 'open_engine', None)
-    capsys.readouterr()
-    assert call('model') == 2
-    error = capsys.readouterr().err.splitlines()[0]
-    assert 'call.json: expected parts with weights = ' in error
-    assert 'Remove out/model.parts, or call as before.' in error
+    options = ['mine=model']
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(score_models, 'write_dump', stop)
+        assert call(*options) == 130
+    if change == 'weights':
+        shutil.copy(shipped.ZOO / 'd/m/65/model.safetensors', 'model')
+        shutil.copy(shipped.ZOO / 'd/m/65/config.json', 'model')
+    elif change == 'model':
+        options = [f'mine={shipped.ZOO / "d/m/65"}']
+    elif change == 'tokenizer':
+        shutil.copytree(TOKENIZER[1], 'tokenizer')
+        options += ['--tokenizer', 'tokenizer']
+    else:
+        options += ['--dtype', 'bfloat16']
+    assert call(*options) == 0
+    assert call(*options, out='whole') == 0
+    one, other = (read_dump(f'{f}/mine.parquet') for f in ('out', 'whole'))
+    assert one.info == other.info
+    for first, second in zip(one.texts, other.texts):
+        assert np.array_equal(first.losses, second.losses)
+    assert not Path('out/mine.parts').exists()
 
 
-def test_parts_that_do_not_fit_are_refused_before_the_work(
-        parts, capsys, monkeypatch):
-    dump = read_dump(parts / '1-of-3.parquet')
-    write_dump(parts / '1-of-3.parquet',
-               replace(dump, info=replace(dump.info, dtype='float16')))
-    monkeypatch.setattr(dumping, 'token_losses', None)
-    for shard in ([], ['--shard', '2/3']):
-        assert call(f'mine={MODEL}', *shard) == 2
-        error = capsys.readouterr().err
-        assert 'the same dtype in all' in error
-        assert 'Remove out/mine.parts/1-of-3.parquet, or call' in error
-
-
-def test_chunks_of_parts_that_were_interrupted_count(parts, monkeypatch):
-    (parts / '1-of-2').mkdir()
-    whole = parts / '1-of-3.parquet'
-    shutil.copy(whole, parts / '1-of-2/1.parquet')
-    whole.rename(parts / '1-of-2/0.parquet')
-    (parts / '1-of-2/2.parquet').write_bytes(b'damaged')
-    scored = []
-
-    def score(engine, tokenizer, some, *options):
-        scored.extend(text.text_id for text in some)
-        return token_losses(engine, tokenizer, some, *options)
-
-    token_losses = dumping.token_losses
-    monkeypatch.setattr(dumping, 'token_losses', score)
-    assert call(f'mine={MODEL}') == 0
-    assert len(scored) == 2
-    assert len(read_dump('out/mine.parquet').texts) == 3
-    assert not parts.exists()
+def test_every_nth_model(texts, capsys):
+    models = [f'{name}={MODEL}' for name in 'abcd']
+    for part, scored in (('2/3', 'b'), ('1/3', 'ad'), ('3/3', 'c')):
+        assert call(*models, '--part', part) == 0
+        said = capsys.readouterr().out.splitlines()
+        assert [line[:10]
+                for line in said] == [f'{n}: 3 texts' for n in scored]
+    assert call(*models) == 0
+    assert capsys.readouterr().out.count('is there') == 4
 
 
 def test_the_dump_of_another_model_is_refused(texts, capsys):
@@ -219,13 +158,6 @@ def test_the_dump_of_another_model_is_refused(texts, capsys):
         assert call(f'mine={MODEL}', *options) == 2
         error = capsys.readouterr().err
         assert 'out/mine.parquet: expected' in error and says in error
-
-
-def test_parts_that_were_left_go_with_the_next_call(parts):
-    assert call(f'mine={MODEL}', out='whole') == 0
-    Path('whole/mine.parquet').rename('out/mine.parquet')
-    assert call(f'mine={MODEL}') == 0
-    assert not parts.exists()
 
 
 def test_names_of_engines_from_files_are_escaped(texts, capsys):
@@ -271,12 +203,8 @@ def test_a_line_that_nobody_reads_is_no_failure_of_the_model(
     (['..'], "model '..': expected a name without slashes"),
     (['x', '--url', 'u'], "expected no --url beside it, found 'u'"),
     (['x', '--engine', 'vllm-server'], 'expected --url beside it'),
-    (['x', '--engine', 'ctranslate2'], 'expected --context beside it'),
-    ([
-        'x', '--engine', 'llama-cpp', '--context', '9', '--tokenizer', 'x',
-        '--dtype', 'float16'
-    ], 'no --dtype beside'),
-    ([f'x={MODEL}', '--shard', '1/9'], 'at most 3 parts'),
+    (['x', '--engine', 'llama-cpp', '--dtype', 'float16'
+      ], 'no --dtype beside'),
     ([f'x={MODEL}', '--engine', 'vllm'], 'expected the package vllm'),
 ])
 def test_bad_input(texts, tmp_path, capsys, options, says):
@@ -286,7 +214,7 @@ def test_bad_input(texts, tmp_path, capsys, options, says):
 
 
 def test_engines_without_a_folder_need_a_tokenizer(texts, capsys):
-    options = ['--texts', 'texts.jsonl', '--out', 'out', '--context', '9']
+    options = ['--texts', 'texts.jsonl', '--out', 'out']
     assert main(['losses', 'x', '--engine', 'llama-cpp', *options]) == 2
     assert 'expected --tokenizer beside it' in capsys.readouterr().err
 
@@ -323,8 +251,9 @@ def test_ctranslate2(texts, tmp_path):
     shutil.copytree(MODEL, 'whole')
     shutil.copytree(TOKENIZER[1], 'whole', dirs_exist_ok=True)
     TransformersConverter('whole').convert('converted')
-    assert call('mine=converted', '--engine', 'ctranslate2', '--context',
-                '512', '--setting', 'intra_threads=1') == 0  # yapf: disable
+    assert call('mine=converted', '--engine', 'ctranslate2', '--setting',
+                'context=512', '--setting', 'intra_threads=1'
+                ) == 0  # yapf: disable
     dump = read_dump('out/mine.parquet')
     assert dump.info.engine == 'ctranslate2' and dump.info.context == 512
     assert call(f'mine={MODEL}', out='peer') == 0
