@@ -33,7 +33,6 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses
 from tools.studies import world
 from tools.studies.zoo import corpus
-from tools.studies.zoo.muon import Muon
 from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
 from tools.studies.zoo.zoo_files import tokenizer_folder
 from tools.studies.zoo.zoo_training import new_model
@@ -65,7 +64,7 @@ def optimisers(llama, recipe, n_steps):
     matrices = [p for p in llama.model.layers.parameters() if p.ndim == 2]
     taken = set(matrices)
     both = BothOptimisers(
-        Muon(matrices, lr=recipe.matrix_lr),
+        torch.optim.Muon(matrices, lr=recipe.matrix_lr, weight_decay=0),
         torch.optim.AdamW([p for p in llama.parameters() if p not in taken],
                           lr=recipe.other_lr,
                           betas=(.9, .95),

@@ -27,7 +27,6 @@ from csv_plugin import __version__
 from csv_plugin.io.files import atomic_folder
 from tools.studies import world
 from tools.studies.zoo import corpus
-from tools.studies.zoo.muon import Muon
 from tools.studies.zoo.recipes import (CHECKPOINTS, CONTEXT, Size,
                                        TrainingRecipe, recipe_of, series_named)
 from tools.studies.zoo.zoo_files import (Manifest, checkpoint_folder,
@@ -244,7 +243,7 @@ def training_steps(llama: LlamaForCausalLM,
     matrix_set = set(matrices)
     other_parameters = [p for p in llama.parameters() if p not in matrix_set]
     optimisers = [
-        Muon(matrices, lr=recipe.matrix_lr),
+        torch.optim.Muon(matrices, lr=recipe.matrix_lr, weight_decay=0),
         torch.optim.AdamW(
             other_parameters,
             lr=recipe.other_lr,
