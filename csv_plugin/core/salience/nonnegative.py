@@ -1,30 +1,35 @@
 """Non-negative weights, as in the paper, shrunk toward uniform.
 
-Alpha and beta are eliminated, that is, fitted anew for all weights that are
-tried, which turns the paper's gradient step on the weights (Eq. 5) into Newton
-steps on `min_{alpha, beta} mean_m (A_m - Ahat_m)^2 / var(A) + penalty mean_k
-(w_k - 1)^2`.
+The weights `w`, none below 0, minimise `mean_m (A_m - Ahat_m)^2 / var(A) +
+penalty mean_k (w_k - 1)^2` together with intercept and slope of the curve. It
+is the paper's objective (Eq. 5) with a penalty; L-BFGS-B takes the place of
+its gradient steps.
 """
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from csv_plugin.core.conventions import InputError, short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
                                            Task, fit_notes, held_out_mse)
-from csv_plugin.core.salience.nonnegative_regressions import \
-    NonNegativeRegressions
 from csv_plugin.core.salience.ridge import Uniform
-from csv_plugin.core.salience.ridge_regressions import Problems
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.scaling_law import AT_CHANCE, diagnose
+from csv_plugin.core.scaling_law import accuracy_at, slope_at
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
 #: A penalty is left, and no weaker one is tried, as soon as the error on
 #: held-out models is over so many times the least one.
 HOPELESS = 2
+#: A regression is solved once a step improves the objective, which is at most
+#: about 1, by less than this.
+TOLERANCE = 1e-9
+#: Steps at a penalty.
+MAX_STEPS = 1000
+#: Accuracies are not taken to vary less than this, in squared fractions.
+LEAST_VARIANCE = 1e-8
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,22 @@ class NonNegative:
             notes=fit_notes(uniform.model, masks, gained=False))
         if not len(masks):
             return fallback
-        candidates, errors = self._candidates(task, masks, uniform)
+        rows = np.vstack([masks, np.ones_like(masks[:1])])
+        regressions = _Regressions(
+            task, SalienceModel.stack([*uniform.folds, uniform.model]), rows)
+        candidates, errors = [], [uniform.cv_mse]
+        for penalty in self.penalties:
+            models = regressions.follow(penalty)
+            predicted = models[:-1].predict(task.values)
+            error = float(held_out_mse(predicted, task.accuracy, masks))
+            if error > HOPELESS * min(errors):
+                break
+            candidates.append(models)
+            errors.append(error)
         best = int(np.argmin(errors))
         if not errors[best] < uniform.cv_mse:
             return fallback
         models = candidates[best - 1]
-        notes = fit_notes(models[-1], masks, gained=True)
         penalties = np.array([np.inf, *self.penalties])[:len(errors)]
         path = RegularisationPath(
             penalties,
@@ -70,67 +85,78 @@ class NonNegative:
                 [uniform.model, *(part[-1] for part in candidates)]),
             np.array(errors))
         return SalienceFit(self.name, models[-1], models[:-1], masks,
-                           float(penalties[best]), errors[best], notes, path)
+                           float(penalties[best]), errors[best],
+                           fit_notes(models[-1], masks, gained=True), path)
 
-    def _candidates(
-            self, task: Task, masks: NDArray,
-            uniform: SalienceFit) -> tuple[list[SalienceModel], list[float]]:
-        """Fits with one penalty after the other.
+
+class _Regressions:
+    """Regressions on models of a task, of all or without held-out ones.
+
+    A place of one of them is its intercept and, for each column, slope times
+    weight, in units such that equal weights make standardised mean losses.
+    All have the sign of the slope with uniform weights. Of all slopes that
+    may be in them, the penalty is that of the best.
+
+    Args:
+        task (Task): Of n models with K columns.
+        uniform (SalienceModel): Fits with uniform weights, `(Q,)`.
+        rows (NDArray): Models that these were fitted to, bool, `(Q, n)`.
+    """
+
+    def __init__(self, task: Task, uniform: SalienceModel,
+                 rows: NDArray) -> None:
+        self._task, self._rows = task, rows
+        self._floor = uniform.curve.floor[0]
+        mean_loss = task.features.mean_loss
+        self._units = task.uniform / mean_loss.std() * len(task.uniform)**.5
+        self._means = task.values.mean(axis=0)
+        self._columns = (task.values - self._means) * self._units
+        alpha, beta = uniform.curve.alpha, uniform.curve.beta
+        slopes = alpha * mean_loss.std() / len(task.uniform)**.5
+        self._places = np.column_stack([
+            alpha * (mean_loss.mean() - beta),
+            np.repeat(slopes[:, None], len(task.uniform), axis=1)
+        ])
+
+    def follow(self, penalty: float) -> SalienceModel:
+        """Minimise all objectives, from where they are.
 
         Args:
-            task (Task): Of n models.
-            masks (NDArray): As in `Solver.fit`, `(F, n)`.
-            uniform (SalienceFit): With uniform weights, to the same.
+            penalty (float): Positive.
 
         Returns:
-            tuple[list[SalienceModel], list[float]]: Models of each mask, and
-            last of all n models, `(F + 1,)` for each penalty; mean squared
-            errors on held-out models, squared fractions, of which the first
-            is that of uniform weights and has no such models.
+            SalienceModel: Stacked, `(Q,)`.
         """
-        rows = np.vstack([masks, np.ones_like(masks[:1])])
-        accuracies = [task.accuracy[mask] for mask in rows]
-        constant = SalienceModel.constant(
-            np.array([accuracy.mean() for accuracy in accuracies]),
-            task.uniform)
-        mean = task.values @ task.uniform
-        # Without the held-out models there may be no slope.
-        solved = np.array([
-            set(diagnose(mean[mask], accuracy, task.chance)) <= {AT_CHANCE}
-            for mask, accuracy in zip(rows, accuracies)
-        ])
-        floor = float(uniform.model.curve.floor)
-        problems = Problems(task.accuracy, rows[solved].astype(float),
-                            np.full(solved.sum(), floor))
-        regressions = NonNegativeRegressions(task.values, task.uniform,
-                                             problems)
-        predicted = constant.predict(task.values)
+        for row, place in zip(self._rows, self._places):
+            side = (0, None) if place[1:].sum() > 0 else (None, 0)
+            place[:] = minimize(
+                self._objective,
+                place, (self._columns[row], self._task.accuracy[row], penalty),
+                'L-BFGS-B',
+                jac=True,
+                bounds=[(None, None)] + [side] * (len(place) - 1),
+                options={
+                    'ftol': TOLERANCE,
+                    'maxiter': MAX_STEPS
+                }).x
+        gradient = self._places[:, 1:] * self._units
+        offset = self._places[:, 0] - gradient @ self._means
+        return SalienceModel.from_linear(gradient, offset, self._floor,
+                                         self._task.uniform)
 
-        def error() -> float:
-            """On held-out models, where the regressions are."""
-            predicted[solved] = regressions.accuracies
-            return float(held_out_mse(predicted[:-1], task.accuracy, masks))
-
-        candidates: list[SalienceModel] = []
-        errors = [uniform.cv_mse]
-
-        def hopeless() -> bool:
-            """Whether to leave the regressions where they are."""
-            return error() > HOPELESS * min(errors)
-
-        for penalty in self.penalties:
-            regressions.follow(penalty, hopeless)
-            if hopeless():
-                break
-            errors.append(error())
-            candidates.append(
-                _replaced(constant, solved, regressions.models()))
-        return candidates, errors
-
-
-def _replaced(stack: SalienceModel, rows: NDArray,
-              models: SalienceModel) -> SalienceModel:
-    """The stack with other models in some rows."""
-    order = np.cumsum(rows) - 1
-    return SalienceModel.stack(
-        [models[order[i]] if row else stack[i] for i, row in enumerate(rows)])
+    def _objective(self, place: NDArray, columns: NDArray, accuracy: NDArray,
+                   penalty: float) -> tuple[float, NDArray]:
+        """Value and gradient `(1 + K,)` at a place."""
+        weights = place[1:]
+        exponents = place[0] + columns @ weights
+        residuals = accuracy_at(exponents, self._floor) - accuracy
+        scale = 1 / (len(accuracy) * max(accuracy.var(), LEAST_VARIANCE))
+        by_exponent = 2 * scale * residuals * slope_at(exponents, self._floor)
+        # The mean square of `weights / slope - 1` with the best slope.
+        total, squares = weights.sum(), max(weights @ weights, 1e-300)
+        share = total / squares
+        value = scale * residuals @ residuals
+        value += penalty * (1 - total * share / len(weights))
+        by_weight = by_exponent @ columns
+        by_weight += 2 * penalty * share / len(weights) * (share * weights - 1)
+        return float(value), np.append(by_exponent.sum(), by_weight)
