@@ -10,7 +10,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.live.live_predictions import LivePredictions
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
-from csv_plugin.io.weight_files import weights_newer
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.judging import Triage
 
@@ -32,8 +31,7 @@ class CheckpointJob:
             `runs/mix1/checkpoint-*`; see `checkpoint_folders`.
         live (LivePredictions): Reads them.
         complain (Callable[[str], None]): Gets why a checkpoint cannot be
-            read, once until its files change, and which were written after
-            they were read.
+            read, once until its files change.
         stop (threading.Event): Leaves the rest for another time.
         tokenizer (Optional[str]): Folder or name; by default the checkpoint
             has it.
@@ -53,8 +51,6 @@ class CheckpointJob:
         # As they were at the last look, and when they could not be read.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
-        # What a callback reads is saved later: only one's own tell.
-        self._unchanged: set[Path] = set()
         self._judged = self._scored = False
 
     @property
@@ -86,9 +82,6 @@ class CheckpointJob:
         }
         known = {*self.live.steps()}
         triage = None
-        for step in sorted({*folders} & known):
-            with suppress(FileNotFoundError):
-                self._check_unchanged(folders[step], step)
         for step in sorted({*folders} - known):
             if self.stop.is_set():
                 break
@@ -104,15 +97,6 @@ class CheckpointJob:
         if triage is None and known and not self._judged:
             triage = self._judge()
         return triage
-
-    def _check_unchanged(self, folder: Path, step: int) -> None:
-        """Say once of a checkpoint that it was written after it was read."""
-        losses = self.live.dump(step)
-        if folder in self._unchanged and weights_newer(folder, losses):
-            self._unchanged.remove(folder)
-            self.complain(
-                one_line(f'{folder.name} was written after its losses: remove '
-                         f'{losses} and start again to have it read anew'))
 
     def _judge(self) -> Triage:
         """What all readings tell; the next look tries again if it fails."""
@@ -134,7 +118,6 @@ class CheckpointJob:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)
             self.live.write_losses(model, tokenizer, step)
-            self._unchanged.add(folder)
         except InputError as error:
             self._refused[folder] = self._seen[folder]
             self.complain(one_line(f'{folder.name} is left out: {error}'))

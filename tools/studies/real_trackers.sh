@@ -3,7 +3,7 @@
 # Makes two environments below FOLDER, one of them for Trackio, whose packages
 # do not go together with those of the constraints.
 #
-#     sh tests/extras/live/real_trackers.sh FOLDER
+#     sh tools/studies/real_trackers.sh FOLDER
 set -e
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
@@ -21,7 +21,7 @@ environment() {  # name, packages
 
 try() {  # environment, tracker
     echo "== $2"
-    "$folder/$1/bin/python" -m tests.extras.live.real_trackers "$2" \
+    "$folder/$1/bin/python" -m tools.studies.real_trackers "$2" \
         "$folder/results/$2"
 }
 

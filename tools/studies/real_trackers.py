@@ -1,6 +1,6 @@
 """Trains a small model with a real tracker, and reads what that has kept.
 
-    python -m tests.extras.live.real_trackers TRACKER FOLDER
+    python -m tools.studies.real_trackers TRACKER FOLDER
 
 where TRACKER is wandb, trackio, mlflow or tensorboard.
 
