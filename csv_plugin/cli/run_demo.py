@@ -42,4 +42,5 @@ def run(args: argparse.Namespace) -> None:
     run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
     runs = sorted(args.work_dir.glob('2*'))
     for run in runs[-1:]:
-        print(f'\nA page of this run: salience report {run}')
+        print(f'\nA page of this run: salience report {run} \\\n'
+              f'    --predictor {shipped.PREDICTOR}')

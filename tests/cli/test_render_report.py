@@ -1,204 +1,226 @@
-"""The command line: what it writes, and what it says of bad input."""
-import os
-import shutil
-import subprocess
-import sys
+"""From the folder of a run to its page."""
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from csv_plugin.cli import render_report
+from csv_plugin.cli.render_report import main, run_page
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.extras.page.rendering import Page, render
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from csv_plugin.report.leaderboards import write_leaderboard
-from tests.report.boards import make_cells, predict
-from tests.runs import OTHER_TEXTS, TEXTS, train, write_run
+from tests.extras.page.pages import page_cells
+from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, train, true_accuracy,
+                        write_run, write_summary)
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / 'tools/render_report.py'
-
-main = render_report.main
+MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 5.5, 'more': 0.9}
 
 
 @pytest.fixture(scope='module')
-def folder(tmp_path_factory) -> Path:
-    """A run, and beside it predictors, texts and tables."""
-    folder = tmp_path_factory.mktemp('report')
-    (folder / 'run/summary').mkdir(parents=True)
-    write_run(folder / 'run', {'new': 1.1})
-    cells = make_cells(['new'], ['easy'], ['losses'], [0.6125],
-                       predict(0.5, 0.2, 0.2))
-    write_leaderboard(folder / 'run/summary/leaderboard_1', cells.board())
-    save_predictor(train(), folder / 'p')
-    save_predictor(
-        replace(train(), targets=None, matrix=None), folder / 'tables')
-    write_texts(folder / 'texts.jsonl', TEXTS)
-    write_texts(folder / 'other.jsonl', OTHER_TEXTS)
-    write_csv(folder / 's.csv', ('model', 'easy'), [('new', 0.4375)])
-    write_csv(folder / 'x.csv', ('model', 'family', 'split'),
-              [('nwe', 'Zebra', 'train')])
-    write_csv(folder / 'm.csv', ('model', 'family', 'split'),
-              [('fit-0', 'Zebra', 'train')])
-    return folder
+def predictor() -> Predictor:
+    return train()
 
 
-def test_leaderboard_alone(folder, capsys):
-    run = folder / 'run'
-    before = sorted(os.listdir(run))
-    assert main([str(run)]) == 0
-    assert str(run / 'report.html') in capsys.readouterr().out
-    html = (run / 'report.html').read_text('utf-8')
-    assert '61.2' in html and '50.0' in html and 'losses' in html
-    assert sorted(os.listdir(run)) == sorted([*before, 'report.html'])
-    (run / 'report.html').unlink()
+@pytest.fixture
+def run(tmp_path, predictor, monkeypatch) -> Path:
+    """A run with dumps of four models, a summary, and files beside it."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / 'run', MODELS)
+    write_summary(
+        tmp_path / 'run', [
+            ['dataset', 'version', 'metric', 'mode', *MODELS],
+            *([name, '1a', 'accuracy', 'gen'] +
+              [f'{100 * true_accuracy(skill - b):.4f}'
+               for skill in MODELS.values()]
+              for b, name in enumerate(('easy', 'hard')))
+        ])  # yapf: disable
+    save_predictor(predictor, 'p')
+    write_texts('texts.jsonl', TEXTS)
+    write_texts('other.jsonl', OTHER_TEXTS)
+    return Path('run')
 
 
-def test_losses_that_cannot_be_read_are_told(folder, tmp_path, capsys):
-    """The other models have a page."""
-    write_run(tmp_path / 'run', {'new': 1.1, 'torn': 1.2})
-    dump, = (tmp_path / 'run/predictions/torn').iterdir()
-    dump.write_bytes(dump.read_bytes()[:-9])
-    options = ['--predictor', f'p={folder / "p"}', '--scores',
-               str(folder / 's.csv')]  # yapf: disable
-    assert main([str(tmp_path / 'run'), *options]) == 0
-    warning, written = capsys.readouterr().out.splitlines()
-    assert warning.startswith('warning: p of torn on all 2 benchmarks: ')
-    assert '..' not in warning
-    assert str(dump) in warning and written.startswith('Written to')
+def rows_of(page: Page) -> dict[tuple[str, str, str], dict]:
+    """Rows of the leaderboard by label, model and benchmark; percent."""
+    return {(row['predictor'], row['model'], row['benchmark']): row
+            for row in page.board.rows()}  # yapf: disable
 
 
-def test_title(folder, tmp_path):
-    out = tmp_path / 'page.html'
-    assert main([str(folder / 'run'), '--title', 'Mine <3', '--out',
-                 str(out)]) == 0  # yapf: disable
-    assert '<h1><bdi>Mine &lt;3</bdi></h1>' in out.read_text('utf-8')
+def test_a_run_is_predicted(run, predictor):
+    page = run_page(run, [('mine', 'p')])
+    expected = predictor.predict({
+        model:
+        read_run_dump(run, model, TEXTS.fingerprint)
+        for model in MODELS
+    })
+    table = page.board.predictions
+    assert page.title == 'run'
+    assert table.methods == ('mine', ) and table.models == tuple(MODELS)
+    for model, skill in MODELS.items():
+        for b, benchmark in enumerate(table.benchmarks):
+            cell = table.at(model, benchmark)
+            wanted = expected.at(model, benchmark)
+            assert cell.value == pytest.approx(wanted.value)
+            assert (cell.extrapolated, cell.in_sample) == (wanted.extrapolated,
+                                                           wanted.in_sample)
+            assert table.real_at(model, benchmark) == pytest.approx(
+                true_accuracy(skill - b), abs=1e-6)
+    assert 'give the validation set' in page.heat_maps.reason
+    titles = [p.title for p in page.pictures]
+    assert titles[:3] == [
+        'Accuracy against capability score', 'Predicted against real',
+        'How often the intervals hold'
+    ]
+    # The last one if anything stands out.
+    assert titles[3:] == ['Far from the prediction'] * bool(page.outliers)
+    assert ('losses of all 4 models: transformers (), float32, no cache'
+            in page.board.notes)
 
 
-@pytest.mark.slow
-def test_all_options(folder, tmp_path, capsys):
-    out = tmp_path / 'page.html'
+def test_all_options(run, predictor, capsys):
+    write_csv('models.csv', ('model', 'family', 'split'),
+              [('fit-0', 'F', 'train'), ('new', 'Zed', 'test')])
+    write_csv('s.csv', ('model', 'easy', 'other'),
+              [('far', 0.25, 0.5), ('new', math.nan, 0.5),
+               ('elsewhere', 0.5, 0.5)])  # yapf: disable
+    save_predictor(train(('easy', )), 'second')
     assert main([
-        str(folder / 'run'), '--predictor', f'mine={folder / "p"}',
-        '--predictor', f'again={folder / "p"}', '--texts',
-        str(folder / 'texts.jsonl'), '--scores',
-        str(folder / 's.csv'), '--models',
-        str(folder / 'm.csv'), '--out',
-        str(out)
+        'run', '--predictor', 'p', '--predictor', 'again=second', '--texts',
+        'texts.jsonl', '--scores', 's.csv', '--models', 'models.csv',
+        '--title', 'Mine <3', '--out', 'page.html'
     ]) == 0
-    html = out.read_text('utf-8')
-    assert '43.8' in html and '61.2' not in html
-    assert html.index('<bdi>mine') < html.index('<bdi>again')
-    assert 'Zebra' in html and '>ab</span>' in html
-    assert os.listdir(tmp_path) == ['page.html']
-    assert not (folder / 'run/report.html').exists()
+    *warnings, written = capsys.readouterr().out.splitlines()
+    assert written == 'Written to page.html'
+    assert warnings == [
+        f'warning: {model} has no family in models.csv and is one of its own'
+        for model in ('far', 'fit-4', 'more')
+    ]
+    html = Path('page.html').read_text('utf-8')
+    assert '<h1><bdi>Mine &lt;3</bdi></h1>' in html
+    assert html.index('<bdi>predicted</bdi>') < html.index('<bdi>again</bdi>')
+    assert '<b><bdi>F</bdi></b> (1): <bdi>fit-0</bdi>' in html
+    assert '>ab</span>' in html and TEXTS.fingerprint in html
+    assert not Path('run/report.html').exists()
+
+
+def test_scores_in_place_of_those_of_the_run(run):
+    write_csv('s.csv', ('model', 'easy', 'other'),
+              [('far', 0.25, 0.5), ('new', math.nan, 0.5),
+               ('elsewhere', 0.5, 0.5)])  # yapf: disable
+    page = run_page(run, [('p', 'p')], 's.csv')
+    # Folders of the run, sorted; nothing of models that are elsewhere.
+    assert page.board.predictions.models == ('far', 'fit-4', 'more', 'new')
+    rows = rows_of(page)
+    assert rows['p', 'far', 'easy']['real'] == 25
+    for place in (('new', 'easy'), ('fit-4', 'easy'), ('far', 'hard')):
+        row = rows[('p', *place)]
+        assert row['real'] is None and row['missing'] == 'no score in s.csv'
+
+
+def test_models_that_the_summary_calls_otherwise(run):
+    """One row each, and fitted models are known by their folders."""
+    shown = {'Fit': 'fit-4', 'Far away': 'far', 'new': 'new'}
+    cells = page_cells(tuple(shown), ('easy', ), ('predicted', ))
+    cells.folders = shown
+    write_leaderboard(run / 'summary/leaderboard_1', cells.board())
+    write_summary(run, [['dataset', 'version', 'metric', 'mode', *shown],
+                        ['easy', '1a', 'accuracy', 'gen', '50', '40', '62.5']],
+                  '9')  # yapf: disable
+    page = run_page(run, [('p', 'p')])
+    table = page.board.predictions
+    # A model that is not in the summary is called as its folder.
+    assert page.board.folders == shown | {'more': 'more'}
+    assert table.at('Fit', 'easy').in_sample
+    assert table.at('Far away', 'easy').extrapolated
+    rows = rows_of(page)
+    assert [rows['p', model, 'easy']['real']
+            for model in shown] == [50, 40, 62.5]
+    assert rows['p', 'more', 'easy']['missing'] == 'no score in the run'
+    assert '<!-- Fit -->' in page.pictures[0].svg
+
+
+def test_losses_that_cannot_be_read_are_told(run, capsys):
+    """The other models have a page."""
+    dump, = (run / 'predictions/new').iterdir()
+    dump.write_bytes(dump.read_bytes()[:-9])
+    assert main(['run', '--predictor', 'p']) == 0
+    warning, written = capsys.readouterr().out.splitlines()
+    assert warning.startswith('warning: predicted of new on all 2 benchmarks')
+    assert str(dump) in warning and '..' not in warning
+    assert written == 'Written to run/report.html'
+    page = run_page(run, [('p', 'p')])
+    assert rows_of(page)['p', 'new', 'easy']['predicted'] is None
+    # Of two models that were not fitted on, there is nothing to see.
+    assert len(page.pictures) == 1 + bool(page.outliers)
+
+
+@pytest.mark.parametrize('models, n_pictures', [
+    (('new', 'more'), 0),
+    (('new', 'more', 'fit-4'), 1),
+    (('new', 'more', 'far'), 3),
+])
+def test_pictures_need_three_models(run, tmp_path, models, n_pictures):
+    """Not fitted on, but for that of capability scores."""
+    write_run(tmp_path / 'few', {model: MODELS[model] for model in models})
+    write_csv('s.csv', ('model', 'easy'), [(model, 0.5) for model in models])
+    page = run_page(tmp_path / 'few', [('p', 'p')], 's.csv')
+    assert len(page.pictures) == n_pictures + bool(page.outliers)
+
+
+def test_run_without_any_score(run):
+    write_csv('s.csv', ('model', 'easy'), [('elsewhere', 0.5)])
+    page = run_page(run, [('p', 'p')], 's.csv')
+    assert page.pictures == [] and page.outliers == []
+    assert '0 of 0' in render(page)
+
+
+def test_pictures_show_what_the_main_predictor_knows(run):
+    save_predictor(train(('easy', )), 'main')
+    page = run_page(run, [('main', 'main'), ('p', 'p')])
+    assert page.board.predictions.benchmarks == ('easy', 'hard')
+    for picture in page.pictures[:3]:
+        assert '<!-- easy -->' in picture.svg
+        assert '<!-- hard -->' not in picture.svg
 
 
 @pytest.mark.parametrize('arguments, says', [
-    (['none'], 'none: expected a run'),
-    (['none', '--predictor', 'p=p'], 'a run with a summary'),
-    (['run', '--predictor', 'p=none'], 'No such file'),
-    (['run', '--predictor', 'p=p', '--predictor', 'p=p'], "'p' twice"),
-    (['run', '--predictor', 'p=p', '--predictor', 't=tables'],
+    (['none', '--predictor', 'p'], 'a run with a summary'),
+    (['run', '--predictor', 'none'], 'No such file'),
+    (['run', '--predictor', 'p', '--predictor', 'p'], "'predicted' twice"),
+    (['run', '--predictor', 'real=p'], "'real', which is what"),
+    (['run', '--predictor', 'p', '--predictor', 't=tables'],
      "predictor 't': expected one that was fitted to token losses"),
-    (['run', '--predictor', 'p=p', '--texts', 'none'], 'can be read'),
-    (['run', '--predictor', 'p=p', '--texts', 'other.jsonl'], 'texts: '),
-    (['run', '--predictor', 'p=p', '--scores', 'none'], 'ends in .csv'),
-    (['run', '--predictor', 'p=p', '--scores', 'none.csv'], 'can be read'),
-    (['run', '--models', 'none'], 'can be read'),
-    (['run', '--models', 'x.csv'],
-     "models of the run such as 'new', found nwe. Use the names"),
-    (['run', '--models', 'x.csv', '--predictor', 'p=p'], 'found nwe. Use the'),
-    (['run', '--out', 'none/page.html'], 'existing folder'),
-    (['run', '--out', 'run'], 'run: expected the name of a file'),
+    (['run', '--predictor', 'p', '--texts', 'none'], 'can be read'),
+    (['run', '--predictor', 'p', '--texts', 'other.jsonl'],
+     OTHER_TEXTS.fingerprint),
+    (['run', '--predictor', 'p', '--scores', 'none.csv'], 'can be read'),
+    (['run', '--predictor', 'p', '--models', 'none'], 'can be read'),
+    (['run', '--predictor', 'p', '--out', 'none/x.html'], 'existing folder'),
     # Before anything is read.
-    (['none', '--predictor', 'p=p', '--out', 'run'], 'name of a file'),
+    (['none', '--predictor', 'p', '--out', 'run'], 'name of a file'),
 ])  # yapf: disable
-def test_bad_input_is_one_line(folder, monkeypatch, capsys, arguments, says):
-    monkeypatch.chdir(folder)
-    before = sorted(folder.rglob('*'))
+def test_bad_input_is_one_line(run, predictor, monkeypatch, capsys, arguments,
+                               says):
+    save_predictor(replace(predictor, targets=None, matrix=None), 'tables')
+    if 'other.jsonl' in arguments:
+        # Texts are checked before the dumps, which take long.
+        monkeypatch.setattr(render_report, 'predict_run', None)
+    before = sorted(Path().rglob('*'))
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith('error: ') and error.count('\n') == 1
     assert says in error
-    assert sorted(folder.rglob('*')) == before
+    assert sorted(Path().rglob('*')) == before
 
 
-@pytest.mark.parametrize('arguments, says', [
-    (['run', '--predictor', 'p'], "LABEL=FILE, found 'p'"),
-    (['run', '--predictor', '=p'], 'LABEL=FILE'),
-    (['run', '--predictor', 'p='], 'LABEL=FILE'),
-])
-def test_wrong_options(capsys, arguments, says):
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 2
-    assert says in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('option', ['--texts', '--scores'])
-def test_options_that_need_a_predictor(capsys, option):
-    assert main(['run', option, 'file']) == 2
-    assert capsys.readouterr().err == (
-        f'error: {option}: expected --predictor beside it, found none. Name '
-        'a predictor, or leave the option out.\n')
-
-
-@pytest.mark.slow
-def test_as_a_script(folder, tmp_path):
-    out = tmp_path / 'page.html'
-    process = subprocess.run(
-        [sys.executable, SCRIPT, folder / 'run', '--out', out],
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        capture_output=True, text=True)  # yapf: disable
-    assert process.returncode == 0, process.stderr
-    assert out.is_file() and process.stderr == ''
-
-
-def test_misspelt_models_are_told_before_losses_are_read(
-        folder, monkeypatch, capsys):
-    monkeypatch.setattr(render_report, 'predict_run', None)
-    assert main([
-        str(folder / 'run'), '--predictor', f'p={folder / "p"}', '--models',
-        str(folder / 'x.csv')
-    ]) == 2
-
-
-@pytest.mark.slow
-def test_models_without_a_family_are_named(folder, tmp_path, capsys):
-    assert main([
-        str(folder / 'run'), '--predictor', f'p={folder / "p"}', '--models',
-        str(folder / 'm.csv'), '--out',
-        str(tmp_path / 'page.html')
-    ]) == 0
-    assert (f'warning: new has no family in {folder / "m.csv"} and is one of '
-            'its own\n') in capsys.readouterr().out
-
-
-@pytest.mark.parametrize('option', [[], ['--out']])
-def test_the_page_can_be_written_or_nothing_is_read(folder, monkeypatch,
-                                                    capsys, tmp_path, option):
-    """Without --out, too; everybody may write where root runs the tests."""
-
-    def refused(folder):
-        raise InputError('--out', 'a folder', 'none', 'Stop.')
-
-    monkeypatch.setattr(render_report, 'check_folder', refused)
-    monkeypatch.setattr(render_report, 'run_page', None)
-    out = [*option, *[str(tmp_path / 'page.html')] * len(option)]
-    assert main([str(folder / 'run'), *out]) == 2
-
-
-def test_folder_whose_name_is_no_text(folder, tmp_path, capsys):
-    """As file systems allow; shown, but not written as it is."""
-    run = tmp_path / 'r\udcff'
-    try:
-        shutil.copytree(folder / 'run', run)
-    except OSError as error:
-        pytest.skip(f'the file system refuses the name: {error}')
-    assert main([str(run)]) == 0
-    assert 'r⟨U+DCFF⟩' in capsys.readouterr().out
-    html = (run / 'report.html').read_text('utf-8')
-    assert '<bdi>r⟨U+DCFF⟩</bdi>' in html
+def test_folder_of_no_run(run):
+    Path('empty').mkdir()
+    write_csv('s.csv', ('model', 'easy'), [('new', 0.5)])
+    with pytest.raises(InputError, match='predictions/<model>'):
+        run_page('empty', [('p', 'p')], 's.csv')

@@ -11,6 +11,7 @@ from csv_plugin import __version__
 from csv_plugin.cli import running_opencompass, salience
 from csv_plugin.cli.salience import VERBS, main
 from csv_plugin.core.conventions import InputError
+from csv_plugin.demo import shipped
 
 #: Prints what of these is loaded after the help was shown.
 HELP = """
@@ -127,7 +128,8 @@ def test_demo(demo, capsys):
         Path('there', time).mkdir(parents=True)
     assert main(['demo', '--work-dir', 'there']) == 0
     assert capsys.readouterr().out == (
-        '\nA page of this run: salience report there/20260102_120000\n')
+        '\nA page of this run: salience report there/20260102_120000 \\\n'
+        f'    --predictor {shipped.PREDICTOR}\n')
     [(command, threads)] = demo
     assert command[1:3] == ['-m', 'opencompass.cli.main'] and threads == '1'
     assert command[3].endswith('configs/runs/eval_csv.py')

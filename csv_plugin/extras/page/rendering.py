@@ -39,12 +39,10 @@ class Page:
         outliers (Sequence[Outlier]): Accuracies that the main predictor
             does not explain, the farthest first.
         predictors (Sequence[PredictorFile]): The sources of the
-            predictions; empty if only the leaderboard is known.
+            predictions.
         heat_maps (Union[list[HeatSection], Missing]): By benchmark.
         families (Mapping[str, str]): Family by model; models may be absent.
         pictures (Sequence[Picture]): Drawings, in order.
-        verbose (bool): Whether to show what the training of the predictors
-            noted, in terms of solvers and errors.
     """
     title: str
     board: Leaderboard
@@ -53,7 +51,6 @@ class Page:
     heat_maps: Union[list[HeatSection], Missing]
     families: Mapping[str, str]
     pictures: Sequence[Picture] = ()
-    verbose: bool = False
 
     def __repr__(self) -> str:
         return f'Page({self.title!r}, {self.board})'

@@ -1,6 +1,6 @@
 """Parts of the page: differences, heat maps, and models fitted on."""
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional, Union
 
@@ -74,24 +74,6 @@ class PredictorFile:
     predictor: Predictor
 
 
-@dataclass(frozen=True)
-class FittedModels:
-    """Benchmarks that were fitted on the same models.
-
-    Args:
-        benchmarks (tuple[str, ...]): Their names.
-        families (Mapping[str, list[str]]): Models by family; '' is that of
-            models without a known family.
-    """
-    benchmarks: tuple[str, ...]
-    families: Mapping[str, list[str]]
-
-    @property
-    def n_models(self) -> int:
-        """How many models there are."""
-        return sum(map(len, self.families.values()))
-
-
 def comparison(predictions: Predictions, label: str) -> Comparison:
     """Differences of one predictor.
 
@@ -109,20 +91,17 @@ def comparison(predictions: Predictions, label: str) -> Comparison:
 
 
 def heat_sections(
-        predictor: Optional[Predictor],
+        predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
     """Heat maps of every benchmark, or why there are none.
 
     Args:
-        predictor (Optional[Predictor]): Its weights are shown.
+        predictor (Predictor): Its weights are shown.
         texts (Optional[TextSet]): Those of its training.
 
     Raises:
         InputError: The texts are not those of the predictor.
     """
-    if predictor is None:
-        return Missing(
-            'Name the predictor with --predictor to see its weights.')
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')
@@ -135,26 +114,27 @@ def heat_sections(
     ]
 
 
-def fitted_on(predictor: Predictor,
-              families: Mapping[str, str]) -> list[FittedModels]:
+def fitted_on(
+    predictor: Predictor,
+    families: Mapping[str,
+                      str]) -> list[tuple[list[str], dict[str, list[str]]]]:
     """Training models, with the benchmarks that share them together.
 
     Args:
         predictor (Predictor): The predictor that was fitted.
         families (Mapping[str, str]): Family by model; models may be absent.
+
+    Returns:
+        list: Names of benchmarks, and their models by family; '' is the
+        family of models without a known one.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for part in predictor.benchmarks:
         alike.setdefault(part.fit_models, []).append(part.benchmark)
-    return [
-        FittedModels(tuple(benchmarks), _by_family(models, families))
-        for models, benchmarks in alike.items()
-    ]
-
-
-def _by_family(models: Sequence[str],
-               families: Mapping[str, str]) -> dict[str, list[str]]:
-    by_family: dict[str, list[str]] = {}
-    for model in models:
-        by_family.setdefault(families.get(model, ''), []).append(model)
-    return by_family
+    groups = []
+    for models, benchmarks in alike.items():
+        by_family: dict[str, list[str]] = {}
+        for model in models:
+            by_family.setdefault(families.get(model, ''), []).append(model)
+        groups.append((benchmarks, by_family))
+    return groups

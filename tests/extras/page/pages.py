@@ -92,7 +92,7 @@ def hostile_page() -> Page:
     predictor = replace(
         predictor,
         benchmarks=tuple(
-            replace(b, solver=EVIL, fit_models=(EVIL, 'm'), notes=(EVIL, ))
+            replace(b, solver=EVIL, fit_models=(EVIL, 'm'))
             for b in predictor.benchmarks),
         versions={EVIL: EVIL})
     heat = HeatMap(Text(EVIL, EVIL, EVIL), [Piece(EVIL, 1.0), Piece('', -1)])
@@ -103,7 +103,6 @@ def hostile_page() -> Page:
         predictors=[PredictorFile(EVIL, EVIL, predictor)],
         heat_maps=[HeatSection(EVIL, 1.0, True, [heat])],
         families={EVIL: EVIL},
-        verbose=True,
         pictures=[
             Picture(
                 EVIL, EVIL, '<svg xmlns="http://www.w3.org/2000/svg" '

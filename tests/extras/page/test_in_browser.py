@@ -131,14 +131,3 @@ def test_texts_are_shown_as_they_are(tmp_path):
     assert none == 'rgba(0, 0, 0, 0)'
     assert '230, 140, 0' in minus and '0, 114, 178' in plus
     assert not result['wide']
-
-
-@needs_browser
-def test_the_browser_would_notice(tmp_path):
-    """The checks above can fail."""
-    html = render(make_page(make_board())).replace(
-        '<h1>', '<h1 style="color: red"><img src="http://127.0.0.1:9/x">'
-        '<script>alert(1)</script>')
-    visited = visit(html, tmp_path)
-    assert len(visited.problems) >= 3
-    assert 'http://127.0.0.1:9/x' in ' '.join(visited.problems)

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.texts import Text
+from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.drawings import Picture
 from csv_plugin.extras.page.rendering import render, write_page
-from csv_plugin.extras.page.sections import N_LEVELS, PredictorFile
+from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection,
+                                             PredictorFile)
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
@@ -67,16 +69,6 @@ def test_means_and_ranks_stand_first():
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
 
 
-def test_no_columns_of_a_predictor_without_means():
-    cells = page_cells()
-    for model, benchmark in zip(cells.models, ('b0', 'b1', 'b0')):
-        cells.predicted['predicted', model, benchmark] = NO_DUMP
-    html = render(make_page(cells.board()))
-    header, = re.findall('aria-label="Means and ranks">\n<thead>.*?</tr>',
-                         html, re.DOTALL)
-    assert 'all-token' in header and 'predicted' not in header
-
-
 def test_the_scoring_lm_is_marked():
     board = replace(awkward_board(), scoring_lms={'predicted': 'm1'})
     rows = rows_of(render(make_page(board)))
@@ -114,7 +106,6 @@ def test_agreement_of_ranks():
 
 @pytest.mark.parametrize('level, words', [
     (0.9, 'by chance alone: of intervals at 90%, 10 in 100. A line'),
-    (0.5, 'by chance alone: of intervals at 50%, 50 in 100. A line'),
     (float('nan'), 'by chance alone. A line'),
 ])
 def test_outliers_by_chance(level, words):
@@ -125,14 +116,6 @@ def test_outliers_by_chance(level, words):
     assert words in ' '.join(Reader(html).words.split())
 
 
-def test_means_over_the_benchmarks_that_were_run():
-    cells = page_cells(benchmarks=('b0', 'b1', 'b2'))
-    for model in cells.models:
-        cells.real[model, 'b1'] = NO_DUMP
-    words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
-    assert 'Means over 2 benchmarks: b0, b2 (on others' in words
-
-
 def test_strips_stand_where_the_numbers_are():
     cells = page_cells(('m', ), ('b', ), ('p', ))
     cells.predicted['p', 'm', 'b'] = predict(0.25, 0.05, 0.2)
@@ -140,53 +123,6 @@ def test_strips_stand_where_the_numbers_are():
     assert 'd="M20.0 4H45.0"' in html and 'd="M25.0 0v8"' in html
     assert '<circle class="ring" cx="50.0"' in html
     assert '(20–45)' in html
-
-
-@pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),
-                                      (15, [5, 5, 5]), (16, [4, 4, 4, 4])])
-def test_many_benchmarks_take_several_tables(n, sizes):
-    benchmarks = tuple(f'b{i:02}' for i in range(n))
-    cells = page_cells(benchmarks=benchmarks, labels=('p', ))
-    html = render(make_page(cells.board()))
-    tables = re.findall(r'<table class="sortable".*?</table>', html, re.S)
-    names = [re.findall(r'colgroup".*?<bdi>(b\d+)', table) for table in tables]
-    names = names[n > 1:]  # the means, if there are some
-    assert [len(block) for block in names] == sizes
-    assert sum(names, []) == list(benchmarks)
-
-
-def test_every_text_is_escaped():
-    html = render(hostile_page())
-    reader = Reader(html)
-    assert [tag for tag, _ in reader.tags].count('script') == 1
-    assert not [a for _, attributes in reader.tags for a in attributes
-                if a.startswith('on') or a == 'style']  # yapf: disable
-    assert 'alert' not in reader.code['script'] + reader.code['style']
-    assert reader.words.count(EVIL) > 25
-    assert 'undefined' not in html and '&amp;amp;' not in html
-
-
-def test_nothing_from_elsewhere():
-    html = render(hostile_page())
-    assert not re.search(r'https?:|//\w|@import|url\(', html.replace(
-        '// ', ''))  # yapf: disable
-    for tag, attributes in Reader(html).tags:
-        assert tag not in ('iframe', 'object', 'embed', 'form', 'base')
-        for name in ('src', 'href', 'srcset'):
-            assert attributes.get(name, '#').startswith(('#', 'data:'))
-
-
-def test_policy_names_script_and_style_by_hash():
-    reader = Reader(render(make_page(make_board())))
-    [policy] = [
-        a['content'] for tag, a in reader.tags
-        if a.get('http-equiv') == 'Content-Security-Policy'
-    ]
-    assert "default-src 'none'" in policy and 'unsafe' not in policy
-    for kind, code in reader.code.items():
-        digest = hashlib.sha256(code.encode('utf-8')).digest()
-        code_hash = base64.b64encode(digest).decode('ascii')
-        assert f"{kind}-src 'sha256-{code_hash}'" in policy
 
 
 def test_every_level_has_a_colour():
@@ -201,57 +137,6 @@ def test_every_level_has_a_colour():
         assert opacity == sorted(opacity) and opacity[-1] < 1
 
 
-def test_pictures_are_images():
-    html = render(
-        make_page(
-            make_board(),
-            pictures=[Picture('A title', 'A caption', '<svg>ü</svg>')]))
-    assert 'A caption' in html
-    [image] = [a for tag, a in Reader(html).tags if tag == 'img']
-    kind, _, content = image['src'].partition(',')
-    assert kind == 'data:image/svg+xml;base64'
-    assert base64.b64decode(content).decode('utf-8') == '<svg>ü</svg>'
-    assert image['alt'] == 'A title'
-
-
-def test_legends_stand_apart():
-    picture = Picture('A title', 'A caption', '<svg>a</svg>', '<svg>b</svg>')
-    html = render(make_page(make_board(), pictures=[picture]))
-    images = [a for tag, a in Reader(html).tags if tag == 'img']
-    assert [image['alt']
-            for image in images] == ['Legend of A title', 'A title']
-    assert images[0]['class'] == 'key'
-
-
-def test_what_the_training_noted_only_on_demand():
-    predictor = train()
-    predictor = replace(
-        predictor,
-        benchmarks=tuple(
-            replace(part, notes=('ridge chosen', ))
-            for part in predictor.benchmarks))
-    page = make_page(
-        make_board(), predictors=[PredictorFile('p', 'f', predictor)])
-    assert 'ridge chosen' not in render(page)
-    assert render(replace(page, verbose=True)).count('ridge chosen') == 2
-
-
-def test_stated_errors_of_each_benchmark():
-    predictor = train(('b0', 'b1'))
-    page = make_page(
-        make_board(), predictors=[PredictorFile('p', 'f', predictor)])
-    table, = re.findall('<table aria-label="Benchmarks of p">.*?</table>',
-                        render(page), re.S)
-    rows = [
-        re.findall('<td[^>]*>(.*?)</td>', row)
-        for row in table.split('<tr>')[2:]
-    ]
-    expected = [part.stated_cells for part in predictor.benchmarks]
-    assert [tuple(row[-5:]) for row in rows] == expected
-    assert expected[0] != expected[1] and all('-' not in cells
-                                              for cells in expected)
-
-
 def test_sections_are_linked():
     for pictures in ([], [Picture('t', 'c', '<svg/>')]):
         reader = Reader(render(make_page(make_board(), pictures=pictures)))
@@ -261,41 +146,68 @@ def test_sections_are_linked():
         assert ('pictures' in ids) == bool(pictures)
 
 
-def test_control_characters_are_shown():
-    html = render(make_page(make_board(('a\x00b\u202ec\rd', ))))
-    assert 'a␀b⟨U+202E⟩c␍d' in html
-    assert not re.search('[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]', html)
+@pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),
+                                      (16, [4, 4, 4, 4])])
+def test_many_benchmarks_take_several_tables(n, sizes):
+    benchmarks = tuple(f'b{i:02}' for i in range(n))
+    cells = page_cells(benchmarks=benchmarks, labels=('p', ))
+    html = render(make_page(cells.board()))
+    tables = re.findall(r'<table class="sortable".*?</table>', html, re.S)
+    names = [re.findall(r'colgroup".*?<bdi>(b\d+)', table) for table in tables]
+    names = names[n > 1:]  # the means, if there are some
+    assert [len(block) for block in names] == sizes
+    assert sum(names, []) == list(benchmarks)
 
 
-def test_file_is_whole_or_absent(tmp_path):
-    path = tmp_path / 'page.html'
-    page = make_page(make_board())
-    write_page(path, page)
-    assert path.read_bytes() == render(page).encode('utf-8')
-    broken = replace(page, outliers=[None])
-    with pytest.raises(Exception):
-        write_page(path, broken)
-    assert path.read_bytes() == render(page).encode('utf-8')
-    assert os.listdir(tmp_path) == ['page.html']
-    with pytest.raises(InputError, match='folder'):
-        write_page(tmp_path / 'none/page.html', page)
+def test_provenance_of_a_predictor():
+    predictor = train(('b0', 'b1'))
+    page = make_page(
+        make_board(), predictors=[PredictorFile('p', 'f', predictor)],
+        families={'fit-0': 'F', 'fit-1': 'F'})  # yapf: disable
+    html = render(page)
+    table, = re.findall('<table aria-label="Benchmarks of p">.*?</table>',
+                        html, re.S)
+    rows = [
+        re.findall('<td[^>]*>(.*?)</td>', row)
+        for row in table.split('<tr>')[2:]
+    ]
+    expected = [part.stated_cells for part in predictor.benchmarks]
+    assert [tuple(row[-5:]) for row in rows] == expected
+    assert expected[0] != expected[1]
+    assert [row[0] for row in rows
+            ] == [f'{100 * part.chance:.1f}' for part in predictor.benchmarks]
+    words = ' '.join(Reader(html).words.split())
+    assert '16 models, for b0, b1 F (2): fit-0, fit-1 fit-2, fit-3,' in words
 
 
-@pytest.mark.parametrize('mark', [
-    '\x00', '\x7f', '\x9f', '\u061c', '\u200e', '\u200f', '\u202a', '\u202e',
-    '\u2066', '\u2069', '\ud800', '\udcff', '\udfff'
-])
-def test_what_cannot_be_seen_is_shown(mark):
-    name = f'x{mark}y'
-    html = render(make_page(make_board((name, 'm')), title=name))
-    html.encode('utf-8')
-    assert mark not in html
-    assert f'<h1><bdi>{visible(name)}</bdi></h1>' in html
+def test_heat_maps_and_pictures():
+    heat = HeatMap(
+        Text('t1', 'ab', 'web'),
+        [Piece('a', 1.0), Piece('b', float('nan'))])
+    page = make_page(
+        make_board(),
+        heat_maps=[HeatSection('b0', 2.0, True, [heat])],
+        pictures=[Picture('A title', 'A caption', '<svg>ü</svg>')])
+    html = render(page)
+    assert '<span class="p4" title="+1">a</span><span>b</span>' in html
+    assert '<bdi>t1</bdi>, from <bdi>web</bdi>' in html
+    assert 'read\nthe colours the other way round' in html
+    [image] = [a for tag, a in Reader(html).tags if tag == 'img']
+    kind, _, content = image['src'].partition(',')
+    assert kind == 'data:image/svg+xml;base64'
+    assert base64.b64decode(content).decode('utf-8') == '<svg>ü</svg>'
 
 
-def test_names_of_any_direction_leave_the_rest():
-    """Names beside other words stand in elements of their own."""
+def test_hostile_texts_are_text():
+    """Escaped everywhere, beside each other in elements of their own."""
     html = render(hostile_page())
+    reader = Reader(html)
+    assert [tag for tag, _ in reader.tags].count('script') == 1
+    assert not [a for _, attributes in reader.tags for a in attributes
+                if a.startswith('on') or a == 'style']  # yapf: disable
+    assert 'alert' not in reader.code['script'] + reader.code['style']
+    assert reader.words.count(EVIL) > 25
+    assert 'undefined' not in html and '&amp;amp;' not in html
     html = re.sub(r'<figcaption>.*?</figcaption>', '', html, flags=re.S)
     parts = re.findall(r'<(li|p|summary)>(.*?)</\1>', html, re.S)
     named = [part for _, part in parts if 'alert(1)' in part]
@@ -305,10 +217,41 @@ def test_names_of_any_direction_leave_the_rest():
         assert 'alert(1)' not in re.sub(r'<bdi>.*?</bdi>', '', part)
 
 
-def test_lists_of_names_are_separated():
-    page = make_page(
-        make_board(),
-        predictors=[PredictorFile('p', 'f', train(('b0', 'b1')))],
-        families={'fit-0': 'F', 'fit-1': 'F'})  # yapf: disable
-    words = ' '.join(Reader(render(page)).words.split())
-    assert '16 models, for b0, b1 F (2): fit-0, fit-1 fit-2, fit-3,' in words
+@pytest.mark.parametrize('mark',
+                         ['\x00', '\x9f', '\u061c', '\u202e', '\udcff'])
+def test_what_cannot_be_seen_is_shown(mark):
+    name = f'x{mark}y'
+    html = render(make_page(make_board((name, 'm')), title=name))
+    html.encode('utf-8')
+    assert mark not in html
+    assert f'<h1><bdi>{visible(name)}</bdi></h1>' in html
+
+
+def test_the_page_stands_alone():
+    """Its policy allows its own script and style, by their hashes."""
+    html = render(hostile_page())
+    assert not re.search(r'https?:|//\w|@import|url\(', html.replace(
+        '// ', ''))  # yapf: disable
+    reader = Reader(html)
+    for tag, attributes in reader.tags:
+        assert tag not in ('iframe', 'object', 'embed', 'form', 'base')
+        for name in ('src', 'href', 'srcset'):
+            assert attributes.get(name, '#').startswith(('#', 'data:'))
+    [policy] = [
+        a['content'] for tag, a in reader.tags
+        if a.get('http-equiv') == 'Content-Security-Policy'
+    ]
+    assert "default-src 'none'" in policy and 'unsafe' not in policy
+    for kind, code in reader.code.items():
+        digest = hashlib.sha256(code.encode('utf-8')).digest()
+        code_hash = base64.b64encode(digest).decode('ascii')
+        assert f"{kind}-src 'sha256-{code_hash}'" in policy
+
+
+def test_file_is_whole_or_absent(tmp_path):
+    path, page = tmp_path / 'page.html', make_page(make_board())
+    write_page(path, page)
+    with pytest.raises(Exception):
+        write_page(path, replace(page, outliers=[None]))
+    assert path.read_bytes() == render(page).encode('utf-8')
+    assert os.listdir(tmp_path) == ['page.html']

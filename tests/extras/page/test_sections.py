@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.page.sections import (HeatSection, comparison,
                                              fitted_on, heat_sections)
 from tests.extras.page.pages import awkward_board
@@ -36,7 +34,6 @@ def test_differences_and_coverage():
 
 def test_why_there_are_no_heat_maps():
     predictor = train()
-    assert '--predictor' in heat_sections(None, None).reason
     assert '--texts' in heat_sections(predictor, None).reason
     with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
         heat_sections(predictor, OTHER_TEXTS)
@@ -70,32 +67,7 @@ def test_benchmarks_of_the_same_models_stand_together():
             'fit-2': 'A',
             'fit-3': 'B'
         })
-    assert (x_and_z.benchmarks, x_and_z.n_models) == (('x', 'z'), 16)
-    assert x_and_z.families['A'] == ['fit-0', 'fit-2']
-    assert (only_y.benchmarks, only_y.n_models) == (('y', ), 3)
-    assert only_y.families == {'A': ['fit-0', 'fit-2'], '': ['fit-1']}
-
-
-def test_text_sets_of_one_text():
-    """Fewer texts than are shown."""
-    texts = TextSet(TEXTS.texts[:1])
-    sections = heat_sections(_trained_on(texts), texts)
-    assert [len(section.maps) for section in sections] == [1, 1]
-
-
-def _trained_on(texts: TextSet) -> Predictor:
-    predictor = train()
-    targets = replace(
-        predictor.targets,
-        text_ids=texts.ids,
-        hashes=predictor.targets.hashes[:1],
-        spans=predictor.targets.spans[:1],
-        fingerprint=texts.fingerprint)
-    return replace(
-        predictor,
-        targets=targets,
-        matrix=predictor.matrix[:3],
-        columns=replace(
-            predictor.columns,
-            scored=predictor.columns.scored[:3],
-            fingerprint=texts.fingerprint))
+    assert x_and_z[0] == ['x', 'z']
+    assert x_and_z[1]['A'] == ['fit-0', 'fit-2']
+    assert sum(map(len, x_and_z[1].values())) == 16
+    assert only_y == (['y'], {'A': ['fit-0', 'fit-2'], '': ['fit-1']})
