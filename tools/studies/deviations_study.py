@@ -34,8 +34,8 @@ from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.demo import shipped
 from csv_plugin.io.model_tables import read_model_tables
-from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
-from csv_plugin.lm.head.head_objective import HeadObjective
+from csv_plugin.lm.head.algorithm2 import (HeadObjective, TrainedHeads,
+                                           train_heads)
 from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
 from csv_plugin.lm.states.state_columns import StateScale

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
-from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
+from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
+                                      counted_losses)
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.held_out_families import held_out_families
 from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
@@ -80,7 +81,8 @@ def train_paper_head(training: Training,
         torch.from_numpy(scale.spread).float())
     accuracies = training.accuracies.select(table.models)
     families = np.array([training.families[model] for model in table.models])
-    worse = worse_models(_total_loss(table))
+    loss = counted_losses(table)[0].sum(axis=1)
+    worse = worse_models(loss)
     # All models, those of the back-tests, and those of each fold.
     masks = np.vstack([
         np.ones((1, len(families)), dtype=bool), worse,
@@ -88,7 +90,7 @@ def train_paper_head(training: Training,
     ])
     chosen = np.isin(table.models, list(validation))
     heads = [
-        _train(states, table, accuracies, mask & ~chosen, mask & chosen,
+        _train(states, table, loss, accuracies, mask & ~chosen, mask & chosen,
                settings, progress) for mask in masks
     ]
     whole = heads[0]
@@ -118,19 +120,16 @@ def train_paper_head(training: Training,
     return PaperHead(predictor.with_tokens(training.targets, source), whole)
 
 
-def _total_loss(table: LossTable) -> NDArray:
-    """Nats over the tokens that every model scored, `(M,)`."""
-    return np.where(table.scored, table.losses, 0).sum(axis=1)
-
-
-def _train(states: Tensor, table: LossTable, accuracies: AccuracyTable,
-           train: NDArray, validation: NDArray, settings: HeadSettings,
+def _train(states: Tensor, table: LossTable, loss: NDArray,
+           accuracies: AccuracyTable, train: NDArray, validation: NDArray,
+           settings: HeadSettings,
            progress: Progress) -> Optional[TrainedHeads]:
     """Heads of the benchmarks that show a curve; None if none of them does.
 
-    Args as in `train_heads`, but for masks of the models in place of names.
+    Args as in `train_heads`, but for masks of the models in place of names,
+    and their losses over all texts, `(M,)`.
     """
-    loss, learnable = _total_loss(table), []
+    learnable = []
     for b, name in enumerate(accuracies.benchmarks):
         accuracy = accuracies.values[:, b]
         scored = ~np.isnan(accuracy)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
 
 #: Rows of a block: 4 MB of float32 at H = 2048, which stay in the cache.
@@ -54,9 +53,6 @@ class ScoringHead:
         bias (Tensor): float64, shape `(B,)`.
         activation (str): A key of `ACTIVATIONS`.
 
-    Raises:
-        InputError: If the activation is unknown or the shapes do not fit.
-
     >>> head = ScoringHead.uniform(hidden_size=2, n_benchmarks=3)
     >>> head.weights(torch.tensor([[0.5, -7.0]]))
     tensor([[1., 1., 1.]])
@@ -64,17 +60,6 @@ class ScoringHead:
     theta: Tensor
     bias: Tensor
     activation: str = 'softplus'
-
-    def __post_init__(self) -> None:
-        if self.activation not in ACTIVATIONS:
-            raise InputError('scoring head', f'one of {sorted(ACTIVATIONS)}',
-                             repr(self.activation),
-                             'Choose an activation function.')
-        if self.theta.ndim != 2 or self.theta.shape[1:] != self.bias.shape:
-            raise InputError(
-                'scoring head', 'theta (H, B) and bias (B,)',
-                f'{tuple(self.theta.shape)} and {tuple(self.bias.shape)}',
-                'Give one column and one bias per benchmark.')
 
     @classmethod
     def uniform(cls,
@@ -107,14 +92,7 @@ class ScoringHead:
 
         Returns:
             Tensor: float32, or float64 for such states. Shape `(T, B)`.
-
-        Raises:
-            InputError: If the states are not as wide as `theta`.
         """
-        if states.ndim != 2 or states.shape[1] != len(self.theta):
-            raise InputError('hidden states', f'shape (T, {len(self.theta)})',
-                             str(tuple(states.shape)),
-                             'Use the scoring LM the heads were trained on.')
         dtype = working_dtype(states)
         # With theta stored as (B, H), MKL takes half the time.
         theta = self.theta.t().contiguous().to(dtype)
@@ -131,7 +109,7 @@ class ScoringHead:
     def weights(self, states: Tensor) -> Tensor:
         """Salience weights of all tokens, shape `(T, B)` (Eq. 3).
 
-        Args and errors as in `preactivations`.
+        Args as in `preactivations`.
         """
         return self.activate(self.preactivations(states))
 
@@ -156,27 +134,6 @@ class ScoringHead:
         for rows, block in row_blocks(states):
             total += rows_of_theta[:, rows] @ block
         return total.t(), by_z.sum(dim=0, dtype=total.dtype)
-
-    def capability_scores(self, states: Tensor,
-                          table: LossTable) -> NDArray[np.float64]:
-        """Capability scores (Eq. 1): weighted losses, the lower the better.
-
-        Scored: the tokens that every model scored (`LossTable.scored`);
-        N_c counts the characters of all texts.
-
-        Args:
-            states (Tensor): Hidden states, shape `(T, H)`.
-            table (LossTable): Losses of M models on the same tokens.
-
-        Returns:
-            NDArray: Nats per character, shape `(M, B)`.
-
-        Raises:
-            InputError: If there is not one state per token, or as in
-                `preactivations`.
-        """
-        losses = losses_per_character(table, states)
-        return weighted_losses(losses, self.weights(states))
 
 
 def working_dtype(states: Tensor) -> torch.dtype:
@@ -212,15 +169,7 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
     Returns:
         Tensor: float64, nats per character, shape `(M, T)`, on the device
         of the states.
-
-    Raises:
-        InputError: If there is not one state per token.
     """
-    if len(states) != table.losses.shape[1]:
-        raise InputError(
-            'hidden states', f'{table.losses.shape[1]} rows, one '
-            'per token of the loss table', str(len(states)),
-            "Map the losses onto the scoring LM's own tokens.")
     losses = np.where(table.scored, table.losses, 0.0) / table.n_chars.sum()
     return torch.from_numpy(losses).to(states.device)
 

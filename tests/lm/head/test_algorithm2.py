@@ -11,12 +11,9 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.metrics import mse
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.scaling_law import Curve, fit_curve
-from csv_plugin.lm.head.algorithm2 import train_heads
-from csv_plugin.lm.head.head_objective import HeadObjective
+from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.states.state_cache import (open_states, state_chunks,
-                                              write_states)
 from csv_plugin.lm.states.state_columns import StateColumns
 
 N_MODELS, N_TOKENS, WIDTH = 16, 90, 3
@@ -235,7 +232,6 @@ def test_one_sgd_step_is_the_learning_rate_times_the_gradient():
     torch.testing.assert_close(heads.head.bias, start.bias - 0.1 * bias)
 
 
-@pytest.mark.slow
 def test_models_without_an_accuracy_are_left_out():
     world = World(noise=0.03)
     values = world.accuracies.values.copy()
@@ -258,7 +254,6 @@ def test_models_that_are_not_named_do_not_matter():
     assert torch.equal(world.train().head.theta, changed.train().head.theta)
 
 
-@pytest.mark.slow
 def test_order_of_the_tables_does_not_matter():
     world, turned = World(noise=0.03), World(noise=0.03)
     turned.accuracies = turned.accuracies.select(MODELS[::-1])
@@ -266,14 +261,10 @@ def test_order_of_the_tables_does_not_matter():
                                   turned.train().train_mse)
 
 
-@pytest.mark.slow
-def test_bfloat16_states_from_a_file(tmp_path):
+def test_states_in_bfloat16():
     world = World(noise=0.03)
     expected = world.train()
-    path = tmp_path / 'states'
-    write_states(path, state_chunks(world.states, OFFSETS), OFFSETS, 'tiny',
-                 'abc', torch.bfloat16)
-    world.states = open_states(path, 'tiny', 'abc', len(world.states))
+    world.states = world.states.bfloat16()
     np.testing.assert_allclose(
         world.train().train_mse, expected.train_mse, rtol=0.05)
 
@@ -288,24 +279,12 @@ def test_linear_head_at_convergence_is_the_exact_solution_on_phi():
     for b, accuracy in enumerate(world.accuracies.values.T):
         task = Task.of(features.values, features.columns.uniform, accuracy,
                        0.25, families)
-        ridge = Ridge((1e-12, ), learn_floor=False)
+        ridge = Ridge((1e-8, ), learn_floor=False)
         fit = ridge.fit(task, fold_masks(families, seed=0))
-        assert fit.penalty == 1e-12
+        assert fit.penalty == 1e-8
         exact = mse(accuracy, fit.model.predict(features.values))
         assert exact < 0.5 * heads.train_mse[0, b]
         assert heads.train_mse[:, b].min() == pytest.approx(exact, rel=2e-3)
-
-
-def test_progress_wraps_the_steps():
-    seen = []
-
-    def progress(steps):
-        for step in steps:
-            seen.append((step, len(steps)))
-            yield step
-
-    World().train(HeadSettings(n_steps=4), progress=progress)
-    assert seen == [(step, 5) for step in range(5)]
 
 
 def test_dead_heads_do_not_fail():
@@ -325,32 +304,3 @@ def test_dead_heads_do_not_fail():
 def test_unusable_settings_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
         HeadSettings(**settings)
-
-
-@pytest.mark.parametrize('rows, value, message', [
-    (slice(0, 10), 0.26, "'law'.*above chance"),
-    (slice(0, 8), np.nan, "'law'.*fewer than 3 models"),
-    (slice(10, 13), np.nan, "'law'.*no validation model"),
-])
-def test_benchmark_without_anything_to_learn_is_refused(rows, value, message):
-    values = World().accuracies.values.copy()
-    values[rows, 1] = value
-    with pytest.raises(InputError, match=message):
-        World().with_values(values).train()
-
-
-def test_unknown_names_are_refused():
-    world = World()
-    with pytest.raises(InputError, match='nobody'):
-        world.train(train=[*TRAIN, 'nobody'])
-    world.table = replace(
-        world.table, models=MODELS[1:], losses=world.table.losses[1:])
-    with pytest.raises(InputError, match="none of 'model 0'"):
-        world.train()
-
-
-def test_states_of_other_tokens_are_refused():
-    world = World()
-    world.states = world.states[1:]
-    with pytest.raises(InputError, match='expected 90 rows.* found 89'):
-        world.train()

@@ -272,8 +272,8 @@ def test_it_sees_nothing_of_other_models(head):
     np.testing.assert_array_equal(predicted(blind), predicted(head))
 
 
-def test_states_are_left_as_they_are(head):
-    """And of any type, such as bfloat16 mapped from a file."""
+def test_states_are_left_as_they_are():
+    """And may be of any type, such as bfloat16 mapped from a file."""
     states = STATES.bfloat16()
     frozen = states.clone()
     few_steps = replace(SETTINGS, n_steps=3)
@@ -282,9 +282,6 @@ def test_states_are_left_as_they_are(head):
     exact = trained(settings=few_steps)
     np.testing.assert_allclose(
         predicted(rounded)[:, 0], predicted(exact)[:, 0], atol=.01)
-    float32 = STATES.clone()
-    trained(float32, settings=replace(SETTINGS, n_steps=1))
-    assert torch.equal(float32, STATES)
 
 
 def test_one_family_leaves_nothing_to_hold_out():
@@ -336,8 +333,7 @@ def test_accuracies_of_one_family_alone():
 
 def test_a_training_that_was_too_short_says_so():
     short = trained(settings=replace(SETTINGS, n_steps=2))
-    notes = short.predictor.benchmark('exam').notes
-    assert 'train for more steps' in notes[1]
+    assert 'train for more steps' in short.predictor.benchmark('exam').notes[1]
 
 
 @pytest.mark.slow
@@ -368,26 +364,12 @@ def test_it_travels(head, tmp_path):
         'exam').notes
 
 
-def test_who_waits_sees_the_steps_of_every_repetition():
-    seen = []
-    train_paper_head(training(), STATES, VALIDATION,
-                     replace(SETTINGS, n_steps=2),
-                     lambda steps: seen.append(len(steps)) or steps)
-    assert seen == [3] * 8
-
-
 @pytest.mark.parametrize('states, validation, message', [
     (STATES[1:], VALIDATION, 'one a token'),
     (STATES, (), 'a benchmark to learn from, found none'),
-    (STATES, OTHERS, 'a benchmark to learn from, found none'),
     (STATES, FITTED, 'a benchmark to learn from, found none'),
 ])
 def test_what_cannot_be_trained_is_one_line(states, validation, message):
     with pytest.raises(InputError, match=message) as error:
         trained(states, validation)
     assert '\n' not in str(error.value)
-
-
-def test_only_benchmarks_without_a_curve_are_an_error():
-    with pytest.raises(InputError, match='a benchmark to learn from'):
-        trained(accuracies=ACCURACIES.select(benchmarks=('flat', )))
