@@ -66,9 +66,7 @@ _PUBLIC = {
     'outliers': ('core.outliers', 'outliers'),
     'plot_capability':
     ('extras.pictures.accuracy_by_score', 'plot_capability'),
-    'plot_coverage': ('extras.pictures.interval_coverage', 'plot_coverage'),
     'plot_leaderboard': ('extras.pictures.models_in_rows', 'plot_leaderboard'),
-    'plot_outliers': ('extras.pictures.models_in_rows', 'plot_outliers'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
     'plot_trajectories': ('extras.triage_picture', 'plot_trajectories'),
     'predictor_card': ('extras.sharing.predictor_cards', 'predictor_card'),

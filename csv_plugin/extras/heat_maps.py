@@ -1,9 +1,7 @@
 """Salience weights laid over the text that they belong to."""
 import html
 import math
-import unicodedata
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +15,6 @@ from csv_plugin.core.texts import Text, TextSet, utf8_bytes
 #: Classes of what Jupyter does not read as formulas, as names may hold dollar
 #: signs.
 NO_FORMULAS = 'tex2jax_ignore mathjax_ignore'
-_ZERO_WIDTH_JOINER = '\u200d'
-#: Code points that change the one before them: marks, skin tones, tags.
-_MARKS = ('Mn', 'Mc', 'Me')
-_MODIFIERS = range(0x1F3FB, 0x1F400)
-_TAGS = range(0xE0020, 0xE0080)
-#: Two of these are a flag.
-_FLAG_LETTERS = ''.join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 @dataclass(frozen=True)
@@ -67,9 +58,8 @@ class HeatMap:
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     """Cut a text where its tokens meet.
 
-    Tokens that meet inside a character stay together. A character is a
-    grapheme cluster: a letter with its accents, or an emoji of several code
-    points. Bytes that no token covers form a piece without a weight.
+    Tokens that meet inside a character stay together. Bytes that no token
+    covers form a piece without a weight.
 
     Args:
         text (Text): The text.
@@ -96,8 +86,11 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
             'and one weight for each',
             f'{len(spans)} tokens of {spans.n_bytes} bytes, weights of shape '
             f'{weights.shape}', 'Take the tokens that the weights belong to.')
-    token_edges = np.concatenate([spans.starts, spans.ends, [0, len(data)]])
-    cuts = np.intersect1d(token_edges, _character_edges(text.text))
+    # Bytes of UTF-8 that begin with the bits 10 continue a character.
+    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    cuts = np.intersect1d(
+        np.concatenate([spans.starts, spans.ends, [0, len(data)]]),
+        [*np.flatnonzero(begins), len(data)])
     by_byte = _byte_weights(spans, weights)
     return [
         Piece(data[start:end].decode('utf-8'), _mean(by_byte[start:end]))
@@ -173,29 +166,3 @@ def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:
     for start, end, weight in zip(spans.starts, spans.ends, weights):
         by_byte[start:end] = weight
     return by_byte
-
-
-def _character_edges(text: str) -> list[int]:
-    """Bytes at which a grapheme cluster begins, and the end."""
-    ends = [0, *accumulate(len(char.encode('utf-8')) for char in text)]
-    return [0] + [
-        end for i, end in enumerate(ends)
-        if i and (i == len(text) or not _continues(text, i))
-    ]
-
-
-def _continues(text: str, index: int) -> bool:
-    """Whether a code point belongs to the character before it.
-
-    The main rules for grapheme clusters of Unicode's Annex 29.
-    """
-    if index == 0:
-        return False
-    char, before = text[index], text[index - 1]
-    if _ZERO_WIDTH_JOINER in (char, before) or (before, char) == ('\r', '\n'):
-        return True
-    if char in _FLAG_LETTERS:
-        head = text[:index]
-        return (len(head) - len(head.rstrip(_FLAG_LETTERS))) % 2 == 1
-    return (unicodedata.category(char) in _MARKS or ord(char) in _MODIFIERS
-            or ord(char) in _TAGS)

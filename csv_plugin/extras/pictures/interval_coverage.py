@@ -2,7 +2,6 @@
 from typing import Optional
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -10,15 +9,13 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.coverage import Coverage
-from csv_plugin.extras.pictures.style import (GREY, drawing, few_ticks,
-                                              legend_above, look, pad, panels,
-                                              picture, say_empty, wrapped)
+from csv_plugin.extras.pictures.style import (GREY, few_ticks, legend_above,
+                                              look, pad, panels, picture,
+                                              say_empty, wrapped)
 
 #: Share of samples in which the coverage of correct intervals is in the band.
 BAND = 0.95
-_LEVEL, _SHARE = 'level of the intervals', 'share that holds the real accuracy'
 
 
 @picture
@@ -32,37 +29,16 @@ def coverage_picture(coverage: Coverage) -> Figure:
     figure, (row, ) = panels(len(coverage.benchmarks) + 1, size=(2.2, 2.25))
     for axes, benchmark in zip(row, (None, *coverage.benchmarks)):
         _draw_panel(axes, coverage, benchmark)
-    figure.supxlabel(_LEVEL)
-    figure.supylabel(_SHARE)
-    legend_above(figure, _handles())
+    figure.supxlabel('level of the intervals')
+    figure.supylabel('share that holds the real accuracy')
+    own = look(0)
+    legend_above(figure, [
+        Line2D([], [], color=own.colour, marker=own.marker,
+               label='held-out models'),
+        Line2D([], [], color=GREY, lw=0.9, ls='--', label='as promised'),
+        Patch(color=GREY, alpha=0.2, lw=0, label=f'{BAND:.0%} by chance')
+    ])  # yapf: disable
     return figure
-
-
-def plot_coverage(coverage: Coverage,
-                  benchmark: Optional[str] = None,
-                  ax: Optional[Axes] = None) -> Axes:
-    """Observed coverage against the level, pooled or on one benchmark.
-
-    Args:
-        coverage (Coverage): What `coverage_by_level` returns.
-        benchmark (Optional[str]): One of its benchmarks, by default all.
-        ax (Optional[Axes]): Where to draw, by default in a new figure.
-
-    Returns:
-        Axes: Those that were drawn on.
-
-    Raises:
-        InputError: There is no such benchmark.
-    """
-    if benchmark is not None and benchmark not in coverage.benchmarks:
-        raise InputError('coverage', 'one of the benchmarks '
-                         f'{", ".join(coverage.benchmarks)}', repr(benchmark),
-                         'Correct the name.')  # yapf: disable
-    with drawing(ax) as axes:
-        _draw_panel(axes, coverage, benchmark)
-        axes.set(xlabel=_LEVEL, ylabel=_SHARE)
-        axes.legend(handles=_handles())
-    return axes
 
 
 def _draw_panel(axes: Axes, coverage: Coverage,
@@ -79,16 +55,6 @@ def _draw_panel(axes: Axes, coverage: Coverage,
     _draw(axes, coverage.levels, share, n)
     axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
     axes.set_title(f'{wrapped(name)}\n{n} models')
-
-
-def _handles() -> list[Artist]:
-    own = look(0)
-    return [
-        Line2D([], [], color=own.colour, marker=own.marker,
-               label='held-out models'),
-        Line2D([], [], color=GREY, lw=0.9, ls='--', label='as promised'),
-        Patch(color=GREY, alpha=0.2, lw=0, label=f'{BAND:.0%} by chance')
-    ]  # yapf: disable
 
 
 def _draw(axes: Axes, levels: NDArray, share: NDArray, n: int) -> None:

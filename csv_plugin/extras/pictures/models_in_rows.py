@@ -3,12 +3,10 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.outliers import Outlier
@@ -95,57 +93,20 @@ def outliers_picture(outliers: Sequence[Outlier]) -> Figure:
     Raises:
         InputError: If there is no outlier.
     """
-    figure = Figure(_size(outliers), layout='constrained')
-    FigureCanvasAgg(figure)
-    _draw_outliers(figure.add_subplot(), outliers)
-    legend_above(figure, _handles())
-    return figure
-
-
-def plot_outliers(outliers: Sequence[Outlier],
-                  ax: Optional[Axes] = None) -> Axes:
-    """`outliers_picture` on axes.
-
-    Args:
-        outliers (Sequence[Outlier]): What `outliers` returns.
-        ax (Optional[Axes]): Where to draw, by default in a new figure.
-
-    Returns:
-        Axes: Those that were drawn on.
-
-    Raises:
-        InputError: If there is no outlier.
-    """
-    with drawing(ax, _size(outliers)) as axes:
-        _draw_outliers(axes, outliers)
-        axes.legend(handles=_handles())
-    return axes
-
-
-def _labels(outliers: Sequence[Outlier]) -> list[str]:
     if not outliers:
         raise InputError('outliers_picture', 'an outlier or more', 'none',
                          'Draw no picture where nothing stands out.')
-    return [
+    labels = [
         wrapped(f'{outlier.model} on {outlier.benchmark}', _LABEL)
         for outlier in outliers
     ]
-
-
-def _heights(labels: Sequence[str]) -> NDArray[np.float64]:
-    """Heights of the rows, in lines."""
-    return np.array([1 + 0.7 * label.count('\n') for label in labels])
-
-
-def _size(outliers: Sequence[Outlier]) -> tuple[float, float]:
-    """Inches of a figure."""
-    return 7.2, _LINE * float(_heights(_labels(outliers)).sum()) + 1.0
-
-
-def _draw_outliers(axes: Axes, outliers: Sequence[Outlier]) -> None:
-    labels = _labels(outliers)
-    heights = _heights(labels)
+    # Heights of the rows, in lines.
+    heights = np.array([1 + 0.7 * label.count('\n') for label in labels])
     places = heights.cumsum() - heights / 2
+    figure = Figure((7.2, _LINE * float(heights.sum()) + 1.0),
+                    layout='constrained')
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
     for place, outlier in zip(places, outliers):
         real = _ABOVE if outlier.distance > 0 else _BELOW
         axes.plot([outlier.low, outlier.high], [place, place], zorder=2,
@@ -158,15 +119,13 @@ def _draw_outliers(axes: Axes, outliers: Sequence[Outlier]) -> None:
     axes.set_ylim(heights.sum() + 0.1, -0.1)
     axes.grid(axis='y', visible=False)
     axes.set_xlabel('accuracy')
-
-
-def _handles() -> list[Artist]:
-    return [
+    legend_above(figure, [
         Line2D([], [], label='interval', **_INTERVAL),
         Line2D([], [], label='predicted', **_PREDICTED),
         Line2D([], [], label='real, far above', **_ABOVE),
         Line2D([], [], label='real, far below', **_BELOW)
-    ]
+    ])
+    return figure
 
 
 def _beside(axes: Axes, place: float, words: str) -> None:

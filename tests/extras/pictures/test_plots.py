@@ -9,9 +9,7 @@ from matplotlib.figure import Figure
 
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
-from tests.extras.pictures.samples import (HOSTILE, some_coverage,
-                                           some_outliers, some_points,
-                                           some_predictions)
+from tests.extras.pictures.samples import some_points, some_predictions
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
 
@@ -26,13 +24,9 @@ def forecasts():
 PLOTS = {
     'capability':
     lambda ax: cp.plot_capability(some_points(r'$\frac{'), ax),
-    'coverage':
-    lambda ax: cp.plot_coverage(some_coverage(2), ax=ax),
     'leaderboard':
     lambda ax: cp.plot_leaderboard(
         replace(some_predictions(2), models=tuple(NAMES)), ax=ax),
-    'outliers':
-    lambda ax: cp.plot_outliers(some_outliers(HOSTILE), ax),
     'predicted':
     lambda ax: cp.plot_predicted(
         some_predictions(2), 'core_benchmark_1', ax=ax),
@@ -135,9 +129,7 @@ def test_predicted_shows_held_out_models_alone():
 @pytest.mark.parametrize('call', [
     lambda: cp.plot_predicted(some_predictions(2), 'none'),
     lambda: cp.plot_predicted(some_predictions(2), 'core_benchmark_1', 'none'),
-    lambda: cp.plot_coverage(some_coverage(2), 'none'),
-    lambda: cp.plot_leaderboard(some_predictions(2), 'none'),
-    lambda: cp.plot_outliers([])
+    lambda: cp.plot_leaderboard(some_predictions(2), 'none')
 ])  # yapf: disable
 def test_unknown_names(call):
     with pytest.raises(InputError):
@@ -155,6 +147,6 @@ def test_pictures_stay_on_in_a_notebook(monkeypatch):
 
     monkeypatch.setattr(pyplot, 'subplots', first_figure)
     with matplotlib.rc_context({'interactive': False}):
-        axes = PLOTS['coverage'](None)
+        axes = PLOTS['capability'](None)
         assert matplotlib.is_interactive()
     pyplot.close(axes.figure)
