@@ -1,8 +1,8 @@
 """From losses and observed accuracies to a `Predictor`."""
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 import scipy
@@ -11,22 +11,24 @@ from threadpoolctl import threadpool_limits
 
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress, check_list
+from csv_plugin.core.conventions import (InputError, Progress, check_list,
+                                         short_repr)
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.held_out_families import held_out_families
-from csv_plugin.core.intervals import (Intervals, learn_all_intervals,
-                                       run_backtests)
+from csv_plugin.core.held_out import FoldPredictions
+from csv_plugin.core.intervals import (Intervals, backtest_errors, deviation,
+                                       shared_variances, worse_models)
 from csv_plugin.core.partial_scores import learn_partial_scores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import (ChoosingSolver, Constant, HeldOut,
-                                      JointSolver, SalienceFit, Solver, Task,
-                                      fold_masks, held_out_predictions,
-                                      predicts_better)
+from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
+                                      Plain, SalienceFit, Solver, Task,
+                                      Uniform, fold_masks, predicts_better)
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
-from csv_plugin.core.stated_errors import errors_by_reach
-from csv_plugin.core.witnesses import LABEL_TOKEN_LOSS, learn_witnesses
+from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
+                                           errors_by_reach, held_out_families)
+from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
+                                       tells_alike, usual_limit)
 
 #: Called with a benchmark, what was fitted to, and the fit.
 Watch = Callable[[str, Task, SalienceFit], None]
@@ -38,19 +40,52 @@ Solvers = Union[Solver, Mapping[str, Solver]]
 LEAST_LOSS = 1e-150
 
 
-class _Fitted(NamedTuple):
-    """What was fitted to a benchmark, and by which solver.
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit to a benchmark, and what its folds predict of all its models.
 
     Args:
         task (Task): The models that were run on the benchmark.
-        solver (Solver): What made the fit.
-        fit (SalienceFit): The fit.
-        problems (tuple[str, ...]): Why it is the mean accuracy, if it is.
+        fit (SalienceFit): Fitted to them.
+        folds (FoldPredictions): Of the same models.
     """
     task: Task
-    solver: Solver
     fit: SalienceFit
-    problems: tuple[str, ...]
+    folds: FoldPredictions
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, task: Task, fit: SalienceFit) -> 'Fitted':
+        """With the predictions that intervals and stated errors are of."""
+        return cls(
+            task, fit,
+            FoldPredictions.of(fit.folds, fit.masks, task.values,
+                               task.accuracy, task.families))
+
+    @property
+    def held_out(self) -> NDArray[np.float64]:
+        """What fits to other families predict of each model, `(n,)`.
+
+        Where the solver was chosen, by choices that have not seen it; NaN
+        where nothing was held out.
+        """
+        if self.fit.held_out is not None:
+            return self.fit.held_out.predicted
+        return self.folds.mean(self.folds.predicted)
+
+    @property
+    def families(self) -> tuple[HeldOutFamily, ...]:
+        """Its families, and how well the others predict each."""
+        return held_out_families(self.task.families.tolist(),
+                                 self.task.accuracy, self.held_out)
+
+    @property
+    def errors_by_reach(self) -> Optional[ErrorsByReach]:
+        """Errors within the reach of most families and beyond, if any."""
+        return errors_by_reach(
+            self.fit.model.predict(self.task.values), self.folds,
+            self.fit.held_out)
 
 
 def fit_predictor(
@@ -89,12 +124,24 @@ def fit_predictor(
     """
     features = _checked(features, accuracies, families)
     groups = np.asarray(families)
+    solvers = (
+        solver if isinstance(solver, Mapping) else dict.fromkeys(
+            accuracies.benchmarks, solver))
+
+    def backtest(name: str, variance: NDArray) -> NDArray:
+        """Errors of back-tests in standard deviations, `(n_b,)`."""
+        part = fitted[name]
+        mean = part.fit.solver == Constant.name
+        return run_backtests(part.task,
+                             Constant() if mean else solvers[name], seed,
+                             variance)
+
     # Thousands of small systems: threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         fitted = _fit_all(
             _tasks(features, accuracies, groups), solver, seed, progress,
             watch)
-        intervals = _intervals(fitted, seed, progress)
+        intervals = learn_intervals(fitted, backtest, progress)
         benchmarks = tuple(
             _benchmark(features, accuracies, name, fitted[name],
                        intervals[name], labels.get(name))
@@ -164,104 +211,181 @@ def _tasks(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
-             progress: Progress, watch: Optional[Watch]) -> dict[str, _Fitted]:
+             progress: Progress, watch: Optional[Watch]) -> dict[str, Fitted]:
     """Fits to all benchmarks, by name."""
+    masks = {name: fold_masks(tasks[name].families, seed) for name in tasks}
+    joint: dict[str, SalienceFit] = {}
     if isinstance(solver, JointSolver):
-        sound = [name for name, task in tasks.items() if not task.problems]
-        together = solver.fit_together(
-            [tasks[name] for name in sound],
-            [fold_masks(tasks[name].families, seed)
-             for name in sound], progress)
+        sound = [name for name in tasks if not tasks[name].problems]
+        together = solver.fit_together([tasks[name] for name in sound],
+                                       [masks[name] for name in sound],
+                                       progress)
         joint = dict(zip(sound, together))
-        fitted = {
-            name: _fit_or_mean(task, joint.get(name), solver, seed)
-            for name, task in tasks.items()
-        }
-    else:
-        solvers = solver if isinstance(solver, Mapping) else dict.fromkeys(
-            tasks, solver)
-        fitted = {
-            name: _fit_or_mean(tasks[name], None, solvers[name], seed)
-            for name in progress(list(tasks))
-        }
-    if watch:
-        for name, (task, _, fit, _) in fitted.items():
-            watch(name, task, fit)
+    fitted = {}
+    for name in list(tasks) if joint else progress(list(tasks)):
+        one = solver[name] if isinstance(solver, Mapping) else solver
+        fit = joint.get(name) or _fit(tasks[name], one, masks[name])
+        fitted[name] = Fitted.of(tasks[name],
+                                 _unless_mean(tasks[name], fit, masks[name]))
+        if watch:
+            watch(name, tasks[name], fitted[name].fit)
     return fitted
 
 
-def _fit_or_mean(task: Task, joint: Optional[SalienceFit], solver: Solver,
-                 seed: int) -> _Fitted:
-    """A fit, or the mean accuracy where nothing can be learned."""
-    masks, problems = fold_masks(task.families, seed), task.problems
-    if not problems:
-        fit = joint or solver.fit(task, masks)
-        if isinstance(solver, ChoosingSolver) and len(masks):
-            fit = _stated(fit, solver.held_out(task, masks), task.accuracy)
-        # Accuracies about the chance level may be noise, and a curve through
-        # noise leads anywhere.
-        if not task.at_chance or predicts_better(task, fit,
-                                                 Constant().fit(task, masks)):
-            return _Fitted(task, solver, fit, ())
-    if task.at_chance:
-        problems = (*problems, AT_CHANCE)
-    constant = Constant()
-    return _Fitted(task, constant, constant.fit(task, masks), problems)
-
-
-def _stated(fit: SalienceFit, held_out: HeldOut,
-            accuracy: NDArray) -> SalienceFit:
+def _fit(task: Task, solver: Solver, masks: NDArray) -> Optional[SalienceFit]:
     """A fit that states the error of predictions that no choice saw."""
-    error = float(np.mean((held_out.predicted - accuracy)**2))
+    if task.problems:
+        return None
+    fit = solver.fit(task, masks)
+    if not isinstance(solver, ChoosingSolver) or not len(masks):
+        return fit
+    held_out = solver.held_out(task, masks)
+    error = float(np.mean((held_out.predicted - task.accuracy)**2))
     note = f'MSE {error:.2e} on families that had no part in the choice'
     return replace(
         fit, cv_mse=error, held_out=held_out, notes=(*fit.notes, note))
 
 
-def _intervals(fitted: Mapping[str, _Fitted], seed: int,
-               progress: Progress) -> dict[str, Intervals]:
-    """Of all benchmarks, back-tested by the solvers that fitted them."""
+def _unless_mean(task: Task, fit: Optional[SalienceFit],
+                 masks: NDArray) -> SalienceFit:
+    """The fit, or the mean accuracy where nothing can be learned."""
+    mean = Constant().fit(task, masks)
+    # Accuracies about the chance level may be noise, and a curve through
+    # noise leads anywhere.
+    if fit is not None and (not task.at_chance
+                            or predicts_better(task, fit, mean)):
+        return fit
+    problems = (*task.problems, *([AT_CHANCE] if task.at_chance else []))
+    return replace(
+        mean,
+        notes=tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
+                    for problem in problems))
 
-    def backtest(name: str, variance: NDArray) -> NDArray:
-        """Errors of back-tests in standard deviations, `(n_b,)`."""
-        part = fitted[name]
-        return run_backtests(part.task, part.solver, seed, variance)
 
-    return learn_all_intervals(
-        {
-            name: (part.task, part.fit)
-            for name, part in fitted.items()
-        }, backtest, progress)
+def learn_intervals(fitted: Mapping[str, Fitted],
+                    backtest: Callable[[str, NDArray], NDArray],
+                    progress: Progress = iter) -> dict[str, Intervals]:
+    """The intervals of fits that share the shape of their errors' variance.
+
+    Args:
+        fitted (Mapping[str, Fitted]): By benchmark.
+        backtest (Callable): From a benchmark and the variance of its errors,
+            `(2,)`, to absolute errors of back-tests, in standard deviations,
+            `(n_b,)`.
+        progress (Progress): Wraps the benchmarks.
+    """
+    folds = [part.folds for part in fitted.values()]
+    variances = dict(zip(fitted, shared_variances(folds)))
+    return {
+        name:
+        _intervals(fitted[name], variances[name],
+                   backtest(name, variances[name]))
+        for name in progress(list(fitted))
+    }
+
+
+def _intervals(part: Fitted, variance: NDArray,
+               backtest: NDArray) -> Intervals:
+    task, fit, folds = part.task, part.fit, part.folds
+    deviations = deviation(variance, folds.slopes[folds.unseen])
+    score = fit.model.scores(task.values)
+    # With the many columns of other solvers, sound models are beyond in some.
+    few = fit.solver == Plain.name
+    return Intervals(fit.folds, len(score),
+                     np.abs(folds.errors) / deviations, folds.unseen[0],
+                     variance, backtest, folds.n_families,
+                     float(score.min(initial=np.inf)),
+                     float(score.max(initial=-np.inf)),
+                     float(score.std()) if len(score) else np.inf,
+                     task.values.max(axis=0) if few else None)
+
+
+def run_backtests(task: Task, solver: Solver, seed: int,
+                  variance: NDArray) -> NDArray[np.float64]:
+    """Fit to the worse models; return the errors on the better ones.
+
+    Args:
+        task (Task): All models.
+        solver (Solver): Fits to the worse ones, with their own
+            cross-validation.
+        seed (int): Of its folds.
+        variance (NDArray): Of an error, `(2,)`, as in `Intervals`.
+
+    Returns:
+        NDArray: As `backtest_errors`, of all fits; empty if nothing can be
+        fitted.
+    """
+    errors = [np.zeros(0)]
+    for worse in worse_models(task.features.mean_loss):
+        part = task.select(worse)
+        if not part.problems:
+            # One repeat: only the penalty is chosen by these folds.
+            masks = fold_masks(part.families, seed, n_repeats=1)
+            model = solver.fit(part, masks).model
+            errors.append(
+                backtest_errors(model, task.values, task.accuracy, worse,
+                                variance))
+    return np.concatenate(errors)
+
+
+def learn_witnesses(part: Fitted,
+                    measures: Mapping[str, NDArray]) -> tuple[Witness, ...]:
+    """The mean loss and other measures, beside what was learned.
+
+    Args:
+        part (Fitted): Its folds say which families to hold out.
+        measures (Mapping[str, NDArray]): Coefficients `(K,)` of others than
+            the mean loss, by name.
+
+    Returns:
+        tuple[Witness, ...]: Those that are not what was fitted; none where
+        nothing was held out, or the mean accuracy is predicted.
+    """
+    task, fit, folds = part.task, part.fit, part.folds
+    if not len(fit.masks) or fit.solver == Constant.name:
+        return ()
+    found = []
+    for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
+        score = task.values @ coefficients
+        alone = task.on(score[:, None], np.ones(1))
+        if alone.problems or tells_alike(fit.model.scores(task.values), score):
+            continue
+        other = Fitted.of(alone, Uniform().fit(alone, fit.masks))
+        limit = usual_limit(
+            folds.mean(folds.exponents),
+            other.folds.mean(other.folds.exponents), folds.n_families)
+        scale = float(other.fit.model.coefficients[0])
+        found.append(
+            Witness(name,
+                    SalienceModel(scale * coefficients, other.fit.model.curve),
+                    limit, scale * float(score.min()),
+                    scale * float(score.max())))
+    return tuple(found)
 
 
 def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
-               benchmark: str, fitted: _Fitted, intervals: Intervals,
+               benchmark: str, part: Fitted, intervals: Intervals,
                label: Optional[int]) -> BenchmarkPredictor:
     """All that is known of a benchmark."""
-    task, _, fit, problems = fitted
+    task, fit = part.task, part.fit
     index = accuracies.benchmarks.index(benchmark)
     rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
-    notes = tuple(f'predicted by the mean accuracy: {PROBLEMS[problem]}'
-                  for problem in problems)
     measures = {}
     if label is not None:
         measures[LABEL_TOKEN_LOSS] = np.eye(1, len(task.uniform), label)[0]
     return BenchmarkPredictor(
         benchmark, task.chance, int(accuracies.n_items[index]),
         tuple(features.models[row] for row in rows), fit.solver, fit.penalty,
-        fit.cv_mse, fit.model, intervals, notes + fit.notes,
-        held_out_families(task.families.tolist(), task.accuracy,
-                          held_out_predictions(task, fit)),
-        learn_witnesses(task, fit, measures) if measures else (),
-        errors_by_reach(task, fit))
+        fit.cv_mse, fit.model, intervals, fit.notes, part.families,
+        learn_witnesses(part, measures) if measures else (),
+        part.errors_by_reach)
 
 
 def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
-                                                         _Fitted]) -> NDArray:
+                                                         Fitted]) -> NDArray:
     """What folds say of models they have not seen; else NaN, `(M, B)`."""
     held_out = np.full(accuracies.values.shape, np.nan)
     for b, name in enumerate(accuracies.benchmarks):
         rows = ~np.isnan(accuracies.values[:, b])
-        held_out[rows, b] = held_out_predictions(fitted[name].task,
-                                                 fitted[name].fit)
+        held_out[rows, b] = fitted[name].held_out
     return held_out

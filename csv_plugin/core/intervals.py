@@ -13,22 +13,30 @@ are n. The back-tests predict models of the families that they fit to. Their
 errors are those of n families about a curve that the same families have
 placed by two parameters, which leaves n - 2, but 1 of two families.
 
-Errors are pooled in standard deviations, which are larger where the curve is
-steep (`error_variances`).
+Errors are pooled in standard deviations. Their variance is a constant part
+plus a part that grows with the squared slope of the curve: where the curve is
+steep, an error of the score moves the accuracy most. Few families do not tell
+these two parts from each other. What they are in proportion to each other,
+the *shape* of the variance, is taken to be alike on all benchmarks of the same
+models: they share it, the more the fewer families they have. How large errors
+are in all is each benchmark's own matter.
+
+A score is a share of right answers, so it has the noise of as many draws as
+there are items (binomial). But all models answer the same items, and most of
+them the same ones rightly: only a part of this noise is a model's own. No
+interval is narrower than that.
 """
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
 from scipy.stats import norm, t
 
-from csv_plugin.core.conventions import InputError, Progress
-from csv_plugin.core.error_variances import (HeldOutErrors, deviation,
-                                             shared_variances)
-from csv_plugin.core.salience.base import SalienceFit, Solver, Task, fold_masks
-from csv_plugin.core.salience.ridge import Plain
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.held_out import FoldPredictions
 from csv_plugin.core.salience_model import SalienceModel
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
@@ -43,7 +51,20 @@ LEAST_TAIL = 1e-12
 #: Most standard deviations of a score from the range that count, and the least
 #: one of scores.
 MOST, TINY = 1e6, 1e-150
-_REMEDY = 'Fit the predictor again.'
+#: Standard deviations of errors are not taken to be smaller than this.
+LEAST_DEVIATION = 1e-6
+#: The shape that benchmarks share counts like that many families of one's own.
+SHARED_FAMILIES = 6
+_ROUNDS = 10
+#: Right and wrong answers in equal parts, which are added to those that a
+#: score is made of before its noise is told: two right answers out of two are
+#: no score without noise (Agresti and Coull, The American Statistician 52(2),
+#: 1998).
+_IMAGINED_ITEMS = 4
+#: How much of the binomial variance is a model's own. By that much, scores of
+#: neighbouring checkpoints of pretraining runs scatter about their trend
+#: (docs/results.md, "Noise of items").
+OWN_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +88,10 @@ class Intervals:
         score_high (float): The highest, negative infinite without a model.
         score_spread (float): Standard deviation of these scores: an error is
             expected to double where a score lies this far from the range.
-            Infinite if not recorded, as in files of earlier versions.
+            Infinite without a model.
         highest (Optional[NDArray]): Highest value of each column, `(K,)`:
             a model with a higher one has the interval 0 to 1. None where
             there are so many columns that sound models have one, too.
-
-    Raises:
-        InputError: An error or a variance is negative or not finite, the
-            spread of scores is negative or NaN, an error belongs to no fold
-            model, or the models do not have the same number of errors each.
     """
     folds: SalienceModel
     n_models: int
@@ -86,28 +102,8 @@ class Intervals:
     n_families: int
     score_low: float
     score_high: float
-    score_spread: float = np.inf
+    score_spread: float
     highest: Optional[NDArray] = None
-
-    def __post_init__(self) -> None:
-        for name in ('errors', 'variance', 'backtest'):
-            values = getattr(self, name)
-            if not np.all((values >= 0) & np.isfinite(values)):
-                raise InputError(f'{name} of intervals', 'numbers of 0 or '
-                                 'more', f'{values}'[:80], _REMEDY)
-        if not self.score_spread >= 0:
-            raise InputError('score_spread of intervals', '0 or more',
-                             str(self.score_spread), _REMEDY)
-        n_folds, n_models = len(self.folds.coefficients), self.n_models
-        if np.any((self.fold < 0) | (self.fold >= n_folds)):
-            raise InputError('errors of intervals',
-                             f'fold models below {n_folds}',
-                             f'{self.fold.tolist()}'[:80], _REMEDY)
-        if len(self.errors) % max(n_models, 1) or (len(self.errors)
-                                                   and not n_models):
-            raise InputError('errors of intervals',
-                             f'the same number for each of {n_models} models',
-                             f'{len(self.errors)} in all', _REMEDY)
 
     def __repr__(self) -> str:
         return (f'Intervals({len(self.errors)} held-out errors of '
@@ -212,7 +208,10 @@ def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
 
 
 def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
-    """Of errors at scores `(M,)`: 1 in the range, 2 one `spread` away."""
+    """Of errors at scores `(M,)`: 1 in the range, 2 one `spread` away.
+
+    How many times larger they are expected to be than in the range.
+    """
     distance = np.maximum(np.maximum(low - score, score - high), 0)
     return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
 
@@ -229,78 +228,89 @@ def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
     return np.partition(values, rank - 1, axis=0)[rank - 1]
 
 
-def learn_all_intervals(fits: Mapping[str, tuple[Task, SalienceFit]],
-                        backtest: Callable[[str, NDArray], NDArray],
-                        progress: Progress = iter) -> dict[str, Intervals]:
-    """The intervals of fits that share the shape of their errors' variance.
+def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
+    """Standard deviation of errors.
 
     Args:
-        fits (Mapping): By benchmark, what was fitted on, and the fit.
-        backtest (Callable): From a benchmark and the variance of its errors,
-            `(2,)`, to what `learn_intervals` takes as `backtest`.
-        progress (Progress): Wraps the benchmarks.
-    """
-    errors = {name: HeldOutErrors.of(*fits[name]) for name in fits}
-    variances = dict(zip(fits, shared_variances(list(errors.values()))))
-    return {
-        name:
-        learn_intervals(*fits[name], errors[name], variances[name],
-                        backtest(name, variances[name]))
-        for name in progress(list(fits))
-    }
-
-
-def learn_intervals(task: Task, fit: SalienceFit, errors: HeldOutErrors,
-                    variance: NDArray, backtest: NDArray) -> Intervals:
-    """The intervals of a fit.
-
-    Args:
-        task (Task): What `fit` was fitted on.
-        fit (SalienceFit): The fit and its folds.
-        errors (HeldOutErrors): Of these folds, for CV+.
-        variance (NDArray): Of an error, `(2,)`, as in `Intervals`.
-        backtest (NDArray): Absolute errors of back-tests, in standard
-            deviations, `(n_b,)`.
-    """
-    # With the many columns of other solvers, sound models are beyond in some.
-    few = fit.solver == Plain.name
-    score = fit.model.scores(task.values)
-    return Intervals(fit.folds, len(task.accuracy),
-                     errors.in_deviations(variance), errors.fold, variance,
-                     backtest, errors.n_families,
-                     float(score.min(initial=np.inf)),
-                     float(score.max(initial=-np.inf)), _spread(score),
-                     task.values.max(axis=0) if few else None)
-
-
-def _spread(score: NDArray) -> float:
-    return float(score.std()) if len(score) else np.inf
-
-
-def run_backtests(task: Task, solver: Solver, seed: int,
-                  variance: NDArray) -> NDArray[np.float64]:
-    """Fit to the worse models; return the errors on the better ones.
-
-    Args:
-        task (Task): All models.
-        solver (Solver): Fits to the worse ones, with their own
-            cross-validation.
-        seed (int): Of its folds.
-        variance (NDArray): Of an error, `(2,)`, as in `Intervals`.
+        variance (NDArray): Its constant part, in squared fractions, and its
+            part per squared slope, in squared exponents. Shape `(2,)`.
+        slopes (NDArray): Of curves, as in `FoldPredictions`, in any shape.
 
     Returns:
-        NDArray: As `backtest_errors`, of all fits; empty if nothing can be
-        fitted.
+        NDArray: Fractions in the same shape, `LEAST_DEVIATION` or more.
     """
-    errors = []
-    for worse in worse_models(task.features.mean_loss):
-        part = task.select(worse)
-        if not part.problems:
-            # One repeat: only the penalty is chosen by these folds.
-            masks = fold_masks(part.families, seed, n_repeats=1)
-            model = solver.fit(part, masks).model
-            errors.append(backtest_errors(model, task, worse, variance))
-    return np.concatenate([np.zeros(0), *errors])
+    modelled = variance[0] + variance[1] * slopes**2
+    return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
+
+
+def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
+    """Both parts of the variance, by weighted least squares.
+
+    Args:
+        sizes (NDArray): Absolute errors, fractions, `(N,)`.
+        slopes (NDArray): Of the curves that made them, `(N,)`.
+
+    Returns:
+        NDArray: Shape `(2,)`; `[1, 0]` without an error.
+    """
+    columns = np.stack([np.ones_like(slopes), slopes**2], axis=1)
+    parts = np.array([1.0, 0.0])
+    for _ in range(_ROUNDS if len(sizes) else 0):
+        # The variance of a squared error is that of the error, squared.
+        weight = 1 / deviation(parts, slopes)**2
+        parts, _ = nnls(columns * weight[:, None], sizes**2 * weight)
+    return parts
+
+
+def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
+    """The variance on each benchmark, drawn to the shape that all share.
+
+    With n families, that of the benchmark's own errors counts n times, and the
+    shared one, with the benchmark's own level, `SHARED_FAMILIES` times.
+
+    Args:
+        folds (Sequence[FoldPredictions]): Of B benchmarks. Those whose folds
+            have no error, or predict one accuracy each whatever the score
+            (flat curves have no exponent but 0), tell nothing of the shape
+            and keep their own variances.
+
+    Returns:
+        list[NDArray]: B variances, `(2,)` each.
+    """
+    errors = [(np.abs(part.errors), part.slopes[part.unseen])
+              for part in folds]
+    variances = [fit_variance(*part) for part in errors]
+    sharing = [
+        b for b, (sizes, _) in enumerate(errors)
+        if sizes.any() and folds[b].exponents.any()
+    ]
+    shared = _of_one_shape([errors[b] for b in sharing])
+    for b, variance in zip(sharing, shared):
+        n = folds[b].n_families
+        variances[b] = (n * variances[b] + SHARED_FAMILIES * variance) / (
+            n + SHARED_FAMILIES)
+    return variances
+
+
+def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
+    """Variances that differ by a factor only, for each benchmark.
+
+    The rounds settle the shape where errors tell one. Where they hardly do,
+    it is as good wherever the rounds end. Errors come as sizes and slopes.
+    """
+    levels, shape = np.ones(len(errors)), np.zeros(2)
+    for _ in range(_ROUNDS if errors else 0):
+        shape = fit_variance(
+            np.concatenate(
+                [sizes / level for (sizes, _), level in zip(errors, levels)]),
+            np.concatenate([slopes for _, slopes in errors]))
+        levels = np.array([
+            np.sqrt(np.mean((sizes / deviation(shape, slopes))**2))
+            for sizes, slopes in errors
+        ])
+        # Shape and levels have one unit between them.
+        levels /= np.exp(np.log(levels).mean())
+    return [shape * level**2 for level in levels]
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
@@ -319,8 +329,8 @@ def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
     return worse
 
 
-def backtest_errors(model: SalienceModel, task: Task, worse: NDArray,
-                    variance: NDArray) -> NDArray:
+def backtest_errors(model: SalienceModel, values: NDArray, accuracy: NDArray,
+                    worse: NDArray, variance: NDArray) -> NDArray:
     """Absolute errors on the better models, in standard deviations.
 
     They are divided by how many times larger errors are so far from the
@@ -328,15 +338,69 @@ def backtest_errors(model: SalienceModel, task: Task, worse: NDArray,
 
     Args:
         model (SalienceModel): Fitted to the worse models.
-        task (Task): All n models.
+        values (NDArray): Feature columns of all n models, `(n, K)`.
+        accuracy (NDArray): Theirs, `(n,)`.
         worse (NDArray): Mask of the worse ones, `(n,)`.
         variance (NDArray): As in `Intervals`.
 
     Returns:
         NDArray: Of each better model.
     """
-    score = model.scores(task.values)
+    score = model.scores(values)
     fitted, score = score[worse], score[~worse]
-    errors = np.abs(model.curve.accuracies(score) - task.accuracy[~worse])
-    growth = _growth(score, fitted.min(), fitted.max(), _spread(fitted))
-    return errors / deviation(variance, model.curve.slopes(score)) / growth
+    errors = np.abs(model.curve.accuracies(score) - accuracy[~worse])
+    times = _growth(score, fitted.min(), fitted.max(), float(fitted.std()))
+    return errors / deviation(variance, model.curve.slopes(score)) / times
+
+
+def item_variance(accuracy: NDArray,
+                  n_items: ArrayLike) -> NDArray[np.float64]:
+    """Variance of the answer to one item, above 0 even for none right.
+
+    Args:
+        accuracy (NDArray): Fractions, NaN where not known, any shape.
+        n_items (ArrayLike): Number of items that they are from, 0 where not
+            known. Broadcasts against them.
+
+    >>> item_variance(np.array([0.5, 1.0]), np.array([100, 2]))
+    array([0.25      , 0.22222222])
+    """
+    n_items = np.asarray(n_items)
+    share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
+        n_items + _IMAGINED_ITEMS)
+    return np.asarray(share * (1 - share))
+
+
+def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
+                   n_items: ArrayLike,
+                   level: float) -> tuple[NDArray, NDArray]:
+    """Intervals that are no narrower than the noise of a model's own.
+
+    Args:
+        low (NDArray): Lower ends, fractions in any shape.
+        predicted (NDArray): In the same shape.
+        high (NDArray): Upper ends, likewise.
+        n_items (ArrayLike): Of the benchmark, as in `item_variance`; where it
+            is not known, intervals are as they were.
+        level (float): Of the intervals, in (0, 1).
+
+    Returns:
+        tuple[NDArray, NDArray]: Both ends, in 0..1.
+
+    >>> low, high = at_least_noise(np.array([.5, .25]), np.array([.5, .5]),
+    ...                            np.array([.5, .75]), np.array([625]), .9545)
+    >>> low.round(3), high.round(3)
+    (array([0.48, 0.25]), array([0.52, 0.75]))
+    """
+    variance = item_variance(predicted, n_items) * inverse(n_items)
+    # Near a level of 1, (1 + level) / 2 would round to it.
+    half = norm.isf((1 - level) / 2) * np.sqrt(OWN_SHARE * variance)
+    return (np.minimum(low, np.maximum(predicted - half, 0)),
+            np.maximum(high, np.minimum(predicted + half, 1)))
+
+
+def inverse(n_items: ArrayLike) -> NDArray[np.float64]:
+    """1 / n, and 0 where n is 0, for not known."""
+    n_items = np.asarray(n_items)
+    return np.divide(
+        1, n_items, where=n_items > 0, out=np.zeros(n_items.shape))

@@ -14,12 +14,12 @@ from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_models
-from csv_plugin.core.held_out_families import held_out_families
+from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import HeldOut, Solver
-from csv_plugin.core.salience.choice import is_beyond, reach
+from csv_plugin.core.salience import Solver
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.core.stated_errors import divided_by_reach
+from csv_plugin.core.stated_errors import (ErrorsByReach, held_out_families,
+                                           is_beyond, reach)
 
 #: Families are left out in as many parts.
 N_FOLDS = 5
@@ -119,7 +119,7 @@ def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
     # Also where one of them is not known.
     if not error > part.cv_mse > 0:
         return part
-    errors = part.errors_by_reach and divided_by_reach(
+    errors = part.errors_by_reach and ErrorsByReach.of(
         part.errors_by_reach.reach, squares[known], known, families[known],
         nested.beyond[known])
     factor = np.sqrt(error / part.cv_mse)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.intervals import inverse, item_variance
 from csv_plugin.core.splits import grouped_folds
 
 #: Imagined models whose errors all correlate alike. Chosen, as the next, on
@@ -345,3 +346,22 @@ def _squares(part: PartialScores, held_out: NDArray, accuracy: NDArray,
     # The mean of one score, given the others, lies where its row is 0.
     error = precision @ accuracy[seen] - pull
     return np.asarray(error**2 / np.diag(precision))
+
+
+def sampling_noise(accuracy: NDArray, n_items: NDArray,
+                   n_fitted: NDArray) -> NDArray:
+    """Binomial variance of accuracies beyond that of the models fitted on.
+
+    Args:
+        accuracy (NDArray): Fractions, NaN where not known. Shape `(..., B)`.
+        n_items (NDArray): Number of items that they are from, 0 where not
+            known: taken to be as many as those of the models fitted on.
+            Shape `(B,)`.
+        n_fitted (NDArray): Number of items of the models fitted on, 0 where
+            not known: taken to be without end. Shape `(B,)`.
+
+    Returns:
+        NDArray: Shape `(..., B)`, NaN where the accuracy is not known.
+    """
+    fewer = inverse(n_items) - np.where(n_items > 0, inverse(n_fitted), 0)
+    return item_variance(accuracy, n_items) * np.maximum(fewer, 0)

@@ -10,15 +10,14 @@ from scipy.sparse import csc_array
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
-from csv_plugin.core.held_out_families import HeldOutFamily, typical_error
-from csv_plugin.core.intervals import Intervals
-from csv_plugin.core.item_noise import at_least_noise, sampling_noise
+from csv_plugin.core.intervals import Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.partial_scores import PartialScores
+from csv_plugin.core.partial_scores import PartialScores, sampling_noise
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.stated_errors import ErrorsByReach, stated_cells
+from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
+                                           stated_cells, typical_error)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
@@ -50,10 +49,6 @@ class BenchmarkPredictor:
         errors_by_reach (Optional[ErrorsByReach]): The same error, of models
             that are as good as most families reach, and of better ones; None
             if nothing could be held out, or not recorded.
-
-    Raises:
-        InputError: The name is empty, a model was fitted on twice, or a
-            number is out of its range.
     """
     benchmark: str
     chance: float
@@ -68,21 +63,6 @@ class BenchmarkPredictor:
     families: tuple[HeldOutFamily, ...] = ()
     witnesses: tuple[Witness, ...] = ()
     errors_by_reach: Optional[ErrorsByReach] = None
-
-    def __post_init__(self) -> None:
-        sound = {
-            'benchmark': bool(self.benchmark),
-            'chance': 0 <= self.chance < 1,
-            'n_items': self.n_items >= 0,
-            'penalty': self.penalty >= 0,
-            'cv_mse': not self.cv_mse < 0,
-        }
-        for name in (name for name in sound if not sound[name]):
-            raise InputError(f'predictor of {self.benchmark!r}'[:80],
-                             f'a {name} in its range',
-                             repr(getattr(self,
-                                          name)), 'Fit the predictor again.')
-        check_unique(f'models of {self.benchmark!r}'[:80], self.fit_models)
 
     def __repr__(self) -> str:
         return (f'BenchmarkPredictor({self.benchmark}: {self.solver}, '

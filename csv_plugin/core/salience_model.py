@@ -29,20 +29,11 @@ class LogTerms:
     Args:
         coefficients (NDArray): Shape `(..., K)`.
         typical (NDArray): `LEAST_TYPICAL` or more, shape `(K,)`.
-
-    Raises:
-        InputError: A typical loss is less.
     """
     coefficients: NDArray
     typical: NDArray
 
     __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        if not np.all(self.typical >= LEAST_TYPICAL):
-            raise InputError('typical losses',
-                             f'numbers of {LEAST_TYPICAL} or more',
-                             f'{self.typical}'[:80], 'Fit them again.')
 
     def scores(self, values: NDArray) -> NDArray:
         """Of feature columns `(M, K)`.

@@ -9,16 +9,13 @@ them, so it counts in units of 1 plus the size of the witness's exponent.
 How much models of other families disagreed, when their family was held out
 from both fits, says how much is usual.
 """
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import side
-from csv_plugin.core.salience import Constant, SalienceFit, Task, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import CHANCE_MARGIN
 
@@ -44,22 +41,12 @@ class Witness:
         score_low (float): Lowest value of the measure among the models fitted
             on.
         score_high (float): The highest.
-
-    Raises:
-        InputError: The limit or the range is none.
     """
     name: str
     model: SalienceModel
     limit: float
     score_low: float
     score_high: float
-
-    def __post_init__(self) -> None:
-        if not (self.limit >= 0 and self.score_low <= self.score_high):
-            raise InputError(
-                f'witness {self.name!r}'[:80], 'a limit of 0 or more, and a '
-                'range', f'{self.limit}, {self.score_low} to '
-                f'{self.score_high}', 'Fit the predictor again.')
 
     def __repr__(self) -> str:
         return f'Witness({self.name}, limit {self.limit:.3g})'
@@ -118,59 +105,29 @@ def disagreement(exponents: NDArray, witnessed: NDArray) -> NDArray:
     return np.abs(exponents - witnessed) / (1 + np.abs(witnessed))
 
 
-def learn_witnesses(task: Task, fit: SalienceFit,
-                    measures: Mapping[str, NDArray]) -> tuple[Witness, ...]:
-    """The mean loss and other measures, beside what was learned.
-
-    The limit of a witness is the root mean square of its disagreements with
-    the fit on models of families that both did not see, times the quantile
-    of Student's t distribution of these families.
-
-    Args:
-        task (Task): What `fit` was fitted on.
-        fit (SalienceFit): Its folds say which families to hold out.
-        measures (Mapping[str, NDArray]): Coefficients `(K,)` of others than
-            the mean loss, by name.
-
-    Returns:
-        tuple[Witness, ...]: Those that are not what was fitted; none where
-        nothing was held out, or the mean accuracy is predicted.
-    """
-    if not len(fit.masks) or fit.solver == Constant.name:
-        return ()
-    learned = _held_out_exponents(fit, task.values)
-    n_families = len(np.unique(task.families))
-    quantile = float(t.ppf((1 + LEVEL) / 2, n_families - 1))
-    found = []
-    for name, coefficients in {MEAN_LOSS: task.uniform, **measures}.items():
-        score = task.values @ coefficients
-        part = task.on(score[:, None], np.ones(1))
-        if part.problems or _tells_alike(fit.model.scores(task.values), score):
-            continue
-        other = Uniform().fit(part, fit.masks)
-        usual = disagreement(learned, _held_out_exponents(other, part.values))
-        scale = float(other.model.coefficients[0])
-        found.append(
-            Witness(name, SalienceModel(scale * coefficients,
-                                        other.model.curve),
-                    quantile * float(np.sqrt(np.nanmean(usual**2))),
-                    scale * float(score.min()), scale * float(score.max())))
-    return tuple(found)
-
-
-def _held_out_exponents(fit: SalienceFit, values: NDArray) -> NDArray:
-    """Mean exponents by the folds that have not seen a model, `(n,)`."""
-    exponents = np.where(fit.masks, np.nan, fit.folds.exponents(values))
-    seen = fit.masks.all(axis=0)
-    return np.where(seen, np.nan,
-                    np.nanmean(np.where(seen, 0, exponents), axis=0))
-
-
-def _tells_alike(learned: NDArray, score: NDArray) -> bool:
-    """Whether two scores are one, in whatever unit; both `(M,)`."""
+def tells_alike(learned: NDArray, score: NDArray) -> bool:
+    """Whether two scores of M models are one, in whatever unit; `(M,)`."""
     one, other = learned - learned.mean(), score - score.mean()
     sizes = np.sqrt((one @ one) * (other @ other))
     return bool(np.abs(one @ other) > (1 - ROUNDING) * sizes)
+
+
+def usual_limit(learned: NDArray, witnessed: NDArray,
+                n_families: int) -> float:
+    """The limit of a witness, from models that both fits did not see.
+
+    The root mean square of their disagreements, times the quantile of
+    Student's t distribution of their families.
+
+    Args:
+        learned (NDArray): Exponents of the learned score, by fits that have
+            not seen the model; NaN where there is none. `(n,)`.
+        witnessed (NDArray): Those of the witness, `(n,)`.
+        n_families (int): Families of the n models.
+    """
+    quantile = t.ppf((1 + LEVEL) / 2, n_families - 1)
+    usual = disagreement(learned, witnessed)
+    return float(quantile) * float(np.sqrt(np.nanmean(usual**2)))
 
 
 def widened(low: NDArray, predicted: NDArray, high: NDArray,

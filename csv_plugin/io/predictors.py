@@ -20,16 +20,17 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns
-from csv_plugin.core.held_out_families import HeldOutFamily
 from csv_plugin.core.intervals import Intervals
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience_model import LogTerms, SalienceModel
+from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
+                                            SalienceModel)
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.stated_errors import ErrorsByReach, StatedError
+from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
+                                           StatedError)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness
 from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
@@ -493,7 +494,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                                                scalars['witnesses']).items()
     }
     with _errors_name(where, f'a sound benchmark {index}'):
-        return BenchmarkPredictor(
+        benchmark = BenchmarkPredictor(
             scalars['benchmark'], scalars['chance'], scalars['n_items'],
             tuple(scalars['fit_models']), scalars['solver'],
             _number(scalars['penalty'], math.inf),
@@ -510,6 +511,49 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
             tuple(map(_family, scalars['families'])),
             _unpack_witnesses(scalars['witnesses'], part),
             _errors_by_reach(where, index, scalars.get('errors_by_reach')))
+        _check_ranges(benchmark)
+        return benchmark
+
+
+def _check_ranges(part: BenchmarkPredictor) -> None:
+    """Refuse numbers that no fit makes, and those that index an array."""
+    intervals, n_models = part.intervals, len(part.fit_models)
+    check_unique(f'models of {part.benchmark!r}'[:80], part.fit_models)
+    sound = {
+        'benchmark': bool(part.benchmark),
+        'chance': 0 <= part.chance < 1,
+        'penalty': part.penalty >= 0,
+        'cv_mse': not part.cv_mse < 0,
+        'errors': (intervals.errors >= 0).all(),
+        'error_variance': (intervals.variance >= 0).all(),
+        'backtest': (intervals.backtest >= 0).all(),
+        'score_spread': intervals.score_spread >= 0,
+        'error_fold': ((intervals.fold >= 0)
+                       & (intervals.fold < len(intervals.folds.coefficients))
+                       ).all(),
+        'number of errors': len(intervals.errors) == 0
+        or n_models > 0 and len(intervals.errors) % n_models == 0,
+        'family': all(
+            f.n_models >= 1 and 0 <= f.lowest <= f.highest <= 1
+            and not abs(f.bias) > 1 and not (f.error < 0 or f.error > 1)
+            for f in part.families),
+        'witness': all(w.limit >= 0 and w.score_low <= w.score_high
+                       for w in part.witnesses),
+        'errors_by_reach': part.errors_by_reach is None or _is_sound(
+            part.errors_by_reach),
+        'typical': part.model.logs is None or (
+            part.model.logs.typical >= LEAST_TYPICAL).all(),
+    }  # yapf: disable
+    for name in (name for name in sound if not sound[name]):
+        raise InputError(f'predictor of {part.benchmark!r}'[:80],
+                         f'{name} in its range', 'another', _REMEDY)
+
+
+def _is_sound(errors: ErrorsByReach) -> bool:
+    return 0 <= errors.reach <= 1 and all(
+        not (part.mse < 0 or math.isinf(part.mse))
+        and 0 <= part.n_families <= part.n_models
+        for part in (errors.within, errors.beyond))
 
 
 def _errors_by_reach(where: str, index: int,

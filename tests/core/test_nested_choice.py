@@ -6,9 +6,10 @@ import pytest
 
 from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.nested_choice import (nested_predictions,
                                            with_nested_errors)
-from csv_plugin.core.salience import HeldOut, Uniform
+from csv_plugin.core.salience import Uniform
 from tests.tables import small_tables
 
 

@@ -11,7 +11,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.partial_scores import (LEAST_MODELS, PartialScores,
-                                            learn_partial_scores)
+                                            learn_partial_scores,
+                                            sampling_noise)
 from csv_plugin.core.predictor import _both_sides
 from csv_plugin.core.salience import Uniform
 
@@ -354,3 +355,12 @@ def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
     assert single.partial_scores is None and not single.can_use(real)
     with pytest.raises(InputError, match='how accuracies .* go together'):
         single.predict(features, known=real)
+
+
+def test_the_noise_of_fewer_items():
+    nan = float('nan')
+    noise = sampling_noise(
+        np.array([[.5, .5, .5, 1, nan]]), np.array([96, 0, 1000, 2, 10]),
+        np.array([192, 100, 500, 0, 100]))
+    np.testing.assert_allclose(noise,
+                               [[.25 / 192, 0, 0, 2 / 3 * 1 / 3 / 2, nan]])

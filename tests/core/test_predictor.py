@@ -9,7 +9,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.item_noise import OWN_SHARE
+from csv_plugin.core.intervals import OWN_SHARE
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Prediction, Predictions
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor

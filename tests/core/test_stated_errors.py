@@ -1,17 +1,62 @@
-"""Errors on held-out families, near where most families are and beyond."""
+"""Errors by family, near where most families are, and beyond."""
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.fitting import Fitted, fit_predictor
 from csv_plugin.core.salience import (Averaged, Constant, Ridge, Task,
                                       fold_masks)
-from csv_plugin.core.salience.choice import reach
-from csv_plugin.core.stated_errors import (ErrorsByReach, StatedError,
-                                           errors_by_reach, stated_cells)
+from csv_plugin.core.stated_errors import (held_out_families, is_beyond, reach,
+                                           stated_cells)
 from tests.tables import small_tables
+
+
+def test_errors_are_those_on_the_models_of_a_family():
+    low, high = held_out_families(['b', 'a', 'b'], np.array([.1, .9, .3]),
+                                  np.array([.2, .8, .1]))
+    assert (low.family, low.n_models, low.lowest, low.highest) == ('a', 1, .9,
+                                                                   .9)
+    assert (high.n_models, high.lowest, high.highest) == (2, .1, .3)
+    assert low.bias == pytest.approx(-.1) and low.error == pytest.approx(.1)
+    assert high.bias == pytest.approx(-.05)
+    assert high.error == pytest.approx(np.sqrt((.01 + .04) / 2))
+
+
+def test_a_fit_records_its_families():
+    tables = small_tables()
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups, Ridge())
+    groups = np.array(tables.groups)
+    for part, column in zip(predictor.benchmarks, tables.accuracies.values.T):
+        names = [family.family for family in part.families]
+        assert names == sorted(set(groups[~np.isnan(column)]))
+        assert sum(f.n_models for f in part.families) == len(part.fit_models)
+    alone = fit_predictor(tables.features, tables.accuracies,
+                          ['only'] * len(tables.groups), Ridge())
+    family, = alone.benchmarks[0].families
+    assert np.isnan(family.bias) and np.isnan(family.error)
+
+
+@pytest.mark.parametrize('bests, expected', [
+    ([.9], .9),
+    ([.9, .2, .5], .2),
+    ([.9, .2, .5, .4], .4),
+    ([.9, .2, .5, .4, .3], .3),
+    ([.9, .2, .5, .4, .3, .8, .7, .6], .4),
+])
+def test_three_in_four_families_reach_it(bests, expected):
+    """Each with its best model, however many it has."""
+    families = np.repeat(np.arange(len(bests)), 3)
+    predicted = np.repeat(bests, 3) * np.tile([.1, 1, .5], len(bests))
+    assert reach(predicted, families) == expected
+
+
+def test_rounding_puts_nothing_beyond():
+    np.testing.assert_array_equal(
+        is_beyond(np.array([.2, .3, .3 + 1e-12, .31]), .3),
+        [False, False, False, True])
+    assert reach(np.zeros(0), np.zeros(0)) == np.inf
 
 
 def task_of(tables, benchmark='easy'):
@@ -24,7 +69,7 @@ def test_both_kinds_together_are_the_error_of_cross_validation():
     """Each fold's own families say what is within their reach."""
     task = task_of(small_tables())
     fit = Ridge().fit(task, fold_masks(task.families, 0))
-    stated = errors_by_reach(task, fit)
+    stated = Fitted.of(task, fit).errors_by_reach
     squares = {False: [], True: []}
     models = {False: set(), True: set()}
     for fold, mask in enumerate(fit.masks):
@@ -53,7 +98,7 @@ def test_better_models_err_more_where_few_families_have_them():
     task = Task.of(loss[:, None], np.ones(1),
                    1 / (1 + np.exp(6 * (loss + shift - 1.5))), 0., families)
     fit = Ridge().fit(task, fold_masks(families, 0))
-    stated = errors_by_reach(task, fit)
+    stated = Fitted.of(task, fit).errors_by_reach
     assert stated.within.mse < fit.cv_mse < stated.beyond.mse
     assert stated.within.n_families == 9 and stated.beyond.n_families == 3
     best = fit.model.predict(task.values)[families % 3 == 1]
@@ -67,19 +112,19 @@ def test_nothing_is_stated_of_too_few_families():
     tables = small_tables(n_families=2)
     task = task_of(tables)
     masks = fold_masks(task.families, 0)
-    stated = errors_by_reach(task, Ridge().fit(task, masks))
+    stated = Fitted.of(task, Ridge().fit(task, masks)).errors_by_reach
     assert np.isnan(stated.within.mse) and np.isnan(stated.beyond.mse)
     assert stated.within.n_families == 2
     alone = replace(task, families=np.full(len(task.families), 'only'))
     none = Ridge().fit(alone, fold_masks(alone.families, 0))
-    assert errors_by_reach(alone, none) is None
+    assert Fitted.of(alone, none).errors_by_reach is None
     assert stated_cells(np.nan, np.nan, None) == ('-', ) * 5
 
 
 def test_the_mean_accuracy_is_within_everybody_s_reach():
     task = task_of(small_tables())
     fit = Constant().fit(task, fold_masks(task.families, 0))
-    stated = errors_by_reach(task, fit)
+    stated = Fitted.of(task, fit).errors_by_reach
     assert stated.within.mse == pytest.approx(fit.cv_mse)
     assert stated.beyond.n_models == 0 and np.isnan(stated.beyond.mse)
 
@@ -100,21 +145,3 @@ def test_a_predictor_states_them():
     assert within == (f'{100 * easy.within.mse**.5:.1f} '
                       f'({easy.within.n_models} of 5)')
     assert beyond != within
-
-
-@pytest.mark.parametrize('mse, n_models, n_families', [
-    (-1e-9, 3, 3),
-    (float('inf'), 3, 3),
-    (.1, 2, 3),
-    (.1, 2, -1),
-])
-def test_numbers_are_in_their_range(mse, n_models, n_families):
-    with pytest.raises(InputError, match='^stated error: expected a finite'):
-        StatedError(mse, n_models, n_families)
-
-
-@pytest.mark.parametrize('limit', [-.1, 1.1, float('nan')])
-def test_the_reach_is_a_fraction(limit):
-    error = StatedError(.1, 3, 3)
-    with pytest.raises(InputError, match='^reach of families: expected a fr'):
-        ErrorsByReach(limit, error, error)

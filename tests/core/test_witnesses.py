@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.fitting import Fitted, fit_predictor, learn_witnesses
 from csv_plugin.core.salience import Constant, Ridge, Task, Uniform, fold_masks
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
-                                       beyond_all, disagreement,
-                                       learn_witnesses, widened)
+                                       beyond_all, disagreement, widened)
 from tests.core.strict_alarm import strict
 from tests.core.worlds import make_world
 from tests.tables import small_tables
@@ -26,7 +24,7 @@ LABEL = np.array([0., 0., 1., 0.])
 
 def learned(task=TASK, solver=Ridge(), **measures):
     fit = solver.fit(task, fold_masks(task.families, 0))
-    return fit, learn_witnesses(task, fit, measures)
+    return fit, learn_witnesses(Fitted.of(task, fit), measures)
 
 
 def literal_limit(fit, coefficients):
@@ -139,16 +137,6 @@ def test_intervals_hold_what_all_witnesses_say():
     np.testing.assert_allclose(last, [.6, .9, .6])
 
 
-@pytest.mark.parametrize('changes', [
-    dict(limit=-1.), dict(limit=math.nan), dict(score_low=2.)
-])  # yapf: disable
-def test_witnesses_that_are_none(changes):
-    good = dict(limit=1., score_low=0., score_high=1.)
-    model = SalienceModel(np.ones(1), Curve(-1., 0., .25))
-    with pytest.raises(InputError, match="witness 'w'"):
-        Witness('w', model, **(good | changes))
-
-
 def test_a_predictor_widens_marks_and_names():
     tables = small_tables().only('easy')
     arguments = (tables.features, tables.accuracies, tables.groups, Ridge())
@@ -218,5 +206,7 @@ def test_a_measure_that_was_learned_by_other_columns_is_no_witness():
     solver = OnColumns('second', Uniform(), np.array([4]), np.ones(1))
     fit = solver.fit(task, fold_masks(task.families, 0))
     label = np.append(LABEL, 0)
-    assert [w.name for w in learn_witnesses(task, fit, {'label': label})
-            ] == [MEAN_LOSS]
+    assert [
+        w.name
+        for w in learn_witnesses(Fitted.of(task, fit), {'label': label})
+    ] == [MEAN_LOSS]

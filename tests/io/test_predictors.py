@@ -147,13 +147,12 @@ def test_files_of_earlier_versions_state_one_error_alone(path):
 @pytest.mark.parametrize('change, problem', [
     (lambda e: e.pop('reach'), "'reach' in errors_by_reach of benchmark 1"),
     (lambda e: e.update(reach='x'), "a number as 'reach' in errors_by_reach"),
-    (lambda e: e.update(reach=1.5), 'reach of families: expected a fraction'),
+    (lambda e: e.update(reach=1.5), 'errors_by_reach in its range'),
     (lambda e: e.pop('within'), 'within, errors_by_reach of benchmark 1 with'),
     (lambda e: e.update(beyond=[]), 'beyond, errors_by_reach of benchmark 1'),
     (lambda e: e['beyond'].pop('mse'), "'mse' in beyond, errors_by_reach"),
-    (lambda e: e['within'].update(mse=-1),
-     'a finite mean square of 0 or more'),
-    (lambda e: e['within'].update(n_models=0), 'no more families than models'),
+    (lambda e: e['within'].update(mse=-1), 'errors_by_reach in its range'),
+    (lambda e: e['within'].update(n_models=0), 'errors_by_reach in its range'),
     (lambda e: e['within'].update(n_families=.5), "a count as 'n_families'"),
 ])
 def test_stated_errors_that_no_predictor_has(path, change, problem):
@@ -414,8 +413,8 @@ def test_benchmark_number_that_json_lacks(path, name, value):
 
 
 @pytest.mark.parametrize('name, value, problem', [
-    ('chance', -.1, 'chance in its range, found -0.1'),
-    ('chance', 1, 'chance in its range, found 1'),
+    ('chance', -.1, 'chance in its range'),
+    ('chance', 1, 'chance in its range'),
     ('penalty', -1, 'penalty in its range'),
     ('cv_mse', -1e-9, 'cv_mse in its range'),
     ('benchmark', '', 'benchmark in its range'),
@@ -423,9 +422,9 @@ def test_benchmark_number_that_json_lacks(path, name, value):
     ('benchmark', 'e' * 10001, 'at most 10000 characters, found 10001'),
     ('notes', ['n' * 10001], 'at most 10000 characters'),
     ('fit_models', ['m'] * 15, "'m' twice"),
-    ('fit_models', ['m', 'n'], 'the same number for each of 2 models'),
-    ('fit_models', [], 'the same number for each of 0 models'),
-    ('score_spread', -1e-9, 'score_spread of intervals: expected 0 or more'),
+    ('fit_models', ['m', 'n'], 'number of errors in its range'),
+    ('fit_models', [], 'number of errors in its range'),
+    ('score_spread', -1e-9, 'score_spread in its range'),
 ])  # yapf: disable
 def test_benchmark_field_out_of_its_range(path, name, value, problem):
     rewrite(path, lambda header: header['benchmarks'][1].update({name: value}))
@@ -439,7 +438,7 @@ def test_errors_are_not_negative(path, name, value):
     array = load_file(path)[f'0.{name}'].copy()
     array[-1] = value
     rewrite(path, **{f'_0_{name}': array})
-    assert_error(path, 'a sound benchmark 0', 'numbers of 0 or more')
+    assert_error(path, 'a sound benchmark 0', f'{name} in its range')
 
 
 @pytest.mark.parametrize('curve', [[-1, 0, -.01], [-1, 0, 1.01], [0, 0, -2]])
@@ -556,7 +555,7 @@ def test_error_of_a_fold_that_does_not_exist(path, fold):
     folds = load_file(path)['0.error_fold'].copy()
     folds[0] = fold
     rewrite(path, _0_error_fold=folds)
-    assert_error(path, 'fold models below 5', f'[{fold},')
+    assert_error(path, 'error_fold in its range')
 
 
 def test_fold_numbers_are_whole(path):
@@ -918,7 +917,7 @@ def test_typical_losses_are_positive(path_of_logs, typical):
     array = load_file(path_of_logs)['0.typical'].copy()
     array[-1] = typical
     rewrite(path_of_logs, _0_typical=array)
-    assert_error(path_of_logs, 'a sound benchmark 0', 'numbers of 1e-150')
+    assert_error(path_of_logs, 'typical in its range')
 
 
 def test_the_highest_losses_are_kept(tables, path):
@@ -978,7 +977,7 @@ def test_witnesses_that_are_not_whole(path, name):
 
 def test_witnesses_with_negative_limits(path):
     rewrite(path, _0_witness_limits=np.full(2, -1.))
-    assert_error(path, 'a sound benchmark 0', "witness 'mean loss'")
+    assert_error(path, 'a sound benchmark 0', 'witness in its range')
 
 
 @pytest.mark.parametrize('names', ['mean loss', [1], None])

@@ -12,14 +12,13 @@ from torch import Tensor
 from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
-from csv_plugin.core.held_out_families import held_out_families, typical_error
+from csv_plugin.core.fitting import Fitted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import (Auto, Constant, SalienceFit, Solver,
-                                      Task, Uniform, fold_masks,
-                                      held_out_predictions)
+from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
+                                      fold_masks)
 from csv_plugin.core.salience.choice import OnColumns
-from csv_plugin.core.stated_errors import errors_by_reach
+from csv_plugin.core.stated_errors import typical_error
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
@@ -255,11 +254,10 @@ class ZooStudy:
         for b, exam in enumerate(exams):
             task, masks = self._task(features, fitted, b)
             fit = _fit_with_nested(source.auto(exam), task, masks)
-            predicted[:, b] = fit.model.predict(features.values)
-            for name, error in _stated(task, fit).items():
+            predicted[:, b] = fit.fit.model.predict(features.values)
+            for name, error in _stated(fit).items():
                 stated.setdefault(name, []).append(error)
-            by_reach += both_kinds(exam, errors_by_reach(task,
-                                                         fit), predicted[:, b],
+            by_reach += both_kinds(exam, fit.errors_by_reach, predicted[:, b],
                                    (predicted[:, b] - real[:, b])**2,
                                    {series: rows})
         tested = {
@@ -313,20 +311,19 @@ class ZooStudy:
         return heads.predict(states, self.table)
 
 
-def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> SalienceFit:
+def _fit_with_nested(auto: Auto, task: Task, masks: NDArray) -> Fitted:
     """The choice of `auto`, with predictions of families it has not seen."""
-    return replace(auto.fit(task, masks), held_out=auto.held_out(task, masks))
+    return Fitted.of(
+        task,
+        replace(auto.fit(task, masks), held_out=auto.held_out(task, masks)))
 
 
-def _stated(task: Task, fit: SalienceFit) -> dict[str, float]:
+def _stated(fit: Fitted) -> dict[str, float]:
     """Mean squared errors of `SeriesErrors` that are not found on a series."""
-    held_out = held_out_predictions(task, fit)
-    families = held_out_families(task.families.tolist(), task.accuracy,
-                                 held_out)
     return {
-        'stated': metrics.mse(task.accuracy, held_out),
-        'of the typical series': typical_error(families)**2,
-        'chosen by': fit.cv_mse
+        'stated': metrics.mse(fit.task.accuracy, fit.held_out),
+        'of the typical series': typical_error(fit.families)**2,
+        'chosen by': fit.fit.cv_mse
     }
 
 

@@ -1,9 +1,9 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
+from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience.averaged import Averaged
-from csv_plugin.core.salience.base import (ChoosingSolver, HeldOut,
-                                           JointSolver, RegularisationPath,
-                                           SalienceFit, Solver, Task,
-                                           fold_masks)
+from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
+                                           RegularisationPath, SalienceFit,
+                                           Solver, Task, fold_masks)
 from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
                                              held_out_predictions,
                                              predicts_better)

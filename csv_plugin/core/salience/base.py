@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import Progress, short_repr
+from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
 from csv_plugin.core.splits import grouped_folds
@@ -152,21 +153,6 @@ class RegularisationPath:
     penalties: NDArray
     models: SalienceModel
     held_out_mse: NDArray
-
-    __repr__ = short_repr
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What fits to other families predict of n models.
-
-    Args:
-        predicted (NDArray): Accuracies, `(n,)`.
-        beyond (NDArray): Whether that is more than most of these families
-            reach (see `reach`), `(n,)`.
-    """
-    predicted: NDArray[np.float64]
-    beyond: NDArray[np.bool_]
 
     __repr__ = short_repr
 

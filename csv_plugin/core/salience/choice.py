@@ -4,26 +4,23 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.salience.base import (HeldOut, SalienceFit, Solver, Task,
+from csv_plugin.core.held_out import HeldOut
+from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
                                            held_out_mse)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Ridge, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS
+from csv_plugin.core.stated_errors import LEAST_FAMILIES, is_beyond, reach
 
 #: So many families are held out one by one.
 ONE_BY_ONE = 8
-#: Families, and the level of the test, that tell two errors apart.
-LEAST_FAMILIES, SIGNIFICANCE = 3, 0.05
-#: The share of families that are most of them. In trials that no command
-#: prints, on the eight series of the zoo left out, 1 divided errors slightly
-#: better than 3/4, and 3/4 better than 1/2; but on the 89 public models next
-#: to nothing is reached by all families.
-MOST = 3 / 4
+#: Level of the test that tells two errors apart.
+SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -226,29 +223,3 @@ def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
     gains = np.bincount(member, errors[0] - errors[1]) / np.bincount(member)
     test = ttest_1samp(gains, 0, alternative='greater')
     return bool(test.pvalue < SIGNIFICANCE)
-
-
-def reach(predicted: NDArray, families: NDArray) -> float:
-    """The accuracy that most families reach with their best models.
-
-    Args:
-        predicted (NDArray): Predictions of n models that were fitted to,
-            `(n,)`.
-        families (NDArray): Their families, `(n,)`.
-
-    Returns:
-        float: A fraction; infinite without a model.
-
-    >>> reach(np.array([.3, .9, .5, .6, .4]), np.array(list('aabcd')))
-    0.5
-    """
-    best = sorted((predicted[families == family].max()
-                   for family in np.unique(families)),
-                  reverse=True)
-    return float(best[int(np.ceil(MOST * len(best))) - 1]) if best else np.inf
-
-
-def is_beyond(predicted: NDArray, limit: ArrayLike) -> NDArray[np.bool_]:
-    """Which predictions are above a `reach`; both of any shape."""
-    # The last bits of a prediction depend on the models beside it.
-    return predicted > np.asarray(limit) + 1e-9

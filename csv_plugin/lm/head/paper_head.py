@@ -13,19 +13,15 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       counted_losses)
-from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.held_out_families import held_out_families
+from csv_plugin.core.fitting import Fitted, fit_predictor, learn_intervals
 from csv_plugin.core.intervals import (BACKTEST_SHARES, Intervals,
-                                       backtest_errors, learn_all_intervals,
-                                       worse_models)
+                                       backtest_errors, worse_models)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import (Constant, SalienceFit, Task, fold_masks,
-                                      held_out_predictions)
+from csv_plugin.core.salience import Constant, SalienceFit, Task, fold_masks
 from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import diagnose
-from csv_plugin.core.stated_errors import errors_by_reach
 from csv_plugin.core.training import Training
 from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
@@ -169,13 +165,12 @@ class _FitOfHeads(NamedTuple):
     """The heads of a benchmark.
 
     Args:
-        task (Task): Models with an accuracy, and the scores of all heads.
-        fit (SalienceFit): The head of all models, and those of the folds.
+        fitted (Fitted): To models with an accuracy, by the scores of all
+            heads: the head of all models, and those of the folds.
         backtests (list[tuple[SalienceModel, NDArray]]): Heads without the
             better models, and the masks of the models that they have seen.
     """
-    task: Task
-    fit: SalienceFit
+    fitted: Fitted
     backtests: list[tuple[SalienceModel, NDArray]]
 
 
@@ -204,30 +199,27 @@ def _fit_of_heads(mean: BenchmarkPredictor,
     backtests = [(models[i], masks[i])
                  for i, trained in enumerate(heads[:1 + len(BACKTEST_SHARES)])
                  if i and trained is not None and name in trained.benchmarks]
-    return _FitOfHeads(task, fit, backtests)
+    return _FitOfHeads(Fitted.of(task, fit), backtests)
 
 
 def _intervals(fits: Mapping[str, _FitOfHeads]) -> dict[str, Intervals]:
     """Of all benchmarks, back-tested by heads of the worse models."""
 
     def backtest(name: str, variance: NDArray) -> NDArray:
-        heads = fits[name]
+        task = fits[name].fitted.task
         found = [
-            backtest_errors(model, heads.task, worse, variance)
-            for model, worse in heads.backtests
+            backtest_errors(model, task.values, task.accuracy, worse, variance)
+            for model, worse in fits[name].backtests
         ]
         return np.concatenate([np.zeros(0), *found])
 
-    return learn_all_intervals(
-        {
-            name: (heads.task, heads.fit)
-            for name, heads in fits.items()
-        }, backtest)
+    return learn_intervals({name: fits[name].fitted
+                            for name in fits}, backtest)
 
 
 def _with_head(mean: BenchmarkPredictor, heads: _FitOfHeads,
                intervals: Intervals) -> BenchmarkPredictor:
-    task, fit, _ = heads
+    fit = heads.fitted.fit
     return replace(
         mean,
         solver=fit.solver,
@@ -235,9 +227,8 @@ def _with_head(mean: BenchmarkPredictor, heads: _FitOfHeads,
         cv_mse=fit.cv_mse,
         model=fit.model,
         intervals=intervals,
-        families=held_out_families(task.families.tolist(), task.accuracy,
-                                   held_out_predictions(task, fit)),
-        errors_by_reach=errors_by_reach(task, fit),
+        families=heads.fitted.families,
+        errors_by_reach=heads.fitted.errors_by_reach,
         notes=fit.notes)
 
 

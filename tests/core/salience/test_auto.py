@@ -6,7 +6,8 @@ import pytest
 
 from csv_plugin.core.salience import (Auto, NonNegative, Ridge, Task, Uniform,
                                       fold_masks)
-from csv_plugin.core.salience.choice import ONE_BY_ONE, OnColumns, reach
+from csv_plugin.core.salience.choice import ONE_BY_ONE, OnColumns
+from csv_plugin.core.stated_errors import reach
 from tests.core.worlds import contradictory_task, make_world
 
 TASKS = {

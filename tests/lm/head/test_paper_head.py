@@ -10,7 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.intervals import worse_models
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.salience import fold_masks
-from csv_plugin.core.salience.choice import reach
+from csv_plugin.core.stated_errors import reach
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.io.predictors import load_predictor, save_predictor
