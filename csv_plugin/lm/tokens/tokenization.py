@@ -4,22 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.tokens.lost_blanks import Blank, lost_blanks, unsaid_blanks
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import byte_level_chars, from_bytes
-from csv_plugin.lm.tokens.tokenizer_file import file_of, first_difference
+from csv_plugin.lm.tokens.tokenizer_checks import (Blank, check_against_file,
+                                                   check_blanks, file_of,
+                                                   named, unsaid_blanks)
 
 # Texts in one call of a tokenizer: enough for its threads, little memory.
 _BATCH = 256
 # The largest share of unknown tokens in all texts.
 _MOST_UNKNOWN = 0.01
-_REMEDY = ('Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
-           'or name that class in its tokenizer_config.json.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,13 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
 
     Raises:
         InputError: None of the three ways accounts for every byte of a
-            text.
+            text, or as in `tokenizer_checks`.
     """
+    file = file_of(tokenizer)
     tokenized = []
     for first in range(0, len(texts), _BATCH):
-        tokenized += _tokenize_batch(tokenizer, texts[first:first + _BATCH])
+        tokenized += _tokenize_batch(tokenizer, file,
+                                     texts[first:first + _BATCH])
     return tokenized
 
 
@@ -83,20 +85,21 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
     total = sum(len(text.ids) for text in tokenized)
     if unknown > _MOST_UNKNOWN * total:
         raise InputError(
-            _name(tokenizer), f'at most {_MOST_UNKNOWN:.0%} unknown tokens',
+            named(tokenizer), f'at most {_MOST_UNKNOWN:.0%} unknown tokens',
             f'{unknown} of {total}',
             'Check that all files of the tokenizer are there and that its '
             'class is the right one, or leave this model out.')
 
 
-def _tokenize_batch(tokenizer: PreTrainedTokenizerBase,
+def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                     texts: Sequence[Text]) -> list[TokenizedText]:
     encoded = tokenizer([text.text for text in texts],
                         add_special_tokens=False,
                         return_attention_mask=False,
                         return_token_type_ids=False,
                         verbose=False)
-    _check_against_file(tokenizer, texts, encoded['input_ids'])
+    if file is not None:
+        check_against_file(tokenizer, file, texts, encoded['input_ids'])
     added = tokenizer.get_added_vocab().keys()
     all_ids = [np.array(ids, np.int64) for ids in encoded['input_ids']]
     tokenized: list[TokenizedText] = []
@@ -114,7 +117,7 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase,
             is_opaque = is_unknown | [token in added for token in tokens]
             unsaid += unsaid_blanks(texts[i], tokens, is_opaque, spans)
         tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
-    _check_blanks(tokenizer, unsaid)
+    check_blanks(tokenizer, unsaid)
     return tokenized
 
 
@@ -132,41 +135,11 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
         spans = from_surfaces(surfaces, added, text.text)
     if spans is None:
         raise InputError(
-            f'text {text.text_id!r}, {_name(tokenizer)}',
+            f'text {text.text_id!r}, {named(tokenizer)}',
             'tokens that account for every byte of the text',
             f'{len(tokens)} tokens that do not, {tokens[:8]} first',
             'Load the fast tokenizer of this model, or leave the text out.')
     return spans
-
-
-def _check_against_file(tokenizer: PreTrainedTokenizerBase,
-                        texts: Sequence[Text],
-                        all_ids: Sequence[list[int]]) -> None:
-    """Refuse ids that are not those of the tokenizer's own file."""
-    file = file_of(tokenizer)
-    difference = file and first_difference(
-        tokenizer, file, [text.text for text in texts], all_ids)
-    if file and difference:
-        text, token = difference
-        ids = all_ids[text][token:token + 5]
-        right = file.encode(texts[text].text, add_special_tokens=False)
-        raise InputError(
-            f'text {texts[text].text_id!r}, {_name(tokenizer)}',
-            f'the tokens of its tokenizer.json, {right.tokens[token:][:5]} '
-            f'from number {token} on',
-            f'{tokenizer.convert_ids_to_tokens(ids)}', _REMEDY)
-
-
-def _check_blanks(tokenizer: PreTrainedTokenizerBase,
-                  unsaid: Sequence[Blank]) -> None:
-    """Refuse a tokenizer that drops blanks for which it has tokens."""
-    vocabulary = [_string(entry)
-                  for entry in tokenizer.get_vocab()] if unsaid else []
-    for blank in lost_blanks(unsaid, vocabulary):
-        raise InputError(
-            f'text {blank.text_id!r}, {_name(tokenizer)}',
-            f'tokens that hold its blanks, {blank.chars!r} among them', 'none',
-            _REMEDY)
 
 
 def _token_strings(
@@ -214,7 +187,3 @@ def _surfaces(tokenizer: PreTrainedTokenizerBase, text: str,
         all(isinstance(surface, str) for surface in surfaces)
         and tokenizer.convert_tokens_to_ids(surfaces) == ids.tolist())
     return surfaces if same else tokens
-
-
-def _name(tokenizer: PreTrainedTokenizerBase) -> str:
-    return f'{type(tokenizer).__name__} {tokenizer.name_or_path!r}'

@@ -1,0 +1,199 @@
+"""What shows that a tokenizer was put together wrongly.
+
+transformers 5 makes some tokenizers anew, from parts of their
+`tokenizer.json` and what it knows of the class that the folder names. Where
+that is not the right class, other ids come out, or blanks of the text are
+lost, without an error: the losses are then on another text.
+"""
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerBase
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text
+from csv_plugin.lm.tokens.token_bytes import byte_level_chars, readings
+
+_REMEDY = ('Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
+           'or name that class in its tokenizer_config.json.')
+# Options by which transformers changes what the file says.
+_OPTIONS = ('do_lower_case', 'strip_accents', 'tokenize_chinese_chars',
+            'fix_mistral_regex', 'from_slow')
+# Spaces and line breaks that tokenizers write; they remove other controls.
+_BLANKS = re.compile('[\t\n\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f'
+                     '\u205f\u3000]+')
+# Above this share of entries that start with a space, a vocabulary writes
+# spaces. Letters that look like the sign of a space occur in vocabularies of
+# words too, which leave spaces out by design.
+_FEW = 0.01
+
+
+def named(tokenizer: PreTrainedTokenizerBase) -> str:
+    """A tokenizer in errors."""
+    return f'{type(tokenizer).__name__} {tokenizer.name_or_path!r}'
+
+
+def file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
+    """The tokenizer as the `tokenizer.json` of its folder has it.
+
+    None if there is no such file; if the tokenizer is one in python, which
+    may differ from the file in spaces and rare characters; or if options of
+    transformers changed what the file says.
+    """
+    if (not tokenizer.is_fast or not tokenizer.name_or_path
+            or any(option in tokenizer.init_kwargs for option in _OPTIONS)):
+        return None
+    path = Path(tokenizer.name_or_path) / 'tokenizer.json'
+    if not path.is_file():
+        return None
+    file = Tokenizer.from_file(str(path))
+    file.no_truncation()
+    file.no_padding()
+    return file
+
+
+def check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
+                       texts: Sequence[Text],
+                       all_ids: Sequence[list[int]]) -> None:
+    """Refuse ids that are not those of the tokenizer's own file.
+
+    What options of transformers may change is no difference: whether there
+    is a space before the text, and the tokens around special ones and those
+    that were added later.
+
+    Args:
+        tokenizer (PreTrainedTokenizerBase): A fast tokenizer.
+        file (Tokenizer): What `file_of` returns for it.
+        texts (Sequence[Text]): The texts.
+        all_ids (Sequence[list[int]]): Their ids by the tokenizer, without
+            special tokens.
+
+    Raises:
+        InputError: The ids of a text differ.
+    """
+    encodings = file.encode_batch([text.text for text in texts],
+                                  add_special_tokens=False)
+    for text, ids, right in zip(texts, all_ids, encodings):
+        if ids == right.ids or _may_differ(tokenizer, file, text.text):
+            continue
+        first = next(
+            (i for i, (a, b) in enumerate(zip(ids, right.ids)) if a != b),
+            min(len(ids), len(right.ids)))
+        raise InputError(
+            f'text {text.text_id!r}, {named(tokenizer)}',
+            f'the tokens of its tokenizer.json, {right.tokens[first:][:5]} '
+            f'from number {first} on',
+            f'{tokenizer.convert_ids_to_tokens(ids[first:first + 5])}',
+            _REMEDY)
+
+
+def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
+                text: str) -> bool:
+    """Whether options explain that the ids of a text differ."""
+    own = tokenizer.added_tokens_decoder.items()
+    written = file.get_added_tokens_decoder().items()
+    for index, token in {*own, *written}:
+        shared = (index, token) in own and (index, token) in written
+        if token.content in text and (token.special or not shared):
+            return True
+    # Equal if either puts a space before the text.
+    variants = text, f' {text}'
+    of_file = [
+        file.encode(variant, add_special_tokens=False).ids
+        for variant in variants
+    ]
+    return any(
+        tokenizer(variant, add_special_tokens=False, verbose=False)
+        ['input_ids'] in of_file for variant in variants)
+
+
+class Blank(NamedTuple):
+    """Consecutive blanks of a text, and what their tokens say.
+
+    Args:
+        text_id (str): The text.
+        chars (str): The blanks.
+        said (str): What the tokens that cover them may stand for.
+        is_outer (bool): Whether they start or end the text.
+    """
+    text_id: str
+    chars: str
+    said: str
+    is_outer: bool
+
+
+def unsaid_blanks(text: Text, tokens: Sequence[str],
+                  is_opaque: NDArray[np.bool_],
+                  spans: TokenSpans) -> Iterator[Blank]:
+    """Blanks whose tokens have no blank, or no line break where they do.
+
+    Args:
+        text (Text): The text.
+        tokens (Sequence[str]): Token strings as the vocabulary has them.
+        is_opaque (NDArray): Whether a token may cover blanks without saying
+            so: unknown and added tokens. Shape `(n,)`.
+        spans (TokenSpans): The bytes of each token; they tile the text.
+    """
+    bounds = np.cumsum([0, *(len(char.encode()) for char in text.text)])
+    starts, ends = spans.starts, spans.ends
+    # Nothing is known of a token that holds a part of a character.
+    is_opaque = is_opaque | ~(np.isin(starts, bounds) & np.isin(ends, bounds))
+    for match in _BLANKS.finditer(text.text):
+        first, last = bounds[match.start()], bounds[match.end()]
+        # Tokens that share bytes with the blanks; empty ones beside them.
+        covers = np.where(starts == ends, (starts >= first) & (ends <= last),
+                          (starts < last) & (ends > first))
+        if is_opaque[covers].any():
+            continue
+        said = ''.join(
+            word for i in np.flatnonzero(covers)
+            for word in readings(tokens[i]))
+        if not _BLANKS.search(said) or '\n' in match[0] and '\n' not in said:
+            yield Blank(text.text_id, match[0], said,
+                        match.start() == 0 or match.end() == len(text.text))
+
+
+def check_blanks(tokenizer: PreTrainedTokenizerBase,
+                 unsaid: Sequence[Blank]) -> None:
+    """Refuse a tokenizer that drops blanks for which it has tokens.
+
+    SentencePiece may be set to remove blanks around a text, and to write one
+    space for several blanks.
+
+    Args:
+        tokenizer (PreTrainedTokenizerBase): The tokenizer.
+        unsaid (Sequence[Blank]): What `unsaid_blanks` found in the texts.
+
+    Raises:
+        InputError: The vocabulary could have written one of them.
+    """
+    vocabulary = [
+        byte_level_chars(entry) if isinstance(entry, bytes) else entry
+        for entry in tokenizer.get_vocab()
+    ] if unsaid else []
+    is_byte_level = _writes('Ġ', vocabulary)
+    if not is_byte_level and not any(_writes(s, vocabulary) for s in '▁ '):
+        return
+    line_breaks = {'Ċ'} if is_byte_level else {'\n', '<0x0A>'}
+    has_line_break = not line_breaks.isdisjoint(vocabulary)
+    for blank in unsaid:
+        lost_break = ('\n' in blank.chars and '\n' not in blank.said
+                      and has_line_break)
+        may_trim = blank.is_outer and not is_byte_level
+        if lost_break or not (may_trim or _BLANKS.search(blank.said)):
+            raise InputError(
+                f'text {blank.text_id!r}, {named(tokenizer)}',
+                f'tokens that hold its blanks, {blank.chars!r} among them',
+                'none', _REMEDY)
+
+
+def _writes(space: str, vocabulary: Sequence[str]) -> bool:
+    """Whether more than a few entries start with a sign of a space."""
+    count = sum(entry.startswith(space) for entry in vocabulary)
+    return count > _FEW * len(vocabulary)
