@@ -8,47 +8,20 @@ Example (the folder of a run, the texts and predictors of its summary):
 The page loads nothing from elsewhere and can be sent as it is.
 """
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Optional, Union
+from typing import Optional
 
-import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_work_dir, check_folder, run_tool
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.capability_points import capability_points
-from csv_plugin.core.conventions import Progress
-from csv_plugin.core.coverage import coverage_by_level
 from csv_plugin.core.escaping import one_line, visible
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.outliers import outliers
-from csv_plugin.core.percentages import without_fractions
-from csv_plugin.core.predicting import predictable_benchmarks
-from csv_plugin.core.predictions import (PREDICTED, REAL, UNKNOWN_BENCHMARK,
-                                         Missing, Predictions, check_labels)
-from csv_plugin.extras.page.drawings import Picture, run_pictures
-from csv_plugin.extras.page.rendering import Page, write_page
-from csv_plugin.extras.page.sections import PredictorFile, heat_sections
-from csv_plugin.io.files import FilePath, check_target
-from csv_plugin.io.json_files import read_json
+from csv_plugin.core.predictions import PREDICTED, REAL, UNKNOWN_BENCHMARK
+from csv_plugin.io.files import check_target
 from csv_plugin.io.model_paths import split_name
-from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import RunDumps, run_models
-from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
-                                           read_run_accuracies)
-from csv_plugin.io.tables import read_accuracy_columns, read_models
-from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import reasons
-from csv_plugin.report.run_leaderboards import predict_run
-
-#: Accuracies by model and benchmark, fractions; unknown values are absent.
-_Accuracies = dict[str, dict[str, float]]
-#: Feature columns by folder of the model.
-_Columns = Mapping[str, Union[FeatureTable, Missing]]
 
 
 def labelled(text: str) -> tuple[str, str]:
@@ -98,6 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    # matplotlib and jinja2 take longer than all else that starts the command.
+    from csv_plugin.extras.page.rendering import write_page
+    from csv_plugin.extras.page.run_pages import run_page
     out = args.out or args.work_dir / 'report.html'
     # A path that is not a run gets its own error below.
     if args.out or out.parent.is_dir():
@@ -116,164 +92,17 @@ def run(args: argparse.Namespace) -> None:
             if not page.families.keys() & {model, folder}:
                 print(f'warning: {visible(model)} has no family in '
                       f'{visible(args.models)} and is one of its own')
-    for line in _without_predictions(page.board.predictions):
-        print(f'warning: {one_line(line)}')
-    write_page(out, page)
-    print(f'Written to {visible(str(out))}')
-
-
-def _without_predictions(predictions: Predictions) -> Iterable[str]:
-    """Why models have no prediction on benchmarks that predictors know."""
+    # Why models have no prediction on benchmarks that predictors know.
+    predictions = page.board.predictions
     missing = {
         cell: reason
         for cell, reason in predictions.missing.items()
         if cell[2] != REAL and reason != UNKNOWN_BENCHMARK
     }
-    return reasons(replace(predictions, missing=missing))
-
-
-def run_page(work_dir: FilePath,
-             predictors: Sequence[tuple[str, str]],
-             accuracies: Optional[FilePath] = None,
-             models: Optional[FilePath] = None,
-             texts: Optional[FilePath] = None,
-             title: Optional[str] = None,
-             progress: Progress = iter) -> Page:
-    """Predict the models of a run, beside their real accuracies.
-
-    Args:
-        work_dir (FilePath): Time-stamped folder of the run.
-        predictors (Sequence[tuple[str, str]]): Label and file of each
-            predictor, the main one first.
-        accuracies (Optional[FilePath]): Table of real accuracies, in place
-            of those of OpenCompass's newest summary.
-        models (Optional[FilePath]): Table of the models' families.
-        texts (Optional[FilePath]): Validation set of the first predictor.
-        title (Optional[str]): Heading, by default the name of the folder.
-        progress (Progress): Wraps the models.
-
-    Raises:
-        InputError: A file cannot be read or does not fit the others, two
-            predictors have one label, or one was fitted to tables.
-    """
-    info = read_models(models) if models else {}
-    families = {name: model.family for name, model in info.items()}
-    check_labels('predictors', [label for label, _ in predictors])
-    sources = [
-        PredictorFile(label, path, load_predictor(path))
-        for label, path in predictors
-    ]
-    for source in sources:
-        source.predictor.check_tokens(f'predictor {source.label!r}')
-    # Before the dumps, which take long: texts may be of another predictor.
-    heat_maps = heat_sections(sources[0].predictor,
-                              read_texts(texts) if texts else None)
-    board, columns = _leaderboard(work_dir, sources, accuracies, progress)
-    return Page(
-        title or Path(work_dir).resolve().name, board,
-        outliers(board.predictions), sources, heat_maps, families,
-        _pictures(board, sources[0], columns, families))
-
-
-def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
-                 accuracies: Optional[FilePath],
-                 progress: Progress) -> tuple[Leaderboard, _Columns]:
-    """Predict all models of the run.
-
-    Returns:
-        tuple[Leaderboard, _Columns]: The leaderboard, and the columns of all
-        models for the main predictor.
-    """
-    predictors = {source.label: source.predictor for source in sources}
-    paths = {source.label: source.path for source in sources}
-    benchmarks = predictable_benchmarks(predictors)
-    folders: dict[str, str] = {}
-    if accuracies:
-        real, file = _table_accuracies(accuracies), Path(accuracies).name
-    else:
-        real, file = read_run_accuracies(work_dir, benchmarks), 'the run'
-        folders = _folders(work_dir, real)
-    named = {*folders.values()}
-    folders |= {
-        model: model
-        for model in run_models(work_dir) if model not in named
-    }
-    missing = Missing(f'no score in {file}')
-    scores: dict[tuple[str, str], Union[float, Missing]] = {
-        (model, benchmark): real.get(model, {}).get(benchmark, missing)
-        for model in folders
-        for benchmark in benchmarks
-    }
-    if not accuracies:
-        scores = without_fractions(scores, predictors)
-    board, columns = predict_run(
-        RunDumps(work_dir),
-        folders,
-        predictors,
-        paths,
-        scores,
-        progress=progress)
-    return board, columns[sources[0].label]
-
-
-def _table_accuracies(path: FilePath) -> _Accuracies:
-    table = read_accuracy_columns(path)
-    return {
-        model: {
-            name: accuracy
-            for name, accuracy in zip(table.columns, row.tolist())
-            if not np.isnan(accuracy)
-        }
-        for model, row in zip(table.models, table.values)
-    }
-
-
-def _folders(work_dir: FilePath, models: Iterable[str]) -> dict[str, str]:
-    """Folders of the models of a summary.
-
-    Models that the summary calls otherwise (`summarizer_abbr`) are in the
-    leaderboard beside it.
-    """
-    path = newest_summary(work_dir, LEADERBOARD)
-    known = read_json(path, '').get('folders', {}) if path else {}
-    return {model: known.get(model, model) for model in models}
-
-
-def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
-              families: Mapping[str, str]) -> list[Picture]:
-    """Pictures of the main predictor, of models with losses and accuracies.
-
-    Models have the names of their folders, under which predictors are
-    fitted; a model without a known family is a family of its own.
-    """
-    predictor = source.predictor
-    predictions = board.predictions.select(
-        benchmarks=predictor.names, methods=[source.label])
-    folders = tuple(board.folders[model] for model in predictions.models)
-    unknown = np.zeros(len(predictions.benchmarks))
-    observed = AccuracyTable(folders, predictions.benchmarks, predictions.real,
-                             unknown, unknown.astype(int))
-    tables = [
-        table
-        for table, row in zip(map(columns.get, folders), observed.values)
-        if isinstance(table, FeatureTable) and np.isfinite(row).any()
-    ]
-    if not tables:
-        return []
-    features = FeatureTable.concatenate(tables)
-    shown = {folder: model for model, folder in board.folders.items()}
-    points = capability_points(predictor, features, observed, {
-        **shown,
-        **families
-    })
-    coverage = None
-    if predictions.held_out(source.label).any():
-        coverage = coverage_by_level(predictor, features, observed)
-    far = [
-        replace(outlier, model=board.folders[outlier.model])
-        for outlier in outliers(predictions)
-    ]
-    return run_pictures(points, predictions, coverage, far)
+    for line in reasons(replace(predictions, missing=missing)):
+        print(f'warning: {one_line(line)}')
+    write_page(out, page)
+    print(f'Written to {visible(str(out))}')
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

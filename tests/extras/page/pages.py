@@ -3,6 +3,7 @@ import html
 import math
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Missing
@@ -11,9 +12,10 @@ from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.drawings import Picture
 from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.sections import HeatSection, PredictorFile
+from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboards import Leaderboard
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
-from tests.runs import train
+from tests.runs import FITTED, train, true_accuracy, write_run, write_summary
 
 #: Ends attributes and elements if it is not escaped.
 EVIL = '\'"></td></script><script>alert(1)</script><b onclick="alert(2)">&lt;'
@@ -109,3 +111,22 @@ def hostile_page() -> Page:
                 'onload="alert(3)"><script>alert(4)</script>'
                 f'<text>{html.escape(EVIL)}</text></svg>')
         ])
+
+
+#: Skills of the models of `page_run`, one of them fitted on.
+MODELS = {'new': 1.1, 'fit-4': FITTED['fit-4'], 'far': 5.5, 'more': 0.9}
+
+
+def page_run(folder: Path) -> Path:
+    """A run with dumps and scores of four models; a predictor `p` beside."""
+    write_run(folder / 'run', MODELS)
+    write_summary(
+        folder / 'run', [
+            ['dataset', 'version', 'metric', 'mode', *MODELS],
+            *([name, '1a', 'accuracy', 'gen'] +
+              [f'{100 * true_accuracy(skill - b):.4f}'
+               for skill in MODELS.values()]
+              for b, name in enumerate(('easy', 'hard')))
+        ])  # yapf: disable
+    save_predictor(train(), folder / 'p')
+    return folder / 'run'

@@ -1,10 +1,10 @@
 """The page in a headless browser."""
 import pytest
 
-from csv_plugin.cli.render_report import run_page
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import render
+from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.extras.page.sections import HeatSection
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
