@@ -17,7 +17,7 @@ __version__ = '0.1.0'
 _PUBLIC = {
     'AccuracyTable': ('core.accuracies', 'AccuracyTable'),
     'CTranslate2Engine': ('extras.engines.ctranslate2', 'CTranslate2Engine'),
-    'CapabilityPoints': ('core.capability_points', 'CapabilityPoints'),
+    'CapabilityPoints': ('extras.capability_points', 'CapabilityPoints'),
     'Collection': ('io.collection', 'Collection'),
     'CompletionsEngine': ('extras.engines.completions', 'CompletionsEngine'),
     'Coverage': ('core.coverage', 'Coverage'),
@@ -53,7 +53,7 @@ _PUBLIC = {
     'Triage': ('triage.judging', 'Triage'),
     'VLLMEngine': ('lm.engines.vllm_engine', 'VLLMEngine'),
     'WandbLog': ('extras.live.trackers', 'WandbLog'),
-    'capability_points': ('core.capability_points', 'capability_points'),
+    'capability_points': ('extras.capability_points', 'capability_points'),
     'choose_units': ('core.choosing_units', 'choose_units'),
     'coverage_by_level': ('core.coverage', 'coverage_by_level'),
     'fit': ('lm.methods', 'fit'),

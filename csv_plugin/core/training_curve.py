@@ -6,7 +6,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, short_repr
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience import SalienceFit, Task
 
 
@@ -23,9 +23,6 @@ class TrainingCurve:
         validation (NDArray): Errors on held-out models, likewise.
         best (NDArray): Index into `x` of the step that is kept, int,
             `(B,)`.
-
-    Raises:
-        InputError: Shapes differ, or an index is out of range.
     """
     benchmarks: tuple[str, ...]
     x: NDArray
@@ -35,21 +32,6 @@ class TrainingCurve:
     best: NDArray[np.int64]
 
     __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        n, b = len(self.x), len(self.benchmarks)
-        for name, shape in (('train', (n, b)), ('validation', (n, b)),
-                            ('best', (b, ))):
-            actual = getattr(self, name).shape
-            if actual != shape:
-                raise InputError(
-                    f'TrainingCurve.{name}', f'shape {shape}', str(actual),
-                    'Give one row per step and one '
-                    'column per benchmark.')
-        if not b or not ((0 <= self.best) & (self.best < n)).all():
-            raise InputError('TrainingCurve.best',
-                             f'one of {n} steps for every benchmark',
-                             str(self.best), 'Give indices of x.')
 
 
 def path_curve(

@@ -7,13 +7,13 @@ from typing import Optional
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.capability_points import (CapabilityPoints,
-                                               capability_points)
 from csv_plugin.core.cells import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
 from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.extras.capability_points import (CapabilityPoints,
+                                                 capability_points)
 from csv_plugin.extras.pictures import (capability_picture,
                                         convergence_picture, methods_picture,
                                         save, training_curve_picture)

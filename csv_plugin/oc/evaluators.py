@@ -9,7 +9,7 @@ from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.registry import ICL_EVALUATORS
 
 from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
-                                       label_token_loss, mean_token_loss)
+                                       mean_token_loss)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
@@ -111,7 +111,7 @@ def loss_numbers(model: str, dump: TokenLossDump,
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
     if any(text.answer for text in texts):
         numbers['label_token_loss'] = float(
-            label_token_loss(table, answer_mask(texts, spans))[0])
+            mean_token_loss(table, answer_mask(texts, spans))[0])
     n_scored = int(table.scored.sum())
     return numbers | {
         'bits_per_byte': float(bits_per_byte(table)[0]),

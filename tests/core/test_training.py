@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.baselines import label_token_loss
+from csv_plugin.core.baselines import mean_token_loss
 from csv_plugin.core.blocks import join_blocks, loss_blocks
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
@@ -136,7 +136,7 @@ def test_the_baseline_of_the_own_answers():
     weights = baseline.token_weights('sums')
     np.testing.assert_array_equal(weights > 0, own)
     assert np.ptp(weights[own]) == pytest.approx(0)
-    loss = label_token_loss(TRAINING.losses, own)
+    loss = mean_token_loss(TRAINING.losses, own)
     curve, _ = fit_curve(loss, ACCURACIES.select(FITTED).values[:, 0], 0.)
     np.testing.assert_allclose(
         predicted(baseline, FITTED), curve.accuracies(loss), atol=1e-6)

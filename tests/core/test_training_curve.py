@@ -1,12 +1,9 @@
 """Errors along the regularisation paths of exact solvers."""
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
-from csv_plugin.core.training_curve import TrainingCurve, path_curve
+from csv_plugin.core.training_curve import path_curve
 from tests.core.worlds import make_world, mse
 
 TASKS = {
@@ -58,18 +55,3 @@ def test_benchmarks_without_a_path_are_left_out(both):
     assert path_curve(mixed).benchmarks == ('exam', )
     assert path_curve(fits(quiz=Constant())) is None
     assert path_curve({}) is None
-
-
-@pytest.mark.parametrize('change, match', [
-    (dict(train=np.ones((40, 3))), r'train.*\(40, 2\)'),
-    (dict(validation=np.ones((2, 40))), r'validation.*\(40, 2\)'),
-    (dict(best=np.zeros(3, int)), r'best.*\(2,\)'),
-    (dict(best=np.array([0, 40])), 'one of 40 steps'),
-    (dict(best=np.array([-1, 0])), 'one of 40 steps'),
-])
-def test_bad_training_curve(change, match):
-    errors = np.ones((40, 2))
-    curve = TrainingCurve(('a', 'b'), np.arange(40), 'step', errors, errors,
-                          np.array([0, 1]))
-    with pytest.raises(InputError, match=match):
-        replace(curve, **change)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.study import Study
 from csv_plugin.core.training_curve import TrainingCurve
 from csv_plugin.extras import training_files
+from csv_plugin.extras.capability_points import capability_points
 from csv_plugin.extras.training_files import (AFTER, BEFORE, CURVE_COLUMNS,
                                               TrainingOutcome, write_curve)
 from csv_plugin.io.predictors import load_predictor

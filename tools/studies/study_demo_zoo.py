@@ -36,11 +36,11 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.resampling import error_ratio
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from tools.studies.alarm_study import Rung, SeriesAlarms, alarms_left_out
+from tools.studies.resampling import error_ratio
 from tools.studies.stated_and_found import (BEYOND, WITHIN, StatedAndFound,
                                             errors_by_kind)
 from tools.studies.zoo.building import LABELLED

@@ -20,13 +20,13 @@ from csv_plugin.cli.running_opencompass import (check_opencompass,
                                                 run_opencompass)
 from csv_plugin.core.conventions import check_unique
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.resampling import error_ratio
 from csv_plugin.demo import shipped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from tools.studies.fresh_series_study import (FreshErrors, FreshSeries,
                                               read_fresh_series)
 from tools.studies.options import add_jobs
+from tools.studies.resampling import error_ratio
 from tools.studies.stated_and_found import errors_by_kind
 from tools.studies.zoo.recipes import (SIZES, Series, TrainingRecipe,
                                        fresh_series)

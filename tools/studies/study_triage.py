@@ -26,10 +26,10 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.cli.table_arguments import add_fit_and_predict
-from csv_plugin.core.resampling import mean_with_interval
 from csv_plugin.demo import shipped
 from csv_plugin.io.model_tables import read_model_tables
 from csv_plugin.triage.checkpoints import read_checkpoints
+from tools.studies.resampling import mean_with_interval
 from tools.studies.triage_study import (FORECAST, HELD_OUT, TRAINING,
                                         Forecasts, forecast_case,
                                         leave_one_out, table_case, zoo_case)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from csv_plugin.core.capability_points import CapabilityPoints
+from csv_plugin.extras.capability_points import CapabilityPoints
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
                                               few_ticks, legend_above, looks,
                                               pad, panels, picture, plain,

@@ -5,8 +5,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from csv_plugin.core.capability_points import CapabilityPoints
 from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.extras.capability_points import CapabilityPoints
 from csv_plugin.extras.pictures.accuracy_by_score import (draw_points,
                                                           family_looks,
                                                           label_axes,

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.resampling import error_ratio, mean_with_interval
+from tools.studies.resampling import error_ratio, mean_with_interval
 
 SQUARES = np.array([[1., 4.], [3., 4.], [8., 1.], [8., 3.]])
 REFERENCE = np.array([[2., 1.], [2., 1.], [1., 2.], [3., 2.]])

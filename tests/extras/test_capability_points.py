@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.capability_points import capability_points
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.study import Study, split_study
+from csv_plugin.extras.capability_points import capability_points
 from tests.tables import Tables, small_tables
 
 
@@ -77,5 +77,3 @@ def test_bad_input(tables, study):
     with pytest.raises(InputError, match='columns'):
         points_of(
             study, tables, losses=replace(tables.features, columns=columns))
-    with pytest.raises(InputError, match='fitted'):
-        replace(points_of(study, tables)[0], fitted=np.ones(3, bool))

@@ -27,9 +27,6 @@ class CapabilityPoints:
         curve (Curve): Of the benchmark.
         chance (float): Accuracy at random guessing, a fraction.
         unit (str): Of the scores.
-
-    Raises:
-        InputError: There is not one value of each kind per model.
     """
     benchmark: str
     models: tuple[str, ...]
@@ -43,15 +40,6 @@ class CapabilityPoints:
     unit: str
 
     __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        expected = len(self.models)
-        for name in ('families', 'scores', 'accuracies', 'fitted'):
-            shape = np.shape(getattr(self, name))
-            if shape != (expected, ):
-                raise InputError(f'CapabilityPoints.{name}',
-                                 f'one of each of {expected} models',
-                                 f'shape {shape}', 'Give one per model.')
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
