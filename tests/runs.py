@@ -94,7 +94,7 @@ def write_losses(work_dir: Path,
                  folder: str = '') -> Path:
     """A dump where a run leaves it."""
     path = Path(work_dir, 'predictions', model,
-                f'{dataset_abbr(texts.fingerprint)}{part}.parquet')
+                f'{dataset_abbr(texts.fingerprint)}{part}.safetensors')
     path.parent.mkdir(parents=True, exist_ok=True)
     write_dump(path, dump(model, losses, texts, folder))
     return path

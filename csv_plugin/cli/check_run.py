@@ -66,7 +66,7 @@ def _print_list(args: argparse.Namespace) -> None:
     names = [name_and_path(line)[0] for line in lines if line]
     lacking = [
         name for name in names
-        if not Path(args.work_dir, f'{name}.parquet').is_file()
+        if not Path(args.work_dir, f'{name}.safetensors').is_file()
     ]
     if args.json:
         print_json({

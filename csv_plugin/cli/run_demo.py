@@ -7,7 +7,7 @@ OpenCompass, as `opencompass eval_csv.py` does with a copy of the config. Its
 texts, models, token losses and predictors serve other verbs too:
 
     D=$(salience demo --where)
-    salience predict "$D"/collection/d-*@100.parquet \\
+    salience predict "$D"/collection/d-*@100.safetensors \\
         --predictor "$D/predictor.safetensors"
 """
 import argparse

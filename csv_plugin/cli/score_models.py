@@ -62,7 +62,7 @@ def numbered_part(text: str) -> tuple[int, int]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_models(parser)
     add_texts(parser)
-    add_out(parser, 'the dumps NAME.parquet')
+    add_out(parser, 'the dumps NAME.safetensors')
     _add_engine(parser)
     parser.add_argument(
         '--part',
@@ -202,7 +202,8 @@ class _Losses:
         self.name, self.model, self.texts = name, model, texts
         self.tokenizer = tokenizer or model
         self.options = options
-        self.file, self.chunks = out / f'{name}.parquet', out / f'{name}.parts'
+        self.file = out / f'{name}.safetensors'
+        self.chunks = out / f'{name}.parts'
 
     def score(self, stated: Mapping[str, str]) -> str:
         """Score the model if there is no dump, and say what was done.

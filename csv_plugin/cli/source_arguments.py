@@ -36,7 +36,7 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
         '--dumps',
         nargs='+',
         metavar='FILE',
-        help='token losses <model>.parquet, in place of runs; needs\n'
+        help='token losses <model>.safetensors, in place of runs; needs\n'
         '--scores')
     source.add_argument(
         '--collection',

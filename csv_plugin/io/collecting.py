@@ -116,7 +116,7 @@ def dumps_of_files(paths: Sequence[FilePath],
     """Read the token losses of models from files that are named after them.
 
     Args:
-        paths (Sequence): Paths such as `losses/my-model.parquet`.
+        paths (Sequence): Paths such as `losses/my-model.safetensors`.
         models (Iterable[str]): Names of the models. A warning tells of other
             models that have a file.
         fingerprint (str): Of the validation set.
@@ -139,8 +139,9 @@ def dumps_of_files(paths: Sequence[FilePath],
 
     def read(model: str) -> TokenLossDump:
         if model not in files:
-            raise InputError(f'losses of {model!r}', f'a file {model}.parquet',
-                             'none', 'Score the texts with the model.')
+            raise InputError(f'losses of {model!r}',
+                             f'a file {model}.safetensors', 'none',
+                             'Score the texts with the model.')
         dump = read_dump(files[model])
         if dump.info.fingerprint != fingerprint:
             raise InputError(

@@ -156,7 +156,7 @@ class Collection:
 
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
-    """Read a folder with a dump `<model>.parquet` of every model.
+    """Read a folder with a dump `<model>.safetensors` of every model.
 
     Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
     `benchmarks.csv`; docs/formats.md describes them. Models without a row
@@ -177,8 +177,9 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
     check_models_in(root / SCORES, accuracies.models, root / MODELS, info)
     accuracies = with_all_models(accuracies, tuple(info))
-    losses = read_dumps({model: root / f'{model}.parquet'
-                         for model in info}, texts, progress)
+    losses = read_dumps(
+        {model: root / f'{model}.safetensors'
+         for model in info}, texts, progress)
     benchmarks = read_benchmarks(root / BENCHMARKS)
     side = tuple(name for name in accuracies.benchmarks
                  if not benchmarks[name].main)
@@ -210,7 +211,7 @@ def write_collection(folder: FilePath, texts: TextSet,
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     for model, dump in dumps.items():
-        write_dump(root / f'{model}.parquet', dump)
+        write_dump(root / f'{model}.safetensors', dump)
     write_texts(root / TEXTS, texts)
     write_csv(root / MODELS,
               ('model', 'family', 'params_b', 'split', 'tokens'),

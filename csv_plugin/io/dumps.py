@@ -1,24 +1,23 @@
-"""Token-loss dumps as Parquet files: the losses of one model, text by text.
+"""Token-loss dumps: the losses of one model, text by text.
 
-One row per text with `text_id`, `sha256` of the text, `n_chars`, `n_bytes`
-and lists with one number per token: `token_ids`, `starts` and `ends` (UTF-8
-bytes), `losses` and `entropy` (nats), `rank`. In the last three columns a
-null stands for a token that the model did not score. The columns
-`token_ids`, `entropy` and `rank` are absent where they were not recorded.
-The metadata key `csv_plugin.dump` holds JSON: `format_version`, the digest of
-the file (`digests`) and the fields of `DumpInfo`.
+A dump is a container (`containers`). Its JSON has the fields of `DumpInfo` and
+the list `texts` of text ids. Its arrays are `sha256` of the texts, and columns
+of numbers of 32 bits: `n_chars`, `n_bytes` and `n_tokens` of each text, then
+`starts` and `ends` (UTF-8 bytes), `losses` (nats) and, where they were
+recorded, `token_ids`, `entropy` (nats) and `rank` of each token of all texts.
+NaN, and the rank -1, stand for a token that the model did not score.
+
+A column is compressed: first bytes of all numbers, then second bytes and so
+on, by zlib. Of `starts` and `ends` each number is the difference from the one
+before.
 """
-import io
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError, Progress
@@ -27,55 +26,28 @@ from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
                                           ModelLosses, TokenLossDump)
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
-                                   check_version, sealed)
-from csv_plugin.io.files import FilePath, atomic_path, read_bytes
-from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.containers import (errors_name, read_container, read_header,
+                                      write_container)
+from csv_plugin.io.files import FilePath, check_fields
 from csv_plugin.io.model_paths import paths_by_model
-from csv_plugin.io.parquet_tables import open_table, read_columns
 from csv_plugin.io.shards import merge_dumps
 
-FORMAT = b'csv_plugin.dump'
-FORMAT_VERSION = 2
+KIND = 'csv_plugin.dump'
+#: Ending of the names of dumps.
+SUFFIX = '.safetensors'
 
-_SCALARS = {
-    'text_id': pa.string(),
-    'sha256': pa.string(),
-    'n_chars': pa.int64(),
-    'n_bytes': pa.int64(),
+_INT, _FLOAT = np.dtype('<i4'), np.dtype('<f4')
+#: Columns with a number for each text, and with a number for each token.
+_OF_TEXTS = ('n_chars', 'n_bytes', 'n_tokens')
+_OF_TOKENS = {
+    'starts': _INT,
+    'ends': _INT,
+    'losses': _FLOAT,
+    'token_ids': _INT,
+    'entropy': _FLOAT,
+    'rank': _INT,
 }
-#: Columns with one list per text, one number per token.
-_LISTS: dict[str, Any] = {
-    'token_ids': np.int32,
-    'starts': np.int32,
-    'ends': np.int32,
-    'losses': np.float32,
-    'entropy': np.float32,
-    'rank': np.int32,
-}
-#: Types of all columns.
-_TYPES = {
-    **_SCALARS,
-    **{
-        name: pa.list_(pa.from_numpy_dtype(kind))
-        for name, kind in _LISTS.items()
-    }
-}
-# Spans rise from token to token and losses share their exponents: with these
-# encodings a file is a quarter smaller.
-_ENCODINGS = {
-    'starts.list.element': 'DELTA_BINARY_PACKED',
-    'ends.list.element': 'DELTA_BINARY_PACKED',
-    'losses.list.element': 'BYTE_STREAM_SPLIT',
-    'entropy.list.element': 'BYTE_STREAM_SPLIT',
-}
-_COMPRESSION_LEVEL = 15
-#: Values in memory of an unscored token, which is a null in the file.
-_UNSCORED = {'losses': np.nan, 'entropy': np.nan, 'rank': -1}
-
-#: What files of version 1 do not say of how they were made; see `DumpInfo`.
-_SINCE_VERSION_2 = ('engine', 'cache_dtype')
-
+_SPANS = ('starts', 'ends')
 #: What to do about a damaged file.
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
 
@@ -84,7 +56,7 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     """Write a dump; the file appears whole or not at all.
 
     Losses and entropies are rounded to float32. Equal dumps make equal
-    files, with one version of pyarrow.
+    files, with one version of zlib.
 
     Args:
         path (FilePath): The file to create or replace.
@@ -94,18 +66,21 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
         InputError: The folder does not exist, or a number does not fit
             into 32 bits.
     """
-    header = {
-        'format_version': FORMAT_VERSION,
-        'digest': PLACEHOLDER,
-        **asdict(dump.info)
-    }
-    if not dump.info.folder:
-        del header['folder']
-    # ASCII and sorted, so that equal dumps make equal files.
-    metadata = {FORMAT: json.dumps(header, sort_keys=True)}
-    with atomic_path(path) as temporary:
-        data = _as_parquet(_to_table(dump.texts), metadata)
-        temporary.write_bytes(sealed(os.fspath(path), data))
+    texts = dump.texts
+    hashes = b''.join(bytes.fromhex(text.sha256) for text in texts)
+    arrays = {'sha256': np.frombuffer(hashes, np.uint8).reshape(-1, 32)}
+    counts = [(text.n_chars, text.n_bytes, len(text.losses)) for text in texts]
+    for name, column in zip(_OF_TEXTS, np.reshape(counts, (-1, 3)).T):
+        arrays[name] = _packed(name, column, _INT)
+    for name, dtype in _OF_TOKENS.items():
+        parts = [_of_tokens(text, name) for text in texts]
+        if name not in OPTIONAL_FIELDS or any(p is not None for p in parts):
+            column = np.concatenate([np.empty(0, dtype), *parts])
+            arrays[name] = _packed(name, column, dtype)
+    header = asdict(dump.info)
+    header['versions'] = dict(sorted(dump.info.versions.items()))
+    header['texts'] = [text.text_id for text in texts]
+    write_container(path, KIND, header, arrays)
 
 
 def read_dump(path: FilePath) -> TokenLossDump:
@@ -116,45 +91,69 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
     Returns:
         TokenLossDump: Texts in the order of the file. Losses and entropies
-        are float64 with the float32 values of the file. A file of format
-        version 1 has no digest: a warning says so.
+        are float64 with the float32 values of the file.
 
     Raises:
-        InputError: The file is missing, damaged, not a dump, of a later
-            format or expands beyond all measure; or a value in it is
-            missing or wrong.
+        InputError: The file is missing, damaged, not a dump or of another
+            format version; or a value in it is missing or wrong.
     """
     where = os.fspath(path)
-    data = read_bytes(where)
-    file = open_table(where, data)
-    info = _info(where, data, file.metadata.metadata or {})
-    names = file.schema_arrow.names
-    types = {
-        name: kind
-        for name, kind in _TYPES.items()
-        if name in names or name not in OPTIONAL_FIELDS
+    header, arrays = read_container(path, KIND, _REMEDY)
+    info = _info(where, header)
+    check_fields(where, 'the header', header, {'texts': 'a list of texts'},
+                 _REMEDY)
+    names = header['texts']
+    if _checked(where, arrays, 'sha256').shape != (len(names), 32):
+        raise InputError(f"{where}, 'sha256'", f'{len(names)} hashes',
+                         f'the shape {arrays["sha256"].shape}', _REMEDY)
+    of_texts = {
+        name: _unpacked(where, arrays, name, len(names), _INT).tolist()
+        for name in _OF_TEXTS
     }
-    texts = _from_table(where, read_columns(where, data, types))
-    with _errors_name(where):
-        return TokenLossDump(info, texts)
+    counts = of_texts.pop('n_tokens')
+    if min(counts, default=0) < 0:
+        raise InputError(f"{where}, 'n_tokens'", 'numbers of 0 or more',
+                         str(min(counts)), _REMEDY)
+    of_tokens = {
+        name: _unpacked(where, arrays, name, sum(counts), dtype)
+        for name, dtype in _OF_TOKENS.items()
+        if name in arrays or name not in OPTIONAL_FIELDS
+    }
+    texts, start = [], 0
+    for i, (name, count) in enumerate(zip(names, counts)):
+        part = {
+            key: column[start:start + count]
+            for key, column in of_tokens.items()
+        }
+        start += count
+        with errors_name(f'{where}, text {name!r}', 'token losses', _REMEDY):
+            spans = TokenSpans(
+                part.pop('starts'), part.pop('ends'), of_texts['n_bytes'][i])
+            texts.append(
+                TokenLosses(
+                    name,
+                    spans=spans,
+                    n_chars=of_texts['n_chars'][i],
+                    sha256=arrays['sha256'][i].tobytes().hex(),
+                    **part))
+    with errors_name(where, 'token losses', _REMEDY):
+        return TokenLossDump(info, tuple(texts))
 
 
 def read_dump_info(path: FilePath) -> DumpInfo:
     """How a dump was made, if the file is as it was written.
 
-    Much faster than `read_dump`: the losses are only compared with the digest
-    of the file, which those of format version 1 lack.
+    Faster than `read_dump`: the losses are only compared with the digest of
+    the file.
 
     Args:
         path (FilePath): The file.
 
     Raises:
-        InputError: The file is missing, damaged, not a dump or of a later
-            format.
+        InputError: The file is missing, damaged, not a dump or of another
+            format version.
     """
-    where = os.fspath(path)
-    data = read_bytes(where)
-    return _info(where, data, open_table(where, data).metadata.metadata or {})
+    return _info(os.fspath(path), read_header(path, KIND, _REMEDY))
 
 
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
@@ -184,122 +183,65 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
     return ModelLosses(texts, dumps)
 
 
-def _to_table(texts: Sequence[TokenLosses]) -> pa.Table:
-    """One row per text: numbers in 32 bits, null for unscored tokens."""
-    columns = {
-        name: pa.array([getattr(text, name) for text in texts], kind)
-        for name, kind in _SCALARS.items()
-    }
-    for name in _LISTS:
-        if name not in OPTIONAL_FIELDS or any(
-                getattr(text, name) is not None for text in texts):
-            columns[name] = _list_column(name, texts)
-    return pa.table(columns)
+def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
+    names = [field.name for field in fields(DumpInfo)]
+    for name in names:
+        if name not in header:
+            raise InputError(where, f'{name!r} in the header', 'none', _REMEDY)
+    with errors_name(where, 'how losses were made', _REMEDY):
+        return DumpInfo(**{name: header[name] for name in names})
 
 
-def _list_column(name: str, texts: Sequence[TokenLosses]) -> pa.ListArray:
-    parts = [_narrow(name, text) for text in texts]
-    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int32)
-    values = np.concatenate([np.empty(0, _LISTS[name]), *parts])
-    # The only negative whole number is the rank of an unscored token.
-    unscored = np.isnan(values) if values.dtype.kind == 'f' else values < 0
-    return pa.ListArray.from_arrays(offsets, pa.array(values, mask=unscored))
+def _of_tokens(text: TokenLosses, name: str) -> Any:
+    """The numbers of one text in a column, None if they were not recorded."""
+    return getattr(text.spans if name in _SPANS else text, name)
 
 
-def _narrow(name: str, text: TokenLosses) -> NDArray:
-    """The values of one text in the number type of the file."""
-    values = getattr(text.spans if name in ('starts', 'ends') else text, name)
-    dtype = np.dtype(_LISTS[name])
+def _packed(name: str, values: NDArray, dtype: np.dtype) -> NDArray[np.uint8]:
+    """A column, compressed.
+
+    Raises:
+        InputError: A number does not fit into 32 bits.
+    """
     limit = (np.finfo if dtype.kind == 'f' else np.iinfo)(dtype).max
     beyond = np.flatnonzero(np.abs(values) > limit)
     if len(beyond):
-        raise InputError(f'{name} of text {text.text_id!r}',
-                         f'at most {limit}',
-                         f'{values[beyond[0]]} at token {beyond[0]}',
+        raise InputError(f'{name} of a dump', f'at most {limit}',
+                         f'{values[beyond[0]]}',
                          'Shorten the text, or score it in higher precision.')
-    return values.astype(dtype)
+    if name in _SPANS:
+        values = np.diff(values, prepend=0)
+    if dtype.kind == 'f':
+        # NaN has many bit patterns, which all mean the same.
+        values = np.where(np.isnan(values), np.nan, values)
+    planes = values.astype(dtype).view(np.uint8).reshape(-1, 4).T
+    return np.frombuffer(zlib.compress(planes.tobytes()), np.uint8)
 
 
-def _as_parquet(table: pa.Table, metadata: Mapping[bytes, str]) -> bytes:
-    """A table as the bytes of a file; metadata stand in it once."""
-    file = io.BytesIO()
-    with pq.ParquetWriter(
-            file,
-            table.schema,
-            compression='zstd',
-            compression_level=_COMPRESSION_LEVEL,
-            use_dictionary=['token_ids.list.element', 'rank.list.element'],
-            column_encoding=_ENCODINGS,
-            write_page_checksum=True,
-            store_schema=False) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata(metadata)
-    return file.getvalue()
-
-
-def _info(where: str, data: bytes, metadata: Mapping[bytes,
-                                                     bytes]) -> DumpInfo:
-    header = parse_json(metadata.get(FORMAT, b'{}'), where, _REMEDY)
-    if not isinstance(header, dict) or 'format_version' not in header:
-        raise InputError(where, 'a token-loss dump of csv_plugin',
-                         'another Parquet file',
-                         'Give the file that scoring wrote.')
-    version = check_version(
-        where, header, FORMAT_VERSION,
-        'Writing what read_dump reads, by write_dump, renews it.')
-    names = [field.name for field in fields(DumpInfo)]
-    if version >= WITH_DIGEST:
-        check_seal(where, data, header.pop('digest', None), _REMEDY)
-    else:
-        names = [name for name in names if name not in _SINCE_VERSION_2]
-    del header['format_version']
-    names.remove('folder')
-    folder = header.pop('folder', '')
-    if sorted(header) != sorted(names):
-        raise InputError(where, f'the metadata {", ".join(names)}',
-                         ', '.join(header)[:200] or 'none', _REMEDY)
-    with _errors_name(where):
-        return DumpInfo(**header, folder=folder)
-
-
-def _from_table(file: str, table: pa.Table) -> tuple[TokenLosses, ...]:
-    """The inverse of `_to_table`."""
-    for name in table.column_names:
-        if nulls := table.column(name).null_count:
-            raise InputError(f'{file}, column {name!r}',
-                             'a value in every row', f'{nulls} nulls', _REMEDY)
-    names = table.column_names
-    rows = zip(*table.columns)
-    return tuple(_text(file, dict(zip(names, row))) for row in rows)
-
-
-def _text(file: str, row: Mapping[str, Any]) -> TokenLosses:
-    scalars = {name: row[name].as_py() for name in _SCALARS}
-    where = f'{file}, text {scalars["text_id"]!r}'
-    lists: dict[str, Any] = {
-        name: _array(where, name, row[name].values)
-        for name in _LISTS if name in row
-    }
-    with _errors_name(where):
-        spans = TokenSpans(
-            lists.pop('starts'), lists.pop('ends'), scalars.pop('n_bytes'))
-        return TokenLosses(spans=spans, **scalars, **lists)
-
-
-def _array(where: str, name: str, values: pa.Array) -> NDArray:
-    if values.null_count:
-        if name not in _UNSCORED:
-            raise InputError(where, f'a number for every token in {name!r}',
-                             f'{values.null_count} nulls', _REMEDY)
-        values = values.fill_null(_UNSCORED[name])
-    return values.to_numpy()
-
-
-@contextmanager
-def _errors_name(where: str) -> Iterator[None]:
-    """Name the file, or the text in it, in errors about its values."""
+def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str, count: int,
+              dtype: np.dtype) -> NDArray:
+    """The inverse of `_packed`, for a column of so many numbers."""
+    inflater = zlib.decompressobj()
+    size = 4 * count
     try:
-        yield
-    except InputError as error:
-        raise InputError(where, 'valid token losses',
-                         f'invalid values ({error})', _REMEDY) from error
+        # A little file may stand for gigabytes: no more is unpacked.
+        data = inflater.decompress(
+            _checked(where, arrays, name).tobytes(), size + 1)
+    except (zlib.error, OverflowError) as error:
+        raise InputError(f'{where}, {name!r}', 'a compressed column',
+                         f'the error {str(error)!r}', _REMEDY) from error
+    if len(data) != size or not inflater.eof:
+        raise InputError(f'{where}, {name!r}', f'{count} numbers', 'others',
+                         _REMEDY)
+    planes = np.frombuffer(data, np.uint8).reshape(4, count)
+    values = np.ascontiguousarray(planes.T).view(dtype)[:, 0]
+    return np.cumsum(values, dtype=np.int64) if name in _SPANS else values
+
+
+def _checked(where: str, arrays: Mapping[str, NDArray], name: str) -> NDArray:
+    """An array of bytes, which has to be there."""
+    if name not in arrays or arrays[name].dtype != np.uint8:
+        raise InputError(where, f'an array {name!r} of bytes',
+                         f'{arrays[name].dtype}' if name in arrays else 'none',
+                         _REMEDY)
+    return arrays[name]

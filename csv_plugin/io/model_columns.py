@@ -3,7 +3,6 @@
 The ending of a file's name tells its format. Whatever the format, the same
 numbers are refused, with the file and the place.
 """
-import io
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,14 +12,15 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, deserialize
 
 from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.io.containers import read_metadata
 from csv_plugin.io.csv_rows import (date_hint, decimals, each_row, read_rows,
                                     remedy_of)
 from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.parquet_tables import read_numbers
-from csv_plugin.io.safetensors_files import read_floats, read_metadata
 
 #: What names the rows and the columns of a tensor, in its folder.
 ROWS, UNITS = 'models.txt', 'units.txt'
@@ -28,6 +28,9 @@ ROWS, UNITS = 'models.txt', 'units.txt'
 MODELS = 'models.csv'
 #: What names the rows in the tensor's own metadata: a JSON list.
 ROWS_KEY = 'models'
+#: Types of floating-point numbers by their names in safetensors files. Those
+#: of BF16 are the upper halves of numbers of 32 bits.
+_FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +175,7 @@ _Table = tuple[Sequence[str], Sequence[str], NDArray[np.float64]]
 
 
 def _of_parquet(file: str) -> _Table:
-    names, columns, values = read_numbers(file, read_bytes(file), 'model')
+    names, columns, values = read_numbers(file, 'model')
     if not names or not columns:
         raise InputError(file, "a row or more, and a column besides 'model'",
                          f'{len(names)} rows, {len(columns)} such columns',
@@ -188,7 +191,7 @@ def _of_parquet(file: str) -> _Table:
 def _of_tensor(file: str, quantity: Quantity,
                models: Optional[FilePath]) -> _Table:
     data = read_bytes(file)
-    values = read_floats(file, data, quantity.tensor)
+    values = _floats(file, data, quantity.tensor)
     source, names = _rows(file, data, models)
     units = _beside(file, UNITS)
     columns = _lines(units)
@@ -201,10 +204,32 @@ def _of_tensor(file: str, quantity: Quantity,
     return names, columns, values
 
 
+def _floats(file: str, data: bytes, name: str) -> NDArray[np.float64]:
+    """One tensor of floating-point numbers; others are ignored."""
+    try:
+        tensors = dict(deserialize(data))
+    except (SafetensorError, ValueError) as error:
+        raise InputError(file, 'a readable safetensors file', f'{error}',
+                         'Fetch an intact copy.') from error
+    if name not in tensors:
+        raise InputError(file, f'a tensor {name!r}',
+                         ', '.join(sorted(tensors))[:200] or 'none',
+                         'Rename the tensor.')
+    kind, shape = (tensors[name][part] for part in ('dtype', 'shape'))
+    if kind not in _FLOATS:
+        raise InputError(f'{file}, {name!r}',
+                         f'numbers of a type of {", ".join(_FLOATS)}', kind,
+                         'Write it as float32.')
+    numbers = np.frombuffer(tensors[name]['data'], _FLOATS[kind])
+    if kind == 'BF16':
+        numbers = (numbers.astype('<u4') << 16).view('<f4')
+    return numbers.astype(np.float64).reshape(shape)
+
+
 def _rows(file: str, data: bytes,
           models: Optional[FilePath]) -> tuple[str, list[str]]:
     """What names the rows of a tensor, and the names."""
-    metadata = read_metadata(file, io.BytesIO(data))
+    metadata = read_metadata(file, data)
     if ROWS_KEY in metadata:
         source = f'{file}, metadata {ROWS_KEY!r}'
         remedy = 'Write the names as a JSON list.'

@@ -5,19 +5,14 @@ LM. docs/formats.md describes the layout. A file may come from anyone, so all
 that is in it is checked: every number that compiled code takes as an index,
 and every value that a predictor cannot have.
 """
-import io
-import json
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError, check_unique
@@ -33,24 +28,12 @@ from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
                                            StatedError)
 from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness
-from csv_plugin.io.digests import (PLACEHOLDER, WITH_DIGEST, check_seal,
-                                   check_version, sealed)
-from csv_plugin.io.files import FilePath, atomic_path, check_fields, read_bytes
-from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.containers import (errors_name, read_container,
+                                      write_container)
+from csv_plugin.io.files import FilePath, check_fields
 from csv_plugin.io.licences import forbidden_uses
-from csv_plugin.io.safetensors_files import read_metadata
 
-FORMAT = 'csv_plugin.predictor'
-FORMAT_VERSION = 2
-#: Of predictors that count logarithms, which earlier versions of the package
-#: would leave out.
-WITH_LOGS = 3
-#: Of predictors that know the highest losses fitted on, of which earlier
-#: versions of the package would take no notice.
-WITH_HIGHEST = 4
-#: Of predictors with witnesses, whose contradictions earlier versions of the
-#: package would not show.
-WITH_WITNESSES = 5
+KIND = 'csv_plugin.predictor'
 
 _Arrays = Mapping[str, NDArray]
 
@@ -160,14 +143,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     Raises:
         InputError: The folder does not exist.
     """
-    header, arrays = _packed(predictor)
-    # safetensors writes arrays with strides wrongly, and raises no error.
-    contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
-    text = json.dumps(header, allow_nan=False, ensure_ascii=False)
-    with atomic_path(path) as temporary:
-        # save_file would make a file that only its owner may read.
-        data = save(contiguous, metadata={FORMAT: text})
-        temporary.write_bytes(sealed(os.fspath(path), data))
+    write_container(path, KIND, *_packed(predictor))
 
 
 def _packed(predictor: Predictor) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -184,19 +160,15 @@ def _packed(predictor: Predictor) -> tuple[dict[str, Any], dict[str, NDArray]]:
         for name, array in _arrays(part).items():
             arrays[f'{index}.{name}'] = array
     header: dict[str, Any] = {
-        'format': FORMAT,
-        'format_version': _version(predictor),
-        'digest': PLACEHOLDER,
         'fingerprint': columns.fingerprint,
         'units': columns.units,
         'texts': texts,
         'versions': dict(predictor.versions),
+        'scoring_lm': predictor.scoring_lm,
+        'licences': dict(predictor.licences),
+        'partial_benchmarks': [],
         'benchmarks': [_scalars(part) for part in predictor.benchmarks],
     }
-    if predictor.scoring_lm:
-        header['scoring_lm'] = predictor.scoring_lm
-    if predictor.licences:
-        header['licences'] = dict(predictor.licences)
     if predictor.partial_scores is not None:
         header['partial_benchmarks'] = predictor.partial_scores.benchmarks
         arrays.update({
@@ -210,16 +182,17 @@ def _packed(predictor: Predictor) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def load_predictor(path: FilePath) -> Predictor:
     """Read what `save_predictor` wrote.
 
-    A file of format version 1 has no digest: a warning says so. So does one
-    where the licence of the texts of the training forbids a use.
+    A warning says where the licence of the texts of the training forbids a
+    use.
 
     Raises:
-        InputError: The file is missing, damaged, not a predictor or of a
-            later format; or a field or an array in it is missing, of another
-            type or shape, or holds what no predictor has.
+        InputError: The file is missing, damaged, not a predictor or of
+            another format version; or a field or an array in it is missing,
+            of another type or shape, or holds what no predictor has.
     """
     where = os.fspath(path)
-    header, arrays = _read(where)
+    header, arrays = read_container(path, KIND, _REMEDY)
+    check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
     _check_texts(where, [
         header['fingerprint'], header['scoring_lm'], *header['units'],
         *header['versions'], *header['versions'].values(),
@@ -237,7 +210,7 @@ def load_predictor(path: FilePath) -> Predictor:
     tokens = _tokens(where, header, arrays, lengths)
     partial = _partial_scores(where, header['partial_benchmarks'], arrays)
     _warn_of_licences(where, header['licences'])
-    with _errors_name(where, 'parts of a single predictor'):
+    with errors_name(where, 'parts of a single predictor', _REMEDY):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens,
@@ -263,7 +236,7 @@ def _partial_scores(where: str, benchmarks: Sequence[str],
         name: _array(where, arrays, f'partial.{name}', layout, lengths)
         for name, layout in _PARTIAL_SHAPES.items()
     }
-    with _errors_name(where, 'covariances of accuracies'):
+    with errors_name(where, 'covariances of accuracies', _REMEDY):
         return PartialScores(tuple(benchmarks), **parts)
 
 
@@ -279,7 +252,7 @@ def _tokens(
         name: _array(where, arrays, name, layout, lengths)
         for name, layout in _TOKEN_SHAPES.items()
     }
-    with _errors_name(where, 'tokens that lie in their texts'):
+    with errors_name(where, 'tokens that lie in their texts', _REMEDY):
         return _unpack_tokens(part, texts, header['fingerprint'], lengths['K'])
 
 
@@ -409,39 +382,39 @@ def _model(part: Mapping[str, NDArray], prefix: str,
                          Curve(*np.moveaxis(parameters, -1, 0)), logs)
 
 
-def _version(predictor: Predictor) -> int:
-    parts = predictor.benchmarks
-    if any(part.witnesses for part in parts):
-        return WITH_WITNESSES
-    if any(part.intervals.highest is not None for part in parts):
-        return WITH_HIGHEST
-    logs = any(part.model.logs is not None for part in parts)
-    return WITH_LOGS if logs else FORMAT_VERSION
-
-
 def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark; null stands for what is not finite."""
     scalars = {
-        'benchmark': part.benchmark,
-        'chance': part.chance,
-        'n_items': part.n_items,
-        'fit_models': part.fit_models,
-        'solver': part.solver,
-        'penalty': _finite(part.penalty),
-        'cv_mse': _finite(part.cv_mse),
-        'score_low': _finite(part.intervals.score_low),
-        'score_high': _finite(part.intervals.score_high),
-        'score_spread': _finite(part.intervals.score_spread),
-        'n_families': part.intervals.n_families,
-        'notes': part.notes,
-    }
-    if part.families:
-        scalars['families'] = [{
+        'benchmark':
+        part.benchmark,
+        'chance':
+        part.chance,
+        'n_items':
+        part.n_items,
+        'fit_models':
+        part.fit_models,
+        'solver':
+        part.solver,
+        'penalty':
+        _finite(part.penalty),
+        'cv_mse':
+        _finite(part.cv_mse),
+        'score_low':
+        _finite(part.intervals.score_low),
+        'score_high':
+        _finite(part.intervals.score_high),
+        'score_spread':
+        _finite(part.intervals.score_spread),
+        'n_families':
+        part.intervals.n_families,
+        'notes':
+        part.notes,
+        'families': [{
             **vars(family), 'bias': _finite(family.bias),
             'error': _finite(family.error)
-        } for family in part.families]
-    if part.witnesses:
-        scalars['witnesses'] = [witness.name for witness in part.witnesses]
+        } for family in part.families],
+        'witnesses': [witness.name for witness in part.witnesses],
+    }
     if part.errors_by_reach is not None:
         scalars['errors_by_reach'] = reach_scalars(part.errors_by_reach)
     return scalars
@@ -470,12 +443,6 @@ def _finite(number: float) -> Optional[float]:
 
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                lengths: dict[str, int]) -> BenchmarkPredictor:
-    if isinstance(scalars, dict):
-        # Files of earlier versions lack them.
-        scalars.setdefault('families', [])
-        scalars.setdefault('witnesses', [])
-        scalars.setdefault('score_spread', None)
-        scalars.setdefault('n_families', _n_families(scalars))
     check_fields(where, f'benchmark {index}', scalars, _BENCHMARK_FIELDS,
                  _REMEDY)
     for family in scalars['families']:
@@ -493,7 +460,7 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
         for name, layout in _benchmark_layouts(arrays, index,
                                                scalars['witnesses']).items()
     }
-    with _errors_name(where, f'a sound benchmark {index}'):
+    with errors_name(where, f'a sound benchmark {index}', _REMEDY):
         benchmark = BenchmarkPredictor(
             scalars['benchmark'], scalars['chance'], scalars['n_items'],
             tuple(scalars['fit_models']), scalars['solver'],
@@ -558,7 +525,7 @@ def _is_sound(errors: ErrorsByReach) -> bool:
 
 def _errors_by_reach(where: str, index: int,
                      values: Any) -> Optional[ErrorsByReach]:
-    """As recorded; None in files of earlier versions."""
+    """As recorded; None where nothing was held out."""
     if values is None:
         return None
     name = f'errors_by_reach of benchmark {index}'
@@ -574,12 +541,6 @@ def _stated_error(where: str, name: str, values: Any) -> StatedError:
     return StatedError(
         _number(values['mse'], math.nan), values['n_models'],
         values['n_families'])
-
-
-def _n_families(scalars: Mapping[str, Any]) -> Any:
-    """As recorded; else every model counts as a family of its own."""
-    found = scalars['families'] or scalars.get('fit_models', [])
-    return len(found) if isinstance(found, list) else 0
 
 
 def _family(values: Mapping[str, Any]) -> HeldOutFamily:
@@ -652,48 +613,3 @@ def _check_texts(where: str, texts: Iterable[str]) -> None:
         if len(text) > _LONGEST:
             raise InputError(where, f'texts of at most {_LONGEST} characters',
                              f'{len(text)} in {text[:40]!r}', _REMEDY)
-
-
-@contextmanager
-def _errors_name(where: str, expected: str) -> Iterator[None]:
-    """Name the file in errors about its values."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(where, expected, f'values that are not ({error})',
-                         _REMEDY) from error
-
-
-def _read(where: str) -> tuple[dict[str, Any], _Arrays]:
-    if os.path.isdir(where):
-        raise InputError(where, 'a file', 'a folder',
-                         'Name the predictor in it.')
-    data = read_bytes(where)
-    header = _header(where, data)
-    try:
-        arrays = load(data)
-    # KeyError: an array of a type that numpy does not have.
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise InputError(where, 'a readable safetensors file', f'{error}',
-                         _REMEDY) from error
-    return header, arrays
-
-
-def _header(where: str, data: bytes) -> dict[str, Any]:
-    metadata = read_metadata(where, io.BytesIO(data))
-    if FORMAT not in metadata:
-        raise InputError(where, 'a predictor of csv_plugin',
-                         'another safetensors file',
-                         'Give the file that a training wrote.')
-    header = parse_json(metadata[FORMAT], where, _REMEDY)
-    check_fields(where, 'the header', header, {}, _REMEDY)
-    version = check_version(where, header, WITH_WITNESSES,
-                            'cp.save(cp.load(path), path) renews it.')
-    if version >= WITH_DIGEST:
-        check_seal(where, data, header.get('digest'), _REMEDY)
-    # Files of earlier versions lack them, and those with nothing to say.
-    header.setdefault('scoring_lm', '')
-    header.setdefault('partial_benchmarks', [])
-    header.setdefault('licences', {})
-    check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
-    return header

@@ -49,7 +49,7 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         # A sample of all texts that depends on them alone, so that chunks
         # take about the same time and never change.
         part = texts[chunk::n_chunks]
-        file = folder / f'{chunk}.parquet'
+        file = folder / f'{chunk}.safetensors'
         dump = _recall(file, info, part, (entropy, rank))
         if dump is None:
             scored = score(part)

@@ -33,9 +33,9 @@ from csv_plugin.oc.models import engine_of, get_token_loss
 class TokenLossInferencer(BaseInferencer):
     """Token losses of a model on a validation set.
 
-    Writes `<dataset abbr>.parquet`, a token-loss dump, and then the JSON file
-    by which OpenCompass knows that the dataset is done; its entry for a text
-    names the text's row in the dump. Scored: the same tokens as in
+    Writes `<dataset abbr>.safetensors`, a token-loss dump, and then the JSON
+    file by which OpenCompass knows that the dataset is done; its entry for a
+    text names the text's row in the dump. Scored: the same tokens as in
     `models.get_token_loss`.
 
     Args:
@@ -86,7 +86,7 @@ class TokenLossInferencer(BaseInferencer):
         if not is_first_process():
             return []
         path = Path(output_json_filepath, output_json_filename)
-        file = path.with_name(f'{_stem(path)}.parquet')
+        file = path.with_name(f'{_stem(path)}.safetensors')
         chunks = path.with_name(f'tmp_{_stem(path)}')
         with reason_kept(file):
             dump = self._score(retriever, chunks)

@@ -80,7 +80,8 @@ class TextsApartPartitioner(NaivePartitioner):
                            Path(self.out_dir).parent / 'results'))
         if not done.exists():
             return
-        dump = get_infer_output_path(model, dataset, self.out_dir, 'parquet')
+        dump = get_infer_output_path(model, dataset, self.out_dir,
+                                     'safetensors')
         try:
             check_model_dump(Path(dump))
         except InputError as error:

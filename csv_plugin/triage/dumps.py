@@ -18,7 +18,7 @@ from csv_plugin.io.files import FilePath
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
 from csv_plugin.io.shards import merge_dumps
 
-_SUFFIX = '.parquet'
+_SUFFIX = '.safetensors'
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     """Find the dumps in files and folders.
 
     Args:
-        places (Iterable[FilePath]): Files, folders of dumps `<name>.parquet`,
-            work directories of OpenCompass (those with `predictions`), or
-            patterns of any of them.
+        places (Iterable[FilePath]): Files, folders of dumps
+            `<name>.safetensors`, work directories of OpenCompass (those with
+            `predictions`), or patterns of any of them.
 
     Returns:
         dict[str, DumpPlace]: By checkpoint, sorted by name.

@@ -113,7 +113,7 @@ def opencompass(folder, name, config):
         raise SystemExit(process.stdout + process.stderr)
     dumps = {
         path.parent.name: path
-        for path in out.glob('*/predictions/*/*.parquet')
+        for path in out.glob('*/predictions/*/*.safetensors')
     }
     losses = cp.read_dumps(dumps, cp.read_texts(shipped.TEXTS))
     return losses, json.loads(boards[0].read_text('utf-8'))['rows']

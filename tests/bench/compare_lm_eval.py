@@ -55,7 +55,7 @@ def run(command, root, folder, task, arguments):
 
 def own_losses(texts, model):
     """Nats by text, of the dump that comes with the package."""
-    dumps = cp.read_dumps([shipped.COLLECTION / f'{model}.parquet'], texts)
+    dumps = cp.read_dumps([shipped.COLLECTION / f'{model}.safetensors'], texts)
     return np.array([text.losses.sum() for text in dumps[model].texts])
 
 

@@ -55,8 +55,8 @@ CALLS: dict[str, list[str]] = {
     'shipped_all_token': [*TRIAGE, f'{DEMO}/collection', '--predictor',
                           f'{DEMO}/predictor_uniform.safetensors'],
     'triage': [
-        *TRIAGE, f'{DEMO}/collection/[ad]-l@[123]?.parquet', '--history',
-        f'{DEMO}/collection/[bc]-*.parquet', '--predictor',
+        *TRIAGE, f'{DEMO}/collection/[ad]-l@[123]?.safetensors', '--history',
+        f'{DEMO}/collection/[bc]-*.safetensors', '--predictor',
         f'{DEMO}/predictor.safetensors'
     ],
     'study_texts': ['study_texts'],

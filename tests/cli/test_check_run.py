@@ -42,7 +42,7 @@ def test_models_of_a_list(tmp_path, capsys):
     models.write_text('dir/a\n\nb=dir/other/\nc@1=x\n')
     out.mkdir()
     for name in ('a', 'c@1'):
-        (out / f'{name}.parquet').write_bytes(b'x')
+        (out / f'{name}.safetensors').write_bytes(b'x')
     assert main(['status', str(out), '--models', str(models)]) == 0
     assert capsys.readouterr().out == (
         '2 of 3 models have a dump.\nWithout one: b\n')

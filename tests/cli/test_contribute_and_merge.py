@@ -31,7 +31,7 @@ def contribute(out, *options):
 
 FROM_RUN = ('run', '--texts', 'texts.jsonl', '--models', 'models.csv',
             '--benchmarks', 'mmlu')
-FROM_DUMPS = ('--dumps', 'n.parquet', '--scores', 'scores.csv', '--texts',
+FROM_DUMPS = ('--dumps', 'n.safetensors', '--scores', 'scores.csv', '--texts',
               'texts.jsonl', '--models', 'others.csv', '--benchmarks', 'mmlu')
 
 

@@ -32,7 +32,7 @@ def check(model, *options):
     """The dump of a call, whose losses are those of the tests' model."""
     assert main(['losses', f'mine={model}', '--texts', 'texts.jsonl', '--out',
                  'out', *options]) == 0  # yapf: disable
-    dump = read_dump('out/mine.parquet')
+    dump = read_dump('out/mine.safetensors')
     expected = token_losses(make('llama'), tokenizer(), TEXTS.texts)
     for one, other in zip(dump.texts, expected):
         np.testing.assert_allclose(one.losses, other.losses, atol=2e-5)

@@ -26,8 +26,10 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_predictor(train(), 'p.safetensors')
     (tmp_path / 'dumps').mkdir()
+    (tmp_path / 'empty').mkdir()
     for name, skill in (('weak', 0.3), ('strong', 1.8)):
-        write_dump(f'dumps/{name}.parquet', dump(name, model_losses(skill)))
+        write_dump(f'dumps/{name}.safetensors', dump(name,
+                                                     model_losses(skill)))
     return tmp_path
 
 
@@ -74,7 +76,7 @@ def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
 
 
 def test_json(folder, capsys):
-    assert call('dumps/*.parquet', '--json', '--out', 'out') == 0
+    assert call('dumps/*.safetensors', '--json', '--out', 'out') == 0
     printed = rows(capsys.readouterr().out)
     assert printed == rows((folder / 'out/leaderboard.json').read_text())
     assert {*printed} == {(model, benchmark)
@@ -89,14 +91,14 @@ def test_runs_of_opencompass(folder, capsys):
 
 
 def test_dumps_that_cannot_be_used_are_told(folder, capsys):
-    write_dump('dumps/other.parquet',
+    write_dump('dumps/other.safetensors',
                dump('other', model_losses(1, OTHER_TEXTS), OTHER_TEXTS))
     assert call('dumps', '--json') == 0
     printed = json.loads(capsys.readouterr().out)
     missing = {row['model']: row['missing'] for row in printed['rows']}
     assert 'losses of \'other\'' in missing['other']
     assert not missing['weak']
-    assert call('dumps/other.parquet') == 2
+    assert call('dumps/other.safetensors') == 2
     assert 'dumps: expected losses that the predictor can use, found other: ' \
         in capsys.readouterr().err
 
@@ -218,8 +220,8 @@ def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):
     ([], 'PLACE or --losses: expected one of them, found none'),
     (['dumps', '--losses', 'l.csv'], 'found both'),
     (['none'], "dumps 'none'"),
-    (['p.safetensors'], 'Parquet'),
-    (['.'], 'found none'),
+    (['p.safetensors'], 'of the kind csv_plugin.dump'),
+    (['empty'], 'found none'),
     (['--losses', 'none.csv'], 'none.csv'),
     (['--losses', 'none.tsv'], 'that ends in .csv, .parquet or .safetensors'),
 ])

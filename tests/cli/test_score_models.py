@@ -42,16 +42,16 @@ def call(*options, out='out'):
 
 def test_losses_are_those_of_the_collection(texts, tmp_path, capsys):
     assert call(f'mine={MODEL}') == 0
-    assert capsys.readouterr().out == 'mine: 3 texts, out/mine.parquet\n'
-    dump = read_dump('out/mine.parquet')
+    assert capsys.readouterr().out == 'mine: 3 texts, out/mine.safetensors\n'
+    dump = read_dump('out/mine.safetensors')
     assert dump.info.model == 'mine' and dump.info.dtype == 'float32'
     assert dump.info.fingerprint == texts.fingerprint
-    shipped_dump = read_dump(shipped.COLLECTION / 'd-s@100.parquet')
+    shipped_dump = read_dump(shipped.COLLECTION / 'd-s@100.safetensors')
     expected = {text.text_id: text.losses for text in shipped_dump.texts}
     for text in dump.texts:
         assert np.allclose(text.losses, expected[text.text_id], atol=LOSS_STEP)
     assert [path.name
-            for path in (tmp_path / 'out').iterdir()] == ['mine.parquet']
+            for path in (tmp_path / 'out').iterdir()] == ['mine.safetensors']
 
 
 def test_code_of_models_runs_where_the_user_lets_it(texts, capsys):
@@ -66,18 +66,18 @@ def test_code_of_models_runs_where_the_user_lets_it(texts, capsys):
 
 def test_what_is_there_is_not_scored_again(texts, capsys, monkeypatch):
     assert call(f'mine={MODEL}') == 0
-    before = read_dump('out/mine.parquet')
+    before = read_dump('out/mine.safetensors')
     capsys.readouterr()
     assert call('mine=none/such') == 0
-    assert 'out/mine.parquet is there (transformers, float32)' in (
+    assert 'out/mine.safetensors is there (transformers, float32)' in (
         capsys.readouterr().out)
-    assert read_dump('out/mine.parquet').info == before.info
+    assert read_dump('out/mine.safetensors').info == before.info
 
 
 def test_a_model_that_was_written_after_its_losses_is_told(texts, capsys):
     shutil.copytree(MODEL, 'mine')
     assert call('mine') == 0
-    later = os.stat('out/mine.parquet').st_mtime_ns + 10**9
+    later = os.stat('out/mine.safetensors').st_mtime_ns + 10**9
     os.utime('mine/config.json', ns=(later, later))
     assert call('mine') == 0
     assert 'the model was written after it: remove it' in (
@@ -93,10 +93,10 @@ def test_a_call_that_was_interrupted_goes_on(texts, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(score_models, 'write_dump', stop)
         assert call(f'mine={MODEL}') == 130
-    assert len(list(tmp_path.glob('out/mine.parts/*/0.parquet'))) == 1
+    assert len(list(tmp_path.glob('out/mine.parts/*/0.safetensors'))) == 1
     monkeypatch.setattr(dumping, 'token_losses', stop_at_texts)
     assert call(f'mine={MODEL}') == 0
-    one, other = (read_dump(f'{f}/mine.parquet') for f in ('whole', 'out'))
+    one, other = (read_dump(f'{f}/mine.safetensors') for f in ('whole', 'out'))
     for first, second in zip(one.texts, other.texts):
         assert np.array_equal(first.losses, second.losses)
 
@@ -130,7 +130,7 @@ def test_chunks_of_another_call_are_not_read(texts, monkeypatch, change):
         options += ['--dtype', 'bfloat16']
     assert call(*options) == 0
     assert call(*options, out='whole') == 0
-    one, other = (read_dump(f'{f}/mine.parquet') for f in ('out', 'whole'))
+    one, other = (read_dump(f'{f}/mine.safetensors') for f in ('out', 'whole'))
     assert one.info == other.info
     for first, second in zip(one.texts, other.texts):
         assert np.array_equal(first.losses, second.losses)
@@ -157,13 +157,13 @@ def test_the_dump_of_another_model_is_refused(texts, capsys):
     ]:
         assert call(f'mine={MODEL}', *options) == 2
         error = capsys.readouterr().err
-        assert 'out/mine.parquet: expected' in error and says in error
+        assert 'out/mine.safetensors: expected' in error and says in error
 
 
 def test_names_of_engines_from_files_are_escaped(texts, capsys):
     assert call(f'mine={MODEL}') == 0
-    dump = read_dump('out/mine.parquet')
-    write_dump('out/mine.parquet',
+    dump = read_dump('out/mine.safetensors')
+    write_dump('out/mine.safetensors',
                replace(dump, info=replace(dump.info, engine='a\x1b[2J')))
     capsys.readouterr()
     assert call(f'mine={MODEL}') == 0
@@ -254,8 +254,9 @@ def test_ctranslate2(texts, tmp_path):
     assert call('mine=converted', '--engine', 'ctranslate2', '--setting',
                 'context=512', '--setting', 'intra_threads=1'
                 ) == 0  # yapf: disable
-    dump = read_dump('out/mine.parquet')
+    dump = read_dump('out/mine.safetensors')
     assert dump.info.engine == 'ctranslate2' and dump.info.context == 512
     assert call(f'mine={MODEL}', out='peer') == 0
-    for one, other in zip(dump.texts, read_dump('peer/mine.parquet').texts):
+    for one, other in zip(dump.texts,
+                          read_dump('peer/mine.safetensors').texts):
         assert np.allclose(one.losses, other.losses, atol=2e-4)

@@ -61,10 +61,10 @@ def write_parts(folder, models_of, texts):
     """Dumps of the zoo on some texts, under new names."""
     folder.mkdir(exist_ok=True)
     for name, model in models_of.items():
-        dump = read_dump(shipped.COLLECTION / f'{model}.parquet')
+        dump = read_dump(shipped.COLLECTION / f'{model}.safetensors')
         info = replace(dump.info, fingerprint=texts.fingerprint, model=name)
         part = [t for t in dump.texts if t.text_id in texts.ids]
-        write_dump(folder / f'{name}.parquet',
+        write_dump(folder / f'{name}.safetensors',
                    TokenLossDump(info, tuple(part)))
 
 
@@ -72,8 +72,8 @@ def write_run(folder, dumps, fingerprint, rows):
     for model in CHOSEN:
         path = folder / 'predictions' / model
         path.mkdir(parents=True)
-        target = path / f'{dataset_abbr(fingerprint)}.parquet'
-        target.hardlink_to(dumps / f'{model}.parquet')
+        target = path / f'{dataset_abbr(fingerprint)}.safetensors'
+        target.hardlink_to(dumps / f'{model}.safetensors')
     header = ('dataset', 'version', 'metric', 'mode', *CHOSEN)
     write_summary(folder, [header, *([*map(str, row)] for row in rows)])
 
@@ -220,7 +220,7 @@ def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
     shutil.copytree(world / 'dumps', tmp_path / 'dumps')
     for model, changes in (('a-m@35', dict(engine='vllm')),
                            ('d-m@35', dict(dtype='bfloat16\x1b[2J'))):
-        file = tmp_path / f'dumps/{model}.parquet'
+        file = tmp_path / f'dumps/{model}.safetensors'
         dump = read_dump(file)
         write_dump(file, replace(dump, info=replace(dump.info, **changes)))
     arguments = options(
@@ -319,7 +319,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     few = TextSet(texts.texts[:4])
     scores = paper_accuracies()
     names = [model for model in paper_split() if model in scores.models]
-    zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.parquet'))]
+    zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.safetensors'))]
     write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
     write_texts(tmp_path / TEXTS, few)
     files = [str(path) for path in (tmp_path / 'dumps').iterdir()]

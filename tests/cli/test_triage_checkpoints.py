@@ -170,7 +170,7 @@ def test_watch(world, tmp_path, number):
     """Two looks, a half-written file, and a clean end."""
     folder, out = tmp_path / 'watched', tmp_path / 'out'
     write_runs(folder, {'good': 1.8}, 2)
-    (folder / 'good@35.parquet').write_bytes(b'PAR1')
+    (folder / 'good@35.safetensors').write_bytes(b'PAR1')
     command = [
         sys.executable, SCRIPT, '--predictor', world / 'p.safetensors',
         '--watch', folder, '--history', world / 'old', '--interval', '0.05',

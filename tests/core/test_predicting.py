@@ -68,7 +68,7 @@ def test_benchmarks_of_all_usable_predictors(predictor):
 
 
 def test_one_bad_dump_leaves_the_others(run, predictor):
-    name = f'{dataset_abbr(TEXTS.fingerprint)}.parquet'
+    name = f'{dataset_abbr(TEXTS.fingerprint)}.safetensors'
     path = run / 'predictions' / 'new' / name
     path.write_bytes(b'PAR1')
     table = predicted(run, {'p': predictor}, [*MODELS, 'none'])
@@ -89,8 +89,8 @@ def test_dump_with_the_name_of_another(run, predictor):
     """The whole fingerprint counts, not just the file's name."""
     folder = run / 'predictions' / 'new'
     write_losses(run, 'new', model_losses(1, OTHER_TEXTS), OTHER_TEXTS)
-    other = folder / f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.parquet'
-    other.replace(folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet')
+    other = folder / f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.safetensors'
+    other.replace(folder / f'{dataset_abbr(TEXTS.fingerprint)}.safetensors')
     reason = predicted(run, {'p': predictor}).at('new', 'easy').reason
     assert TEXTS.fingerprint in reason and OTHER_TEXTS.fingerprint in reason
 

@@ -56,11 +56,11 @@ def make_world(root: Path) -> None:
     write_leaderboard(summary / 'leaderboard_20260101_120000', make_board())
     for folder, series in (('new', 'd'), ('earlier', 'c')):
         (root / folder).mkdir()
-        for path in (root / 'demo/collection').glob(f'{series}-*.parquet'):
+        for path in (root / 'demo/collection').glob(f'{series}-*.safetensors'):
             shutil.copy(path, root / folder)
     for name, model in (('mine', 'a-m@100'), ('other', 'd-m@65')):
-        shutil.copy(root / f'demo/collection/{model}.parquet',
-                    root / f'{name}.parquet')
+        shutil.copy(root / f'demo/collection/{model}.safetensors',
+                    root / f'{name}.safetensors')
     _write_tables(root, zoo)
     (root / 'models.txt').write_text('my-model\nother=my-model\n')
 
@@ -72,7 +72,8 @@ def _part_of_the_zoo() -> Collection:
     models += [f'{run}@{step}' for run in ('a-l', 'd-l') for step in (10, 20)]
     whole = cp.read_texts(shipped.TEXTS)
     losses = cp.read_dumps(
-        [shipped.COLLECTION / f'{model}.parquet' for model in models], whole)
+        [shipped.COLLECTION / f'{model}.safetensors' for model in models],
+        whole)
     table = cp.read_accuracies(shipped.COLLECTION / 'scores.csv',
                                shipped.COLLECTION / 'benchmarks.csv').select(
                                    models, list(EXAMS.values()))
@@ -117,8 +118,8 @@ def _write_run(work_dir: Path, zoo: Collection, series: Mapping | str) -> None:
     for model, row in zip(models, percent):
         for benchmark, accuracy in zip(EXAMS, row):
             write_result(work_dir, model, benchmark, {'accuracy': accuracy})
-        _copy(work_dir.parents[2] / f'demo/collection/{model}.parquet',
-              work_dir / f'predictions/{model}/{texts}.parquet')
+        _copy(work_dir.parents[2] / f'demo/collection/{model}.safetensors',
+              work_dir / f'predictions/{model}/{texts}.safetensors')
     write_config(work_dir, config(models, [*EXAMS, texts]))
     write_summary(work_dir, [
         ['dataset', 'version', 'metric', 'mode', *models],

@@ -48,7 +48,7 @@ def write_run(folder: Path,
     for model, loss in losses.items():
         path = folder / 'predictions' / model
         path.mkdir(parents=True)
-        write_dump(path / f'{dataset_abbr(texts.fingerprint)}.parquet',
+        write_dump(path / f'{dataset_abbr(texts.fingerprint)}.safetensors',
                    dump(model, loss, texts))
     header = ['dataset', 'version', 'metric', 'mode', *losses]
     write_summary(folder, [header] + [[name, '1f', 'accuracy', 'gen', *cells]
@@ -61,7 +61,7 @@ def write_dumps(folder: Path,
                 texts: TextSet = TEXTS) -> list[Path]:
     """Files that are named after their models."""
     folder.mkdir(exist_ok=True)
-    paths = [folder / f'{model}.parquet' for model in losses]
+    paths = [folder / f'{model}.safetensors' for model in losses]
     for path, (model, loss) in zip(paths, losses.items()):
         write_dump(path, dump(model, loss, texts))
     return paths

@@ -97,7 +97,7 @@ def test_models_whose_files_are_missing_or_on_other_texts_are_named(tmp_path):
     assert (
         f'expected losses on the texts {FINGERPRINT[:12]}, found losses on '
         f'the texts {OTHER_TEXTS.fingerprint[:12]}') in line
-    with pytest.raises(InputError, match='expected a file p.parquet'):
+    with pytest.raises(InputError, match='expected a file p.safetensors'):
         dumps_of_files(paths[1:], ['p', 'o'], FINGERPRINT)
 
 
@@ -274,7 +274,7 @@ def test_two_files_of_the_same_name_are_refused(tmp_path):
     for folder in ('a', 'b'):
         (tmp_path / folder).mkdir()
         write_dumps(tmp_path / folder, {'n': 1.})
-    files = sorted(tmp_path.glob('*/*.parquet'))
+    files = sorted(tmp_path.glob('*/*.safetensors'))
     with pytest.raises(InputError, match="'n'"):
         dumps_of_files(files, ('n', ), FINGERPRINT)
 

@@ -111,8 +111,8 @@ def test_files_that_contradict_each_other_are_refused(tmp_path):
             match="in split 'other', found only "
             'test, train, validation'):
         read_collection(tmp_path).models_in('other')
-    (tmp_path / 'n.parquet').unlink()
-    with pytest.raises(InputError, match='n.parquet'):
+    (tmp_path / 'n.safetensors').unlink()
+    with pytest.raises(InputError, match='n.safetensors'):
         read_collection(tmp_path)
 
 

@@ -1,19 +1,13 @@
 """Licences of texts, from the texts to whoever loads a predictor."""
-import json
 import warnings
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import load_file, save
 
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.digests import PLACEHOLDER, sealed
 from csv_plugin.io.licences import forbidden_uses, is_permissive
-from csv_plugin.io.predictors import FORMAT
 from tests.core.training_worlds import (CHARACTERS, make_training,
                                         make_training_world)
 from tests.tables import small_tables
@@ -86,55 +80,4 @@ def test_loading_says_what_the_licence_of_the_texts_forbids(
     ]
     cp.save(replace(predictor, licences={'gsm8k': 'MIT'}), path)
     with warnings.catch_warnings(action='error'):
-        cp.load(path)
-
-
-def test_families_are_kept(predictor, tmp_path):
-    path = tmp_path / 'a.safetensors'
-    families = predictor.benchmarks[0].families
-    assert families
-    unknown = replace(families[0], bias=np.nan, error=np.nan)
-    part = replace(predictor.benchmarks[0], families=(unknown, *families[1:]))
-    cp.save(
-        replace(predictor, benchmarks=(part, *predictor.benchmarks[1:])), path)
-    first, second, *_ = cp.load(path).benchmarks
-    assert np.isnan(first.families[0].bias)
-    assert first.families[1:] == families[1:]
-    assert second.families == predictor.benchmarks[1].families
-
-
-def rewrite(path, change):
-    """Change the header, as another version of the package may write it."""
-    with safe_open(path, framework='numpy') as file:
-        header = json.loads(file.metadata()[FORMAT])
-    change(header)
-    header['digest'] = PLACEHOLDER
-    data = save(load_file(path), metadata={FORMAT: json.dumps(header)})
-    path.write_bytes(sealed(str(path), data))
-
-
-def test_files_of_earlier_versions_have_neither(predictor, tmp_path):
-    path = tmp_path / 'a.safetensors'
-    cp.save(predictor, path)
-    rewrite(
-        path, lambda header:
-        [part.pop('families', None) for part in header['benchmarks']])
-    old = cp.load(path)
-    assert old.licences == {} and old.benchmarks[0].families == ()
-
-
-@pytest.mark.parametrize('name, value', [
-    ('families', 1), ('families', [1]), ('families', [{}]),
-    ('licences', []), ('licences', {'a': 1})
-])  # yapf: disable
-def test_damaged_fields_are_errors(predictor, tmp_path, name, value):
-    path = tmp_path / 'a.safetensors'
-    cp.save(predictor, path)
-
-    def change(header):
-        part = header if name == 'licences' else header['benchmarks'][0]
-        part[name] = value
-
-    rewrite(path, change)
-    with pytest.raises(InputError, match='a.safetensors'):
         cp.load(path)

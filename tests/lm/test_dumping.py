@@ -48,7 +48,7 @@ def test_parts_join_to_the_whole(tokenizer, tmp_path):
     whole = dump_losses(model, tokenizer, TEXTS, entropy=True, rank=True)
     shards = []
     for k in range(2):
-        path = tmp_path / f'{k}.parquet'
+        path = tmp_path / f'{k}.safetensors'
         write_dump(
             path,
             dump_losses(
@@ -79,7 +79,7 @@ def test_models_with_different_tokenizers_share_one_table(tmp_path):
         vocabulary = max(len(tokenizer), models.VOCABULARY)
         dump = dump_losses(
             models.make('llama', vocab_size=vocabulary), tokenizer, TEXTS)
-        paths[name] = tmp_path / f'{name}.parquet'
+        paths[name] = tmp_path / f'{name}.safetensors'
         write_dump(paths[name], dump)
         sums[name] = [np.nansum(text.losses) for text in dump.texts]
     spans = [t.spans for t in tokenize_all(models.tokenizer(), TEXTS.texts)]

@@ -45,7 +45,8 @@ def stopped(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         cp.score(engine, tokenizer(), TEXTS, folder=folder)
     assert {file.name
-            for file in folder.iterdir()} == {'0.parquet', '1.parquet'}
+            for file in folder.iterdir()
+            } == {'0.safetensors', '1.safetensors'}
     return folder
 
 
@@ -71,9 +72,9 @@ def test_how_many_are_left(stopped):
 
 @pytest.mark.parametrize('damage', ['cut', 'empty', 'removed', 'foreign'])
 def test_a_damaged_chunk_is_scored_again(stopped, damage):
-    file = stopped / '1.parquet'
+    file = stopped / '1.safetensors'
     content = file.read_bytes()
-    other = (stopped / '0.parquet').read_bytes()
+    other = (stopped / '0.safetensors').read_bytes()
     damaged = {'cut': content[:-40], 'empty': b'', 'foreign': other}
     if damage == 'removed':
         file.unlink()
@@ -94,17 +95,17 @@ class OtherVersion(Exact):
 
 def test_chunks_of_another_engine_are_scored_again(stopped):
     assert n_calls(OtherVersion(), stopped) == 4
-    assert read_dump(stopped / '0.parquet').info.versions['exact'] == '2'
+    assert read_dump(stopped / '0.safetensors').info.versions['exact'] == '2'
 
 
 def test_chunks_of_other_weights_are_not_read(tmp_path):
     """As of a model that was trained on in the meantime."""
     model = make('llama')
     first = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
-    files = set(tmp_path.glob('chunks/*/*.parquet'))
+    files = set(tmp_path.glob('chunks/*/*.safetensors'))
     again = cp.score(model, tokenizer(), TEXTS, 'm', tmp_path / 'chunks')
     assert losses_of(first['m']) == losses_of(again['m'])
-    assert set(tmp_path.glob('chunks/*/*.parquet')) == files
+    assert set(tmp_path.glob('chunks/*/*.safetensors')) == files
     with torch.no_grad():
         for weights in model.parameters():
             weights.mul_(1.01)

@@ -146,10 +146,10 @@ def test_a_full_disk(model_folder, tmp_path, monkeypatch):
     entry = salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl'))
     model = tiny.wrapped(tiny.model_config(model_folder))
     folder = tmp_path / 'predictions/tiny'
-    monkeypatch.setattr('csv_plugin.io.dumps.sealed', no_room)
+    monkeypatch.setattr('csv_plugin.io.containers._sealed', no_room)
     with pytest.raises(InputError) as caught:
         tiny.infer(tmp_path, model, entry)
-    file = folder / f'tmp_{entry["abbr"]}/0.parquet'
+    file = folder / f'tmp_{entry["abbr"]}/0.safetensors'
     assert str(caught.value).startswith(f'{file}: expected a file')
     assert os.strerror(errno.ENOSPC) in str(caught.value)
     journal, note = f'tmp_{entry["abbr"]}', f'{entry["abbr"]}.error.txt'

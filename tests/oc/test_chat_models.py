@@ -68,7 +68,7 @@ def test_base_and_chat_models_in_one_leaderboard(model_folder, config,
     # chat model is around the questions, and around no text.
     assert rows['base']['predicted'] == rows['chat']['predicted'] > 0
     dumps = [
-        read_dump(next(run.glob(f'predictions/{model}/*.parquet')))
+        read_dump(next(run.glob(f'predictions/{model}/*.safetensors')))
         for model in rows
     ]
     for base, chat in zip(dumps[0].texts, dumps[1].texts):

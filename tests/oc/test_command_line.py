@@ -55,7 +55,7 @@ def test_losses_beside_scores(model_folder, tmp_path):
     dumps = []
     for model in ('bare', 'wrapped'):
         folder, = (tmp_path / 'out').glob(f'*/predictions/{model}')
-        parts = sorted(folder.glob('salience_texts-*.parquet'))
+        parts = sorted(folder.glob('salience_texts-*.safetensors'))
         assert [path.stem[-2:] for path in parts] == ['_0', '_1', '_2']
         dumps.append(merge_dumps(map(read_dump, parts), tiny.TEXTS))
         assert not list(folder.glob('tmp_*'))

@@ -104,7 +104,7 @@ def test_predictions_are_those_of_transformers():
         gc.collect()
     run, = Path('out').iterdir()
     here, served = (
-        read_dump(next(run.glob(f'predictions/{name}/*.parquet')))
+        read_dump(next(run.glob(f'predictions/{name}/*.safetensors')))
         for name in ('d-s@100', 'served'))
     assert (here.info.engine, served.info.engine) == ('transformers',
                                                       'vllm server')

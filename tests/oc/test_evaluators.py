@@ -26,7 +26,7 @@ def run(model_folder, tmp_path):
     entry = salience_texts(tiny.save_texts(tmp_path / 'texts.jsonl'))
     model = tiny.model_config(model_folder)
     folder = tiny.infer(tmp_path, model, entry)
-    return model, entry, folder / f'{entry["abbr"]}.parquet'
+    return model, entry, folder / f'{entry["abbr"]}.safetensors'
 
 
 def test_numbers_of_a_model(run, tmp_path):
@@ -82,10 +82,10 @@ def test_fewer_predictions_than_texts(run, tmp_path):
 def test_names_of_dumps_that_are_none(run, tmp_path):
     """Such as that of a dump in another folder."""
     model, entry, dump = run
-    (tmp_path / 'elsewhere.parquet').write_bytes(dump.read_bytes())
+    (tmp_path / 'elsewhere.safetensors').write_bytes(dump.read_bytes())
     file = dump.with_suffix('.json')
     rows = json.loads(file.read_text())
-    for name in ('../../elsewhere.parquet', None, 7, {}):
+    for name in ('../../elsewhere.safetensors', None, 7, {}):
         rows['7']['dump'] = name
         file.write_text(json.dumps(rows))
         with pytest.raises(InputError, match='dump .*: .* without slashes'):

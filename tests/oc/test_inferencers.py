@@ -54,8 +54,8 @@ def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
     entry['infer_cfg']['inferencer'] |= dict(entropy=True, context=64)
     folder = tiny.infer(tmp_path, config(model_folder), entry)
     stem = entry['abbr']
-    assert set(files(folder)) == {f'{stem}.json', f'{stem}.parquet'}
-    dump = merge_dumps([read_dump(folder / f'{stem}.parquet')], tiny.TEXTS)
+    assert set(files(folder)) == {f'{stem}.json', f'{stem}.safetensors'}
+    dump = merge_dumps([read_dump(folder / f'{stem}.safetensors')], tiny.TEXTS)
     model = MODELS.build(
         dict(type=HuggingFaceBaseModel, path=str(model_folder)))
     expected = dump_losses(
@@ -68,7 +68,7 @@ def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
                                        expected.texts):
         np.testing.assert_allclose(ours.losses, theirs.losses, atol=1e-5)
         np.testing.assert_allclose(ours.entropy, theirs.entropy, atol=1e-4)
-        assert row['dump'] == f'{stem}.parquet'
+        assert row['dump'] == f'{stem}.safetensors'
         assert read_dump(folder / row['dump']).texts[
             row['row']].text_id == row['text_id'] == text.text_id
         assert row['sha256'] == text.sha256
@@ -96,7 +96,7 @@ def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
                 }
             })
     parts = [
-        read_dump(folder / f'{entry["abbr"]}_{part}.parquet')
+        read_dump(folder / f'{entry["abbr"]}_{part}.safetensors')
         for part in range(3)
     ]
     assert [len(part.texts) for part in parts] == [17, 17, 8]
@@ -136,10 +136,11 @@ def test_a_killed_run_goes_on_where_it_was(model_folder, entry, tmp_path,
     assert process.returncode == -signal.SIGKILL, process.stderr.decode()
     folder = tmp_path / 'killed/predictions' / model['abbr']
     journal = folder / f'tmp_{entry["abbr"]}'
-    assert set(files(journal)) == {'0.parquet', '1.parquet', '2.parquet'}
+    assert set(
+        files(journal)) == {'0.safetensors', '1.safetensors', '2.safetensors'}
     assert os.listdir(folder) == [journal.name]
     # A crash of the whole machine may tear a file.
-    torn = journal / '1.parquet'
+    torn = journal / '1.safetensors'
     torn.write_bytes(torn.read_bytes()[:-40])
     scored.clear()
     tiny.infer(tmp_path / 'killed', model, entry)
@@ -153,7 +154,7 @@ def stop_after(n_chunks, monkeypatch):
 
     def stop(file, dump):
         write(file, dump)
-        if file.name == f'{n_chunks - 1}.parquet':
+        if file.name == f'{n_chunks - 1}.safetensors':
             raise KeyboardInterrupt
 
     monkeypatch.setattr(scoring_in_chunks, 'write_dump', stop)
@@ -191,7 +192,7 @@ def test_a_full_disk_leaves_nothing_that_looks_done(model_folder, entry,
 
     with monkeypatch.context() as patch:
         patch.setattr(inferencers, 'write_dump', full)
-        with pytest.raises(InputError, match='parquet: .*No space'):
+        with pytest.raises(InputError, match='safetensors: .*No space'):
             tiny.infer(tmp_path, config(model_folder), entry)
     folder = tmp_path / 'predictions/tiny'
     assert set(os.listdir(folder)) == {
@@ -200,7 +201,7 @@ def test_a_full_disk_leaves_nothing_that_looks_done(model_folder, entry,
     tiny.infer(tmp_path, config(model_folder), entry)
     assert set(files(folder)) == {
         f'{entry["abbr"]}.{suffix}'
-        for suffix in ('json', 'parquet')
+        for suffix in ('json', 'safetensors')
     }
 
 

@@ -64,7 +64,7 @@ del exam, salience_texts
 TEXTS = TextSet(tuple(Text(f't{i}', f'{i:06}') for i in range(100)))
 #: A run is killed when such a file appears: some losses of a model, some of
 #: its results, some of the summary.
-MOMENTS = ('predictions/one/tmp_salience_texts-*/1.parquet',
+MOMENTS = ('predictions/one/tmp_salience_texts-*/1.safetensors',
            'results/one/exam.json', 'summary/summary_*.txt')
 #: Seconds after which a run without such a file has hung.
 HUNG = 300
@@ -137,7 +137,7 @@ def kill_at(moment: str, work: Path, materials: Path, *options: str) -> None:
 def test_a_run_that_was_killed_again_and_again(materials, tmp_path):
     whole = finish(tmp_path / 'whole', materials)
     assert b'predicted' in whole['summary_*.csv']
-    assert sum(name.endswith('.parquet') for name in whole) == 2
+    assert sum(name.endswith('.safetensors') for name in whole) == 2
     options: tuple[str, ...] = ()
     for moment in MOMENTS:
         kill_at(moment, tmp_path / 'killed', materials, *options)

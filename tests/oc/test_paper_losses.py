@@ -74,7 +74,7 @@ def test_from_losses_to_predictions(folder, capsys) -> None:
     score, train, show = map(shlex.split, commands())
     opencompass(*score[1:], '--debug')
     run, = Path('outputs/paper_losses').glob('2*')
-    dumps = sorted(run.glob('predictions/*/*.parquet'))
+    dumps = sorted(run.glob('predictions/*/*.safetensors'))
     assert [dump.parent.name for dump in dumps] == [*STAND_INS]
     assert not [*run.glob('results/*/mmlu*')]
     for i, name in enumerate(paper_accuracies().models):

@@ -111,7 +111,7 @@ def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage,
     task, = tasks_of(config)
     OpenICLInferTask(task).run()
     assert tasks_of(config) == []
-    dump, = run.rglob('*.parquet')
+    dump, = run.rglob('*.safetensors')
     before = dump.read_bytes()
     if damage == 'lost':
         dump.unlink()

@@ -425,7 +425,7 @@ def test_losses_only(tmp_path, predictors):
 
 
 def test_benchmarks_only(run, predictors):
-    for path in run.rglob('*.parquet'):
+    for path in run.rglob('*.safetensors'):
         path.unlink()
     table, board = summarize(make_config(run), predictors)
     assert [row[4:] for row in table[2:4]] == [['-'] * 4] * 2

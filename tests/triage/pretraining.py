@@ -34,16 +34,16 @@ def write_checkpoint(folder: Path,
                      name: str,
                      skill: float,
                      texts=TEXTS) -> Path:
-    """A dump `<name>.parquet`."""
-    path = folder / f'{name}.parquet'
+    """A dump `<name>.safetensors`."""
+    path = folder / f'{name}.safetensors'
     write_dump(path, dump(name, model_losses(skill, texts), texts))
     return path
 
 
 def write_runs(folder: Path, finals: Mapping[str, float],
                n: int = len(STEPS)) -> Path:
-    """The dumps of `run_dumps` as files `<run>@<step>.parquet`."""
+    """The dumps of `run_dumps` as files `<run>@<step>.safetensors`."""
     folder.mkdir(exist_ok=True)
     for name, losses in run_dumps(finals, n).items():
-        write_dump(folder / f'{name}.parquet', losses)
+        write_dump(folder / f'{name}.safetensors', losses)
     return folder

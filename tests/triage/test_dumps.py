@@ -13,15 +13,15 @@ FINGERPRINT = TEXTS.fingerprint
 
 def test_folders_files_and_patterns(tmp_path, monkeypatch):
     folder = write_runs(tmp_path / 'in', {'a': 1.0, 'b': 1.0}, 2)
-    (folder / '.hidden.parquet').touch()
+    (folder / '.hidden.safetensors').touch()
     (folder / 'notes.txt').touch()
     names = ['a@10', 'a@20', 'b@10', 'b@20']
     assert list(find_dumps([folder])) == names
-    assert list(find_dumps([folder / 'b@*.parquet'])) == names[2:]
-    assert list(find_dumps([folder / 'b@20.parquet',
+    assert list(find_dumps([folder / 'b@*.safetensors'])) == names[2:]
+    assert list(find_dumps([folder / 'b@20.safetensors',
                             folder / 'a*'])) == ['a@10', 'a@20', 'b@20']
     # A file that two patterns match counts once.
-    assert list(find_dumps([folder, folder / '*.parquet'])) == names
+    assert list(find_dumps([folder, folder / '*.safetensors'])) == names
     monkeypatch.chdir(tmp_path)
     assert list(find_dumps([folder, 'in'])) == names
     assert list(find_dumps([str(tmp_path / 'i*')])) == names
@@ -37,12 +37,13 @@ def test_work_directories(tmp_path):
     assert list(dumps) == ['a@10', 'a@20']
     assert len(dumps['a@20'].read(FINGERPRINT).texts) == 5
     assert [name for name, *_ in dumps['a@20'].stamp(FINGERPRINT)] == [
-        f'salience_texts-{FINGERPRINT[:12]}_{part}.parquet' for part in (0, 1)
+        f'salience_texts-{FINGERPRINT[:12]}_{part}.safetensors'
+        for part in (0, 1)
     ]
     assert not dumps['a@20'].stamp('0' * 64)
 
 
-@pytest.mark.parametrize('place', ['none', 'no*', 'none/*.parquet'])
+@pytest.mark.parametrize('place', ['none', 'no*', 'none/*.safetensors'])
 def test_places_without_a_dump(tmp_path, place):
     with pytest.raises(InputError, match='nothing of that name'):
         find_dumps([tmp_path / place])

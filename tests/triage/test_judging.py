@@ -303,10 +303,10 @@ def test_losses_that_cannot_be_used(predictor, history):
 def test_dumps_that_cannot_be_used(predictor, tmp_path):
     write_runs(tmp_path, {'good': 1.8}, 2)
     write_checkpoint(tmp_path, 'other@10', 1.0, OTHER_TEXTS)
-    (tmp_path / 'half@10.parquet').write_bytes(b'PAR1')
+    (tmp_path / 'half@10.safetensors').write_bytes(b'PAR1')
     losses = model_losses(1.0)
     losses[2] = replace(losses[2], losses=losses[2].losses * np.nan)
-    write_dump(tmp_path / 'gaps@10.parquet', dump('gaps', losses))
+    write_dump(tmp_path / 'gaps@10.safetensors', dump('gaps', losses))
     added = Readings(predictor).add(find_dumps([tmp_path]))
     assert added == ('good@10', 'good@20')
     job = TriageJob(Readings(predictor), [tmp_path])
@@ -320,7 +320,7 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
         assert sum(f'{name} is left out: ' in note
                    for note in triage.notes) == 1
     for step in STEPS[:2]:
-        (tmp_path / f'good@{step}.parquet').unlink()
+        (tmp_path / f'good@{step}.safetensors').unlink()
     with pytest.raises(InputError, match='one or more that can be used'):
         TriageJob(Readings(predictor), [tmp_path]).update()
 

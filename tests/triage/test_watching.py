@@ -3,8 +3,8 @@ import os
 import signal
 import threading
 
-import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import save
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage import dumps
@@ -34,7 +34,7 @@ def reads(monkeypatch):
     read = dumps.read_dump
 
     def count(path):
-        names.append(path.name.removesuffix('.parquet'))
+        names.append(path.name.removesuffix('.safetensors'))
         return read(path)
 
     monkeypatch.setattr(dumps, 'read_dump', count)
@@ -54,7 +54,7 @@ def test_every_dump_is_read_once(job, reads):
 def test_half_written_files_are_tried_again_once_they_change(job, reads):
     job.update()
     whole = write_checkpoint(job.dumps[0], 'good@35', 1.0).read_bytes()
-    path = job.dumps[0] / 'good@35.parquet'
+    path = job.dumps[0] / 'good@35.safetensors'
     path.write_bytes(whole[:100])
     os.utime(path, ns=(1, 1))
     reads.clear()
@@ -67,7 +67,7 @@ def test_half_written_files_are_tried_again_once_they_change(job, reads):
 
 
 def test_a_damaged_file_that_is_gone_is_not_named(job):
-    path = job.dumps[0] / 'good@35.parquet'
+    path = job.dumps[0] / 'good@35.safetensors'
     path.write_bytes(b'PAR1')
     assert any('good@35' in note for note in job.update().notes)
     path.unlink()
@@ -81,9 +81,7 @@ def test_a_damaged_file_that_is_gone_is_not_named(job):
 ])
 def test_a_hostile_dump_is_reported_and_the_others_are_judged(job, header):
     path = write_checkpoint(job.dumps[0], 'good@35', 1.0)
-    table = pq.ParquetFile(path).read()
-    metadata = {**(table.schema.metadata or {}), 'csv_plugin.dump': header}
-    pq.write_table(table.replace_schema_metadata(metadata), path)
+    path.write_bytes(save({}, {'csv_plugin.dump': header}))
     triage = job.update()
     assert triage.runs[0].checkpoints == ('good@10', 'good@20')
     note, = (note for note in triage.notes if 'good@35' in note)
@@ -106,7 +104,7 @@ def test_a_corrected_table_counts(job, tmp_path):
 
 
 def test_a_run_does_not_teach_itself(job):
-    job.history = [*job.history, job.dumps[0] / 'good@10.parquet']
+    job.history = [*job.history, job.dumps[0] / 'good@10.safetensors']
     with pytest.raises(InputError, match="'good@10'.*in both"):
         job.update()
 

@@ -3,7 +3,7 @@
     salience texts --shipped --out outputs/shipped
     salience losses model --texts outputs/shipped/texts.jsonl --out outputs/on
     python -m tools.studies.describe_texts outputs/shipped/texts.jsonl \\
-        --dump outputs/on/model.parquet --tokenizer FOLDER FOLDER
+        --dump outputs/on/model.safetensors --tokenizer FOLDER FOLDER
 
 prints two tables in Markdown: tokens by tokenizer, and losses by kind of text.
 The kind is the sub-task, without the language where the id has one.

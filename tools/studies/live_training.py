@@ -139,7 +139,7 @@ def train(out):
         out / 'live',
         every,
         run=MODEL,
-        history=[shipped.COLLECTION / '[abc]-s@*.parquet'],
+        history=[shipped.COLLECTION / '[abc]-s@*.safetensors'],
         logs=[TensorBoardLog(out / 'tensorboard')])
     trainer_of(llama, tokenizer, batches, out / MODEL, every * READINGS,
                EXAMS * every, [callback]).train()

@@ -113,8 +113,7 @@ def read_parquet_rows(path: FilePath, columns: Sequence[str],
     file = os.fspath(path)
     rows = [
         JsonPart(f'{file}, row {number}', row, remedy)
-        for number, row in enumerate(
-            read_rows_of(file, read_bytes(path), columns))
+        for number, row in enumerate(read_rows_of(path, columns))
     ]
     if not rows:
         raise InputError(file, 'a row', 'none', remedy)

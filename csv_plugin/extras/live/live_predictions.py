@@ -32,7 +32,7 @@ class LivePredictions:
     """Predicts accuracies of a model between the steps of its training.
 
     The folder holds the token losses of each reading,
-    `losses/<run>@<step>.parquet`, and the tables `checkpoints.csv` and
+    `losses/<run>@<step>.safetensors`, and the tables `checkpoints.csv` and
     `forecasts.csv` of all of them. Training that is resumed goes on with the
     readings that it finds there.
 
@@ -162,14 +162,14 @@ class LivePredictions:
 
     def dump(self, step: int) -> Path:
         """Where the losses of a step are, or will be."""
-        return self.losses / f'{self.run}@{step}.parquet'
+        return self.losses / f'{self.run}@{step}.safetensors'
 
     def steps(self) -> list[int]:
         """Steps whose losses are in the folder, rising."""
         start = f'{self.run}@'
         names = [
             path.stem.removeprefix(start)
-            for path in self.losses.glob(f'{glob.escape(start)}*.parquet')
+            for path in self.losses.glob(f'{glob.escape(start)}*.safetensors')
         ]
         return sorted(int(name) for name in names if name.isdecimal())
 

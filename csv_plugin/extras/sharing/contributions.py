@@ -1,10 +1,10 @@
 """What one group adds to a common matrix, as one file.
 
 A contribution is a collection without its texts, in a zip file without
-compression: `contribution.json`, the dump `<model>.parquet` of every model,
-and the tables `models.csv`, `scores.csv` and `benchmarks.csv`. The texts stay
-where they are, as their licence may forbid to give them away; dumps contain
-their fingerprint. The checksums of the zip format find damage.
+compression: `contribution.json`, the dump `<model>.safetensors` of every
+model, and the tables `models.csv`, `scores.csv` and `benchmarks.csv`. The
+texts stay where they are, as their licence may forbid to give them away; dumps
+contain their fingerprint. The checksums of the zip format find damage.
 """
 import io
 import json
@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import pyarrow
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, Progress
@@ -87,11 +85,10 @@ def write_contribution(path: FilePath,
         'licence': licence,
         'fingerprint': collection.texts.fingerprint,
         'versions': {
-            'csv_plugin': __version__,
-            'pyarrow': pyarrow.__version__
+            'csv_plugin': __version__
         },
     }
-    dumps = sorted(f'{model}.parquet' for model in collection.losses)
+    dumps = sorted(f'{model}.safetensors' for model in collection.losses)
     with (atomic_path(path) as temporary, zipfile.ZipFile(temporary, 'w') as
           archive):
         # A `ZipInfo` has a date of its own, and no owner.

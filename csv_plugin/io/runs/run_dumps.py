@@ -1,10 +1,11 @@
 """Token-loss dumps in the folder of an OpenCompass run.
 
-The dump of a model lies at `<work_dir>/predictions/<model>/<dataset>.parquet`
-or, if the run was partitioned, in `<dataset>_0.parquet` and so on. The
-dataset is named after the fingerprint of the validation set. If a dump could
-not be made, a file `<dataset>.error.txt` beside it says why. OpenCompass takes
-the existence of `<dataset>.json` for the proof that the dataset is done.
+The dump of a model lies in `predictions/<model>` of the work directory, as
+`<dataset>.safetensors` or, if the run was partitioned, as
+`<dataset>_0.safetensors` and so on. The dataset is named after the fingerprint
+of the validation set. If a dump could not be made, a file
+`<dataset>.error.txt` beside it says why. OpenCompass takes the existence of
+`<dataset>.json` for the proof that the dataset is done.
 """
 import re
 from collections.abc import Iterator, Mapping
@@ -145,7 +146,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
     folder = Path(work_dir, 'predictions', model)
-    dumps, notes = _files(folder, '.parquet'), _files(folder, _ERROR)
+    dumps, notes = _files(folder, '.safetensors'), _files(folder, _ERROR)
     abbr = dataset_abbr(fingerprint)
     parts = dumps.get(abbr, {})
     # OpenCompass too prefers the file of a run that was not partitioned.

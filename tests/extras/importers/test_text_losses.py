@@ -34,7 +34,7 @@ def test_a_column_is_a_text_in_nats_per_character():
 
 def test_the_columns_are_those_of_token_losses_by_text():
     texts = read_texts(shipped.TEXTS)
-    dumps = read_dumps([shipped.COLLECTION / 'd-s@100.parquet'], texts)
+    dumps = read_dumps([shipped.COLLECTION / 'd-s@100.safetensors'], texts)
     dump = dumps['d-s@100']
     table = dumps.tokens_of('d-s@100').table({'d-s@100': dump.texts})
     expected = text_columns(table).features(table)

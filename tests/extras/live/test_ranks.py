@@ -56,7 +56,7 @@ def test_two_ranks(tmp_path):
     assert not first['sound']['warnings']
     dumps = (tmp_path / 'sound' / 'losses').iterdir()
     assert sorted(path.name for path in dumps) == [
-        f'run@{step}.parquet' for step in (2, 4, 6)
+        f'run@{step}.safetensors' for step in (2, 4, 6)
     ]
     warning, = first['failing']['warnings']
     assert warning.startswith('Preparing predictions failed, training goes on')

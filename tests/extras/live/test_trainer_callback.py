@@ -46,7 +46,7 @@ def readings(folder):
 def test_every_few_steps_and_at_the_end(tmp_path, play, capsys):
     callback = PredictionCallback(PREDICTOR, TEXTS, tmp_path, 4)
     assert play(callback) == []
-    assert readings(tmp_path) == ['run@4.parquet', 'run@6.parquet']
+    assert readings(tmp_path) == ['run@4.safetensors', 'run@6.safetensors']
     assert callback.triage.runs[0].finished
     assert 0 < callback.share < 1
     assert 'Predictions at 2 steps took' in capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_every_few_steps_and_at_the_end(tmp_path, play, capsys):
 def test_a_training_that_is_stopped_early_has_a_last_reading(tmp_path, play):
     callback = PredictionCallback(PREDICTOR, TEXTS, tmp_path, 4)
     assert play(callback, range(1, 6), end=5) == []
-    assert readings(tmp_path) == ['run@4.parquet', 'run@5.parquet']
+    assert readings(tmp_path) == ['run@4.safetensors', 'run@5.safetensors']
 
 
 def test_readings_of_an_earlier_training_are_left_out(tmp_path, play):
@@ -127,7 +127,7 @@ def test_readings_after_a_failure(tmp_path, play, monkeypatch):
     monkeypatch.setattr(live_predictions, 'write_dump', once)
     warning, = play(callback)
     assert 'No space left on device' in warning
-    assert readings(tmp_path) == ['run@4.parquet', 'run@6.parquet']
+    assert readings(tmp_path) == ['run@4.safetensors', 'run@6.safetensors']
 
 
 def test_steps_between_readings_are_positive():
@@ -152,8 +152,9 @@ def test_a_trainer_ends_at_the_same_weights(tmp_path, caplog):
     assert torch.equal(ends['none'], ends['sound'])
     assert torch.equal(ends['none'], ends['failing'])
     assert not torch.equal(ends['none'], weights(model()))
-    assert readings(tmp_path /
-                    'live') == [f'run@{step}.parquet' for step in (2, 4, 6)]
+    assert readings(tmp_path / 'live') == [
+        f'run@{step}.safetensors' for step in (2, 4, 6)
+    ]
     assert len([
         record for record in caplog.records
         if record.name.startswith('csv_plugin')

@@ -23,7 +23,7 @@ def read_ids(work_dir: Path, model: str = 'm') -> list[str]:
 def test_path_of_a_dump(tmp_path):
     path = write_losses(tmp_path, 'm', LOSSES)
     assert path.relative_to(tmp_path) == Path(
-        'predictions', 'm', f'salience_texts-{FINGERPRINT[:12]}.parquet')
+        'predictions', 'm', f'salience_texts-{FINGERPRINT[:12]}.safetensors')
     assert read_ids(tmp_path) == list(TEXTS.ids)
 
 
@@ -69,9 +69,9 @@ def test_an_undivided_dump_comes_first(tmp_path):
 def test_other_files_do_not_matter(tmp_path):
     path = write_losses(tmp_path, 'm', LOSSES)
     for name in ('x', '_0.tmp', '_a'):
-        path.with_name(f'{path.stem}{name}.parquet').write_bytes(b'')
+        path.with_name(f'{path.stem}{name}.safetensors').write_bytes(b'')
     path.with_name(f'.0123.{path.name}').write_bytes(b'')
-    path.with_name('mmlu.parquet').write_bytes(b'')
+    path.with_name('mmlu.safetensors').write_bytes(b'')
     assert len(read_ids(tmp_path)) == 5
 
 
@@ -129,7 +129,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, 'No space left on device')
 
-    dump = tmp_path / 'm.parquet'
+    dump = tmp_path / 'm.safetensors'
     for n_notes in (1, 0):
         with pytest.raises(InputError, match=f'{dump}: .*No space.*Make room'):
             with reason_kept(dump):
@@ -140,7 +140,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
 
 def test_no_folder_for_the_reason(tmp_path):
     with pytest.raises(ValueError, match='the first error'):
-        with reason_kept(tmp_path / 'none' / 'm.parquet'):
+        with reason_kept(tmp_path / 'none' / 'm.safetensors'):
             raise ValueError('the first error')
 
 

@@ -62,7 +62,7 @@ def test_what_is_lacking(tmp_path):
     (tmp_path / 'results/b/easy.json').write_text('{"accu')
     (tmp_path / 'results/b/hard.json').unlink()
     (tmp_path / 'predictions/b/hard_0.json').touch()
-    (tmp_path / f'predictions/b/{LOSSES}.parquet').write_bytes(b'PAR1')
+    (tmp_path / f'predictions/b/{LOSSES}.safetensors').write_bytes(b'PAR1')
     _, gaps = run_gaps(tmp_path)
     assert [(gap.model, gap.dataset, gap.texts) for gap in gaps] == [
         ('a', 'easy', False), ('b', 'easy', False), ('b', 'hard', False),

@@ -10,7 +10,7 @@ NAMES = tuple(f'd-xs@{percent}' for percent in CHECKPOINTS)
 
 def write_run(folder, collection):
     """Losses and accuracies of z7-s in a time-stamped folder."""
-    file_name = f'{dataset_abbr(collection.texts.fingerprint)}.parquet'
+    file_name = f'{dataset_abbr(collection.texts.fingerprint)}.safetensors'
     for percent, name in zip(CHECKPOINTS, NAMES):
         fresh = f'z7-s@{percent}'
         for part in ('predictions', 'results'):

@@ -30,7 +30,7 @@ def evaluate(run, which, loss, accuracy):
                         0, {})
         losses = TokenLosses(
             'a', [loss], spans, 3, sha256=TEXTS.texts[0].sha256)
-        write_dump(folder / f'{dataset_abbr(TEXTS.fingerprint)}.parquet',
+        write_dump(folder / f'{dataset_abbr(TEXTS.fingerprint)}.safetensors',
                    TokenLossDump(info, (losses, )))
         results = run / 'results' / name
         results.mkdir(parents=True)

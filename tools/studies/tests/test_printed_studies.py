@@ -61,10 +61,10 @@ def test_texts_are_described(tmp_path, capsys):
     texts = TextSet((Text('x/sums_en/0', 'Two and two is four.', 'x',
                           (15, 19)), Text('y/all/0', 'Why? So.', 'y', (5, 8))))
     write_texts(tmp_path / 'texts.jsonl', texts)
-    write_dump(tmp_path / 'a.parquet', dump_files.dump('a', 3., texts))
+    write_dump(tmp_path / 'a.safetensors', dump_files.dump('a', 3., texts))
     describe_texts.main(tmp_path / 'texts.jsonl',
                         [tokenizer_folder(shipped.ZOO, 'a')],
-                        tmp_path / 'a.parquet')
+                        tmp_path / 'a.safetensors')
     rows = [
         re.split(r' *\| *', line.strip('| '))
         for line in capsys.readouterr().out.splitlines()

@@ -114,7 +114,7 @@ def write_collection(folder: Path, runs: Sequence[Path], texts: TextSet,
         # Names take the place of the folders of the models.
         info = replace(
             dump.info, model=name, tokenizer=recipe_of(model)[0].name)
-        write_dump(folder / f'{name}.parquet',
+        write_dump(folder / f'{name}.safetensors',
                    TokenLossDump(info, tuple(map(_rounded, dump.texts))))
     write_texts(folder / collection.TEXTS, texts)
     write_csv(folder / collection.MODELS,
