@@ -1,7 +1,12 @@
-"""Token losses of OpenCompass models, wrapped or bare."""
+"""Models of OpenCompass: their token losses, and their entries in a config.
+
+Code that comes with a model runs only where the user says so. An entry may
+name an engine that gives the losses, for models whose own class gives none.
+"""
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
+from inspect import signature
 from typing import Any, Optional
 
 from opencompass.models import (VLLM, BaseModel, HuggingFace,
@@ -14,15 +19,17 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from csv_plugin.lm.own_code import own_code_refused
-from csv_plugin.oc.engine_entries import check_engine, engine_in
-from csv_plugin.oc.model_entries import (MODEL, TOKENIZER, allows_own_code,
-                                         remedy, without_own_code)
+from csv_plugin.lm.loading import load_tokenizer
+from csv_plugin.lm.own_code import (READ_IT, config_without_code,
+                                    own_code_refused)
 
 #: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
 _VLLM = (VLLM, VLLMwithChatTemplate)
+#: Keys of an entry whose settings say whether code runs.
+_MODEL, _TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
 
 
 @MODELS.register_module()
@@ -103,17 +110,21 @@ class TokenLossModel(BaseModel):
 
 def _built(entry: dict[str, Any]) -> Any:
     """The model of an entry, without code of its own unless it is allowed."""
-    kind = entry['type']
-    kind = MODELS.get(kind) if isinstance(kind, str) else kind
+    kind = _class(entry['type'])
     if not (isinstance(kind, type) and issubclass(kind,
                                                   (*_TRANSFORMERS, *_VLLM))):
         return MODELS.build(entry)
-    keys = (MODEL, ) if issubclass(kind, _VLLM) else (MODEL, TOKENIZER)
+    keys = (_MODEL, ) if issubclass(kind, _VLLM) else (_MODEL, _TOKENIZER)
     entry = without_own_code(entry, keys)
-    guard = nullcontext() if allows_own_code(entry) else own_code_refused(
-        entry['path'], remedy(keys))
+    guard = nullcontext() if _allows_own_code(entry) else own_code_refused(
+        entry['path'], _remedy(keys))
     with guard:
         return MODELS.build(entry)
+
+
+def _class(kind: Any) -> Any:
+    """A class, which the copies of a config have as a text."""
+    return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
 def _is_public_method(owner: type, name: str) -> bool:
@@ -186,3 +197,128 @@ def engine_of(model: Any) -> tuple[Any, Any]:
             'evaluate it as HuggingFaceBaseModel or VLLM, or leave the '
             'losses out.')
     return inner, tokenizer
+
+
+def _remedy(keys: Sequence[str]) -> str:
+    """What to write into the entry of a model whose code may run."""
+    return f'{READ_IT} give trust_remote_code=True in {" and ".join(keys)}.'
+
+
+def _allows_own_code(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry lets the code run that comes with its model."""
+    return bool(entry.get(_MODEL, {}).get('trust_remote_code'))
+
+
+def without_own_code(
+    entry: Mapping[str, Any], keys: Sequence[str] = (_MODEL, _TOKENIZER)
+) -> dict[str, Any]:
+    """The entry with the code that comes with its model turned off.
+
+    OpenCompass runs it by default. What the entry says itself is kept.
+
+    Args:
+        entry (Mapping[str, Any]): Of a class of OpenCompass that loads
+            models by transformers or vLLM.
+        keys (Sequence[str]): The settings that the class takes.
+
+    Raises:
+        InputError: The code is off, but the model comes with code that would
+            run all the same, or that it cannot be loaded without.
+    """
+    safe = dict(entry)
+    for key in keys:
+        safe[key] = {'trust_remote_code': False, **entry.get(key, {})}
+    if not _allows_own_code(safe):
+        config = config_without_code(entry['path'], _remedy(keys))
+        named = getattr(config, 'auto_map', None)
+        if named and entry.get('max_seq_len') is None:
+            raise InputError(
+                f'model {entry["path"]!r}', 'a max_seq_len in its entry',
+                'none, so that OpenCompass would run code of the model to '
+                'look it up', 'Give its longest context in tokens.')
+    return safe
+
+
+def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
+    """The entry of a model that needs the code that comes with it.
+
+    Args:
+        entry (Mapping[str, Any]): With `abbr`, `model_kwargs` and
+            `tokenizer_kwargs`.
+        allowed (bool): Whether the user lets the code run.
+
+    Raises:
+        InputError: It may not run.
+    """
+    if not allowed:
+        raise InputError(
+            f'model {entry["abbr"]!r}', 'leave to run the code that comes '
+            'with it, without which it cannot be loaded', 'none',
+            'Read that code on the hub and set own_code = True in the '
+            'config, or leave such models out.')
+    trusting = dict(entry)
+    for key in (_MODEL, _TOKENIZER):
+        trusting[key] = dict(entry[key], trust_remote_code=True)
+    return trusting
+
+
+def check_engine(where: str, entry: Any) -> None:
+    """Refuse an entry that no engine can be made of, without making it.
+
+    Args:
+        where (str): Name of the entry in errors.
+        entry (Any): What a config has as `engine`: the class or its path as
+            `type`, `tokenizer`, and the arguments of the class.
+
+    Raises:
+        InputError: It is no such entry.
+    """
+    if not isinstance(entry, Mapping):
+        raise InputError(where, 'dict(type=..., tokenizer=..., ...)',
+                         repr(entry)[:80],
+                         'Describe the engine (docs/opencompass.md).')
+    kind = _class(entry.get('type'))
+    # No config can load the model that a VLLMEngine is around.
+    if not (isinstance(kind, type)
+            and issubclass(kind, RowEngine)) or issubclass(kind, VLLMEngine):
+        raise InputError(
+            where, 'as its type CompletionsEngine, CTranslate2Engine, '
+            'LlamaCppEngine or a RowEngine of your own',
+            repr(entry.get('type')), 'Give one of these. A model in vLLM '
+            'needs none: llm=dict(type=VLLM).')
+    tokenizer = entry.get('tokenizer')
+    if not (tokenizer and isinstance(tokenizer, str)):
+        raise InputError(where, "the folder of the model's tokenizer",
+                         repr(tokenizer)[:80], 'Give it as tokenizer.')
+    try:
+        signature(kind).bind(**_settings(entry))
+    except TypeError as error:
+        raise InputError(where, f'arguments of {kind.__name__}', str(error),
+                         'Correct them (docs/engines.md).') from error
+
+
+def engine_in(
+        entry: Mapping[str, Any]) -> tuple[RowEngine, PreTrainedTokenizerBase]:
+    """The engine of an entry, and its tokenizer.
+
+    Code that comes with the tokenizer does not run.
+
+    Args:
+        entry (Mapping[str, Any]): One that `check_engine` takes.
+
+    Raises:
+        InputError: The tokenizer cannot be loaded, or as in the engine.
+    """
+    tokenizer = load_tokenizer(
+        entry['tokenizer'],
+        remedy='Give the folder of a tokenizer without '
+        'code, such as tokenizer.json alone.')
+    return _class(entry.get('type'))(**_settings(entry)), tokenizer
+
+
+def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the class."""
+    return {
+        name: entry[name]
+        for name in entry if name not in ('type', 'tokenizer')
+    }

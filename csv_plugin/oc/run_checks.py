@@ -1,10 +1,13 @@
 """Mistakes in the config of a run, found before its models run."""
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Union
 
+from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
+from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
+from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
+from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
@@ -13,12 +16,14 @@ from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.known_benchmarks import group_remedy
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.oc.common_groups import with_common_groups
 
 _SUMMARIZER = 'PredictedSummarizer'
+#: Groups of datasets whose averages every summary has by itself.
+_COMMON: tuple[Mapping[str, Any],
+               ...] = (*bbh_summary_groups, *mmlu_summary_groups,
+                       *cmmlu_summary_groups, *ceval_summary_groups)
 #: A benchmark's name in a run: of a dataset or group, perhaps with a metric.
 Name = Union[str, tuple[str, str]]
 
@@ -30,9 +35,8 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
         config (Mapping[str, Any]): The whole config, as OpenCompass reads it.
 
     Returns:
-        list[str]: What may be a mistake, one line each: predictors that
-        are not there yet or whose texts are not run, benchmarks under a name
-        that the run lacks, and missing groups.
+        list[str]: What may be a mistake, one line each: predictors that are
+        not there yet, or whose texts are not run.
 
     Raises:
         InputError: Two models have one name, or the summarizer's predictors
@@ -40,31 +44,31 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     """
     check_models(config['models'])
     datasets = config['datasets']
-    files = _predictors_of_evaluators(datasets)
+    files = dict(_predictors_of_evaluators(datasets))
     names: dict[str, Name] = {}
-    groups: Sequence[Any] = ()
     summarizer = config.get('summarizer') or {}
     if _name(summarizer.get('type', '')) == _SUMMARIZER:
+        files |= predictor_files(summarizer.get('predictors', ()))
         groups = with_common_groups(
             summarizer.get('summary_groups', ()), datasets)
-        files |= predictor_files(summarizer.get('predictors', ()))
         names = names_in_run(
             summarizer.get('benchmarks', ()), datasets, groups)
-    absent = {label: path for label, path in files.items() if _is_absent(path)}
+    # One that is there and cannot be read is an error.
+    absent = {
+        label: path
+        for label, path in files.items() if not os.path.lexists(path)
+    }
     predictors = {
         label: load_predictor(path)
         for label, path in files.items() if label not in absent
     }
     if not absent:
         check_benchmarks(names, predictors)
-    present = [*map(dataset_abbr_from_cfg, datasets)]
     return [
         *(f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
           'Losses are recorded without it; once it is there, -m viz -r shows '
           'its predictions.' for label, path in absent.items()),
-        *_lacking_texts(predictors, present),
-        *_lacking_benchmarks(names, present, groups),
-        *_lacking_groups(predictors, names, present, groups)
+        *_lacking_texts(predictors, [*map(dataset_abbr_from_cfg, datasets)])
     ]
 
 
@@ -75,33 +79,6 @@ def _lacking_texts(predictors: Mapping[str, Predictor],
         if texts not in datasets:
             yield (f'predictor {label!r}: it predicts nothing, for the run '
                    f'lacks its texts, {texts}.')
-
-
-def _lacking_benchmarks(names: Mapping[str, Name], datasets: Sequence[str],
-                        groups: Sequence[Any]) -> Iterator[str]:
-    present = [*datasets, *(group['name'] for group in groups)]
-    for benchmark, name in names.items():
-        abbr = _abbr(name)
-        if abbr not in present:
-            yield (
-                f'no real accuracy on {benchmark}: this run lacks {abbr!r}, '
-                'which benchmarks of PredictedSummarizer name for it.')
-
-
-def _lacking_groups(predictors: Mapping[str, Predictor], names: Iterable[str],
-                    datasets: Sequence[str],
-                    groups: Sequence[Any]) -> Iterator[str]:
-    """Averages that a predictor knows, and of which the run has only parts."""
-    present = {*datasets, *(group['name'] for group in groups), *names}
-    lacking = [
-        benchmark for benchmark in predictable_benchmarks(predictors)
-        # As bbh-navigate is a part of bbh.
-        if benchmark not in present and any(
-            re.match(rf'(.*[-_])?{re.escape(benchmark)}[-_]', dataset)
-            for dataset in datasets)
-    ]
-    if remedy := group_remedy(lacking):
-        yield f'no real accuracy on {", ".join(lacking)}. {remedy}'
 
 
 def _name(kind: Any) -> str:
@@ -115,26 +92,31 @@ def is_texts(dataset: Any) -> bool:
         dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
 
 
-def _predictors_of_evaluators(datasets: Sequence[Any]) -> dict[str, str]:
-    """Files of predictors that evaluators of texts use."""
-    files = {}
+def _predictors_of_evaluators(
+        datasets: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Labels and files of predictors that evaluators of texts use."""
     for dataset in filter(is_texts, datasets):
         path = dataset['eval_cfg']['evaluator'].get('predictor')
         if path is not None:
-            label = f'of the evaluator of {dataset_abbr_from_cfg(dataset)}'
-            files[label] = _path_of('evaluator of texts', path)
-    return files
+            yield f'of the evaluator of {dataset_abbr_from_cfg(dataset)}', path
 
 
-def _is_absent(path: str) -> bool:
-    """Whether there is no file, rather than one that cannot be read."""
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        pass
-    return False
+def with_common_groups(groups: Sequence[Mapping[str, Any]],
+                       datasets: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """The groups of a run, and OpenCompass's of bbh, mmlu, cmmlu and ceval.
+
+    Args:
+        groups (Sequence[Mapping]): The `summary_groups` of the run. Those of
+            OpenCompass with the name of one of them are left out.
+        datasets (Sequence[Any]): Configs of the datasets of the run. Groups
+            with none of them are left out, and those named like one of them.
+    """
+    present = {*map(dataset_abbr_from_cfg, datasets)}
+    taken = present | {group['name'] for group in groups}
+    return [
+        *groups, *(group for group in _COMMON if group['name'] not in taken
+                   and not present.isdisjoint(group['subsets']))
+    ]
 
 
 def check_models(models: Sequence[Any]) -> None:
@@ -153,7 +135,7 @@ def check_models(models: Sequence[Any]) -> None:
     for model in models:
         if _name(model['type']) == 'TokenLossModel' and 'engine' in model:
             # It imports what runs models, which most configs do without.
-            from csv_plugin.oc.engine_entries import check_engine
+            from csv_plugin.oc.models import check_engine
             check_engine(f'engine of {model_abbr_from_cfg(model)}',
                          model['engine'])
 
@@ -174,10 +156,7 @@ def predictor_files(pairs: Any) -> dict[str, str]:
         raise InputError(_SUMMARIZER, 'a predictor or more', 'none',
                          'Give pairs of a label and a path.')
     check_labels('labels of predictors', [label for label, _ in pairs])
-    return {
-        label: _path_of(f'predictors of {_SUMMARIZER}', path)
-        for label, path in pairs
-    }
+    return dict(pairs)
 
 
 def names_in_run(pairs: Any, datasets: Sequence[Any],
@@ -258,10 +237,3 @@ def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
         raise InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
                          repr(values)[:80], 'Write a list of pairs.')
     return [(first, second) for first, second in values]
-
-
-def _path_of(where: str, path: Any) -> str:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(where, 'the path of a predictor',
-                         repr(path)[:80], 'Give a path.')
-    return os.fspath(path)

@@ -17,23 +17,58 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import attempt, predictable_benchmarks
-from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import check_plain_files, read_bytes
+from csv_plugin.io.model_paths import split_name
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
 from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
-from csv_plugin.oc.common_groups import with_common_groups
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
-                                      names_in_run, predictor_files)
+                                      names_in_run, predictor_files,
+                                      with_common_groups)
 from csv_plugin.report.leaderboards import (Leaderboard, as_text, standings,
                                             write_leaderboard)
 from csv_plugin.report.run_leaderboards import predict_run
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
+#: Environment variable with files of predictors, perhaps with labels, such as
+#: `old=/a/p.safetensors:new=/b/p.safetensors`.
+VARIABLE = 'CSV_PREDICTORS'
 #: Most characters of an error of OpenCompass that a reason quotes.
 _REASON = 120
+
+
+def chosen_predictors(
+        otherwise: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Labels and files of the predictors that `CSV_PREDICTORS` names.
+
+    Args:
+        otherwise (Sequence[tuple[str, str]]): Those where it is not set.
+
+    Returns:
+        list[tuple[str, str]]: Paths are absolute; a single file may come
+        without a label.
+
+    Raises:
+        InputError: A label or a file is missing.
+    """
+    text = os.environ.get(VARIABLE, '')
+    if not text:
+        return list(otherwise)
+    parts = text.split(os.pathsep)
+    chosen = []
+    for part in parts:
+        label, path = split_name(part)
+        if path == part and len(parts) == 1:
+            label = PREDICTED
+        if not label or not path:
+            raise InputError(VARIABLE,
+                             f'LABEL=FILE, and a {os.pathsep!r} between two',
+                             repr(text), 'Name files of predictors.')
+        chosen.append((label, os.path.abspath(path)))
+    return chosen
 
 
 class _Place(NamedTuple):

@@ -19,7 +19,7 @@ from csv_plugin.cli.copy_configs import PARTS
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.oc.bits_per_character import PredictedBpcSummarizer
-from csv_plugin.oc.chosen_predictors import VARIABLE
+from csv_plugin.oc.summarizers import VARIABLE
 from csv_plugin.report.leaderboards import read_leaderboard
 
 DATA = Path(*data.__path__)

@@ -19,7 +19,7 @@ from csv_plugin.io.paper import paper_accuracies, paper_models
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
-from csv_plugin.oc.common_groups import with_common_groups
+from csv_plugin.oc.run_checks import with_common_groups
 from tests.lm.models import make
 from tests.oc import tiny
 from tests.oc.command import opencompass

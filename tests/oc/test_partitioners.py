@@ -216,7 +216,6 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
     (dict(summarizer=summarizer()), 'a predictor or more, found none'),
     (dict(summarizer=summarizer('p')),
      "predictors of PredictedSummarizer: expected pairs, such as [('predi"),
-    (dict(summarizer=summarizer(('a', 1))), 'path of a predictor, found 1'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(summarizer=summarizer(('real', 'torn'))),
@@ -225,7 +224,6 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
      "a benchmark of the predictors: exam, found 'exan'. Correct the name"),
     (dict(benchmarks=[('exam', 'exan')]),
      "a dataset or summary group of this run: exam, exams, salience_texts-"),
-    (dict(benchmarks=[('exam', ('exan', 'accuracy'))]), "found 'exan'"),
     (dict(benchmarks=['exam']),
      "benchmarks of PredictedSummarizer: expected pairs, such as [('mmlu'"),
     (dict(benchmarks=[('exam', ('exam', ))]),
@@ -312,34 +310,7 @@ def test_a_run_of_the_texts_alone(texts, predictor, tmp_path, warnings, name):
         MODELS, [texts],
         summarizer=summarizer(predictor, benchmarks=[('exam', name)]))
     assert len(tasks_of(config)) == 1
-    assert warnings == [
-        "no real accuracy on exam: this run lacks 'my_benchmark', which "
-        'benchmarks of PredictedSummarizer name for it.'
-    ]
-
-
-@pytest.mark.parametrize('part, groups, n_warnings', [
-    ('bbh-mine', [], 1),
-    ('bbh-mine', [dict(name='bbh', subsets=[])], 0),
-    ('bbh-navigate', [], 0),
-])
-def test_parts_without_their_group(texts, tmp_path, warnings, part, groups,
-                                   n_warnings):
-    """Unlike my part, those of OpenCompass have their group."""
-    save_predictor(train(['mmlu', 'bbh', 'exam']), tmp_path / 'p')
-    parts = [{**EXAM, 'abbr': name} for name in (part, 'cmmlu-arts', 'exam')]
-    tasks_of(
-        config_of(
-            tmp_path,
-            MODELS, [*parts, texts],
-            summarizer=summarizer(('p', str(tmp_path / 'p')),
-                                  summary_groups=groups)))
-    assert len(warnings) == n_warnings
-    assert all(
-        line.startswith(
-            'no real accuracy on bbh. Run bbh or, if its parts were run, '
-            'add "from opencompass.configs.summarizers.groups.bbh')
-        for line in warnings)
+    assert warnings == []
 
 
 def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,

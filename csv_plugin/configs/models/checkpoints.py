@@ -33,7 +33,7 @@ def checkpoint_models(pattern: str,
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     io = __import__('csv_plugin.io.checkpoint_folders', fromlist=['io'])
-    oc = __import__('csv_plugin.oc.model_entries', fromlist=['oc'])
+    oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
     return [
         oc.without_own_code({
             'abbr': abbr,

@@ -80,7 +80,7 @@ def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
         InputError: It may not run, but there is a model that needs it.
     """
     # Imports at the top of a config are lazy: they give names, not modules.
-    oc = __import__('csv_plugin.oc.model_entries', fromlist=['oc'])
+    oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
     return [
         oc.with_own_code(model, allowed)
         if model['path'].startswith('internlm/') else model for model in models

@@ -14,11 +14,11 @@ from csv_plugin.oc.summarizers import PredictedSummarizer
 
 demo = join(dirname(dirname(dirname(realpath(__file__)))), 'demo')
 # Imports at the top of a config are lazy: they give names, not modules.
-chosen = __import__('csv_plugin.oc.chosen_predictors', fromlist=['chosen'])
+oc = __import__('csv_plugin.oc.summarizers', fromlist=['oc'])
 summarizer = dict(
     type=PredictedSummarizer,
-    predictors=chosen.chosen_predictors([
+    predictors=oc.chosen_predictors([
         ('predicted', join(demo, 'predictor.safetensors')),
         ('all-token', join(demo, 'predictor_uniform.safetensors')),
     ]))
-del chosen
+del oc

@@ -13,10 +13,10 @@ from csv_plugin.oc.bits_per_character import PredictedBpcSummarizer
 
 package = dirname(dirname(dirname(realpath(__file__))))
 # Imports at the top of a config are lazy: they give names, not modules.
-chosen = __import__('csv_plugin.oc.chosen_predictors', fromlist=['chosen'])
+oc = __import__('csv_plugin.oc.summarizers', fromlist=['oc'])
 summarizer = dict(
     type=PredictedBpcSummarizer,
-    predictors=chosen.chosen_predictors([
+    predictors=oc.chosen_predictors([
         ('predicted', join(package, 'data', 'bits_per_character.safetensors')),
     ]))
-del chosen, package
+del oc, package

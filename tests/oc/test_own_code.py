@@ -1,13 +1,12 @@
 """Code in the folder of a model runs only where its config says so."""
 import pytest
 from mmengine.config import Config
-from opencompass.models import HuggingFaceBaseModel, HuggingFaceCausalLM
+from opencompass.models import HuggingFaceCausalLM
 from opencompass.utils import build_model_from_cfg
 
 from csv_plugin.configs.models.checkpoints import checkpoint_models
-from csv_plugin.configs.models.tidewell_zoo import held_out_models
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.model_entries import without_own_code
+from csv_plugin.oc.models import without_own_code
 from tests.lm import code_folders
 from tests.oc import tiny
 
@@ -65,11 +64,10 @@ def test_code_that_the_config_allows_runs(folder, enter, way):
     assert trace.exists()
 
 
-@pytest.mark.parametrize('enter', ENTRIES)
-def test_models_without_code_are_loaded(folder, enter):
+def test_models_without_code_are_loaded(folder):
     trace = code_folders.add_code(folder,
                                   code_folders.own_model_of_a_known_type)
-    model = enter(folder, max_seq_len=64)
+    model = in_a_config(folder, max_seq_len=64)
     assert type(model.model).__name__ == 'LlamaForCausalLM'
     assert not trace.exists()
 
@@ -83,25 +81,6 @@ def test_code_does_not_run_to_look_up_the_context(folder, enter):
     assert not trace.exists()
 
 
-@pytest.mark.parametrize('kind', ['zip', 'legacy', 'bare'])
-@pytest.mark.parametrize('enter', ENTRIES)
-def test_pickled_weights_run_no_code(folder, enter, kind):
-    trace = code_folders.pickled_weights(folder, kind)
-    with pytest.raises(OSError, match='pytorch_model.bin'):
-        enter(folder, **TRUST)
-    assert not trace.exists()
-
-
-def test_a_chat_template_cannot_leave_its_sandbox(folder):
-    trace = folder.with_suffix('.ran')
-    (folder / 'chat_template.jinja').write_text(
-        '{{ cycler.__init__.__globals__.os.system("touch %s") }}' % trace)
-    tokenizer = in_a_config(folder).tokenizer
-    with pytest.raises(Exception, match='unsafe|undefined'):
-        tokenizer.apply_chat_template([dict(role='user', content='Hi')])
-    assert not trace.exists()
-
-
 def test_settings_of_the_entry_are_kept():
     entry = without_own_code(
         dict(
@@ -112,11 +91,3 @@ def test_settings_of_the_entry_are_kept():
         trust_remote_code=False, torch_dtype='auto')
     assert entry['tokenizer_kwargs'] == dict(
         trust_remote_code=False, use_fast=False)
-
-
-def test_shipped_models_run_no_code():
-    for model in held_out_models:
-        assert model['type'] is HuggingFaceBaseModel
-        assert model['model_kwargs']['trust_remote_code'] is False
-        assert model['tokenizer_kwargs']['trust_remote_code'] is False
-        assert model['max_seq_len']
