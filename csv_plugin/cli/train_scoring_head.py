@@ -122,7 +122,7 @@ class _Method(NamedTuple):
 def run(args: argparse.Namespace) -> None:
     # They load torch and matplotlib, which takes seconds and the options do
     # without.
-    from csv_plugin.extras.training_files import TrainingOutcome
+    from csv_plugin.extras.training_files import write_training
     from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
     from csv_plugin.lm.states.kept_states import kept_states
     check_folder(args.out)
@@ -150,10 +150,10 @@ def run(args: argparse.Namespace) -> None:
     trained = method.train(training, states)
     predictor = replace(
         noted(trained.predictor, mixed), scoring_lm=args.scoring_lm)
-    outcome = TrainingOutcome.of({method.name: predictor}
-                                 | training.baselines(), losses, collection,
-                                 trained.curve, others)
-    said = outcome.write(args.out, args.command, args.verbose, few)
+    said = write_training(args.out,
+                          {method.name: predictor} | training.baselines(),
+                          losses, collection, trained.curve, args.command,
+                          others, args.verbose, few)
     print(f'{said}\n\nWritten to {args.out}.')
 
 

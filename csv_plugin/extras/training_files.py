@@ -1,6 +1,5 @@
 """The files of a training: a predictor, tables and pictures."""
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -31,106 +30,78 @@ BEFORE, AFTER = 'all-token loss', 'capability score'
 CURVE_COLUMNS = ('benchmark', 'step', 'train_mse', 'held_out_mse', 'kept')
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingOutcome:
-    """A predictor beside its baselines, on all models of a collection.
+def write_training(out: Path,
+                   predictors: Mapping[str, Predictor],
+                   losses: LossTable,
+                   collection: Collection,
+                   curve: Optional[TrainingCurve],
+                   command: str,
+                   remarks: Sequence[str] = (),
+                   verbose: bool = False,
+                   told: Container[str] = ()) -> str:
+    """Write a predictor beside its baselines, on all models of a collection.
+
+    docs/formats.md describes the files.
 
     Args:
-        study (Study): Predictions of all models.
-        points (Sequence[tuple[str, Sequence[CapabilityPoints]]]): Name and
-            points of each step to show, such as `BEFORE` and `AFTER`; the
-            predictor of the study is the last step.
-        splits (Mapping[str, str]): Split of each model.
-        main (Sequence[str]): Benchmarks of the means.
+        out (Path): Folder to write to.
+        predictors (Mapping[str, Predictor]): The one that was trained, then
+            its baselines, by method; 'uniform' is among them.
+        losses (LossTable): Of all models.
+        collection (Collection): Their accuracies, families and splits.
         curve (Optional[TrainingCurve]): Errors in the course of the
             training; None if it had no steps.
+        command (str): The command that reproduces the files.
         remarks (Sequence[str]): What the report notes of all benchmarks.
+        verbose (bool): As in `learning_notes`.
+        told (Container[str]): As there.
+
+    Returns:
+        str: As `summary` of the study.
     """
-    study: Study
-    points: Sequence[tuple[str, Sequence[CapabilityPoints]]]
-    splits: Mapping[str, str]
-    main: Sequence[str]
-    curve: Optional[TrainingCurve]
-    remarks: Sequence[str] = ()
+    trained = next(iter(predictors.values()))
+    study = Study.of(predictors, losses, collection.accuracies)
+    main = [
+        name for name in collection.accuracies.benchmarks
+        if name not in collection.side
+    ]
+    splits = {model: row.split for model, row in collection.info.items()}
+    fitted = {m for part in trained.benchmarks for m in part.fit_models}
+    shown = [model for model in splits if model not in fitted]
+    n_fitted = len(splits) - len(shown)
+    title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
+    _remove_earlier(out)
+    write_predictions(out / 'predictions.csv', study, splits)
+    write_leaderboard(out / 'leaderboard.md', study, shown, main)
+    write_report(out / 'report.md', study, main, title, command, remarks,
+                 verbose)
+    if curve:
+        write_curve(out / CURVE, curve)
+    steps = [(step,
+              capability_points(predictor, losses, collection.accuracies,
+                                collection.families))
+             for step, predictor in ((BEFORE, predictors['uniform']),
+                                     (AFTER, trained))]
+    (out / PICTURES).mkdir(exist_ok=True)
+    for name, figure in _pictures(study, steps, curve, bool(shown)):
+        for kind in ('png', 'svg'):
+            save(figure, out / PICTURES / f'{name}.{kind}')
+    # The last file: where there is a predictor, all the rest is there.
+    save_predictor(trained, out / PREDICTOR)
+    return summary(study, main, title, verbose, told)
 
-    @classmethod
-    def of(
-        cls,
-        predictors: Mapping[str, Predictor],
-        losses: LossTable,
-        collection: Collection,
-        curve: Optional[TrainingCurve],
-        remarks: Sequence[str] = ()
-    ) -> 'TrainingOutcome':
-        """The outcome on all models of a collection.
 
-        Args:
-            predictors (Mapping[str, Predictor]): The one that was trained,
-                then its baselines, by method.
-            losses (LossTable): Of all models.
-            collection (Collection): Their accuracies, families and splits.
-            curve (Optional[TrainingCurve]): As in the class.
-            remarks (Sequence[str]): As in the class.
-        """
-        accuracies, families = collection.accuracies, collection.families
-        trained = next(iter(predictors.values()))
-        points = [(step, capability_points(shown, losses, accuracies,
-                                           families))
-                  for step, shown in ((BEFORE, predictors['uniform']),
-                                      (AFTER, trained))]
-        splits = {model: row.split for model, row in collection.info.items()}
-        main = [
-            name for name in accuracies.benchmarks
-            if name not in collection.side
-        ]
-        return cls(
-            Study.of(predictors, losses, accuracies), points, splits, main,
-            curve, remarks)
-
-    def write(self,
-              out: Path,
-              command: str,
-              verbose: bool = False,
-              told: Container[str] = ()) -> str:
-        """Write everything; see docs/formats.md.
-
-        Args:
-            out (Path): Folder to write to.
-            command (str): The command that reproduces the files.
-            verbose (bool): As in `learning_notes`.
-            told (Container[str]): As there.
-
-        Returns:
-            str: As `summary` of the study.
-        """
-        study = self.study
-        fitted = {m for b in study.predictor.benchmarks for m in b.fit_models}
-        shown = [model for model in self.splits if model not in fitted]
-        n_fitted = len(self.splits) - len(shown)
-        title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
-        _remove_earlier(out)
-        write_predictions(out / 'predictions.csv', study, self.splits)
-        write_leaderboard(out / 'leaderboard.md', study, shown, self.main)
-        write_report(out / 'report.md', study, self.main, title, command,
-                     self.remarks, verbose)
-        if self.curve:
-            write_curve(out / CURVE, self.curve)
-        (out / PICTURES).mkdir(exist_ok=True)
-        for name, figure in self._pictures(bool(shown)):
-            for kind in ('png', 'svg'):
-                save(figure, out / PICTURES / f'{name}.{kind}')
-        # The last file: where there is a predictor, all the rest is there.
-        save_predictor(study.predictor, out / PREDICTOR)
-        return summary(study, self.main, title, verbose, told)
-
-    def _pictures(self, held_out: bool) -> Iterator[tuple[str, Figure]]:
-        """Names and figures; the paper's Figures 4, 6 and 7."""
-        yield 'capability', capability_picture(self.points[-1][1])
-        yield 'convergence', convergence_picture(self.points)
-        if self.curve:
-            yield 'training_curve', training_curve_picture(self.curve)
-        if held_out:
-            yield 'methods', methods_picture(self.study.predictions)
+def _pictures(study: Study, steps: Sequence[tuple[str,
+                                                  list[CapabilityPoints]]],
+              curve: Optional[TrainingCurve],
+              held_out: bool) -> Iterator[tuple[str, Figure]]:
+    """Names and figures; the paper's Figures 4, 6 and 7."""
+    yield 'capability', capability_picture(steps[-1][1])
+    yield 'convergence', convergence_picture(steps)
+    if curve:
+        yield 'training_curve', training_curve_picture(curve)
+    if held_out:
+        yield 'methods', methods_picture(study.predictions)
 
 
 def write_curve(path: FilePath, curve: TrainingCurve) -> None:

@@ -53,8 +53,7 @@ def tool():
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Drawing them takes longer than all the rest."""
-    monkeypatch.setattr(training_files.TrainingOutcome, '_pictures',
-                        lambda *_: iter(()))
+    monkeypatch.setattr(training_files, '_pictures', lambda *_: iter(()))
 
 
 def write_parts(folder, models_of, texts):
