@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-import csv_plugin
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
@@ -157,20 +156,6 @@ def test_auto_has_no_curve_where_nothing_was_learned():
     np.testing.assert_allclose(predicted(constant.predictor), .5)
 
 
-@pytest.mark.slow
-def test_auto_without_a_scoring_lm(tmp_path):
-    """And its file is all that a prediction needs."""
-    seen = []
-    predictor = train_auto(
-        TRAINING, progress=lambda names: seen.extend(names) or names).predictor
-    assert seen == ['sums', 'sums']
-    weights = predictor.token_weights('sums')
-    assert np.abs(weights).argmax() in np.flatnonzero(
-        TARGETS.spans[0].starts >= 15)
-    save_predictor(predictor, tmp_path / 'p')
-    assert_same_predictions(load_predictor(tmp_path / 'p'), predictor)
-
-
 def test_paper_is_algorithm_2(states):
     seen = []
     trained = train_paper(TRAINING, states, VALIDATION, FEW_STEPS,
@@ -216,24 +201,22 @@ def test_paper_needs_train_and_validation_models(states, validation):
         check_validation(validation, FITTED)
 
 
-def test_models_of_both_kinds_pass():
-    for n_validation in range(1, len(FITTED)):
-        check_validation(FITTED[:n_validation], FITTED)
-
-
-def test_methods_by_name():
-    assert METHODS == {'auto': train_auto, 'paper': train_paper}
-
-
-def test_fit_is_the_front_door():
-    assert csv_plugin.fit is fit
-
-
 @pytest.mark.slow
-def test_fit_without_a_scoring_lm():
-    """On the tokens of the first model."""
-    predictor = fit(DUMPS, TO_FIT, FAMILIES)
+def test_fit_without_a_scoring_lm(tmp_path):
+    """On the tokens of the first model; a file is all that is needed."""
+    seen = []
+    predictor = fit(
+        DUMPS,
+        TO_FIT,
+        FAMILIES,
+        progress=lambda names: seen.extend(names) or names)
+    assert seen == ['sums', 'sums']
     assert_same_predictions(predictor, train_auto(TRAINING).predictor)
+    weights = predictor.token_weights('sums')
+    assert np.abs(weights).argmax() in np.flatnonzero(
+        TARGETS.spans[0].starts >= 15)
+    save_predictor(predictor, tmp_path / 'p')
+    assert_same_predictions(load_predictor(tmp_path / 'p'), predictor)
 
 
 @pytest.mark.slow
@@ -261,27 +244,20 @@ print(predictor.benchmarks[0].fit_models)
 def test_fit_with_a_scoring_lm(states):
     """On its tokens, whichever tokens the models have."""
     dumps, accuracies = make_training_world(CHARACTERS)
-    seen = []
+    model, seen = make('llama'), []
+    model.name_or_path = 'org/llama'
     predictor = fit(
         dumps,
         accuracies.select(FITTED),
         FAMILIES,
-        scoring_lm=(make('llama'), tokenizer()),
+        scoring_lm=(model, tokenizer()),
         progress=lambda names: seen.extend(names) or names)
     assert seen == ['sums', 'sums']
+    assert predictor.scoring_lm == 'org/llama'
     assert predictor.targets.spans == TARGETS.spans
     training = make_training(TARGETS, (dumps, accuracies))
     expected = train_auto(training, states).predictor
     assert_same_predictions(predictor, expected, dumps)
-    assert not expected.scoring_lm
-
-
-@pytest.mark.slow
-def test_the_scoring_lm_is_recorded():
-    model = make('llama')
-    model.name_or_path = 'org/llama'
-    predictor = fit(DUMPS, TO_FIT, FAMILIES, scoring_lm=(model, tokenizer()))
-    assert predictor.scoring_lm == 'org/llama'
 
 
 @pytest.mark.slow
@@ -307,20 +283,6 @@ def test_fit_by_the_method_of_the_paper(states, monkeypatch):
     assert_same_predictions(predictor, expected)
 
 
-def test_settings_are_those_of_the_paper_by_default(states, monkeypatch):
-    seen = []
-
-    def stopped(training, states, validation, settings, progress):
-        seen.append(settings)
-        raise InputError('training', 'more time', 'none', 'Wait.')
-
-    monkeypatch.setattr('csv_plugin.lm.head.paper_head.train_paper_head',
-                        stopped)
-    with pytest.raises(InputError, match='more time'):
-        train_paper(TRAINING, states, VALIDATION)
-    assert seen == [HeadSettings()]
-
-
 def test_fit_notes_models_from_different_engines(monkeypatch):
     learned = train()
     monkeypatch.setitem(METHODS, 'auto',
@@ -342,31 +304,15 @@ def test_fit_sees_no_losses_of_other_models():
         fit(garbled, TO_FIT, FAMILIES), fit(DUMPS, TO_FIT, FAMILIES))
 
 
-def test_fit_to_a_table_takes_the_default_solver():
-    tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
-    assert_same_predictions(
-        fit(tables.features, tables.accuracies, tables.families),
-        fit(tables.features, tables.accuracies, tables.families,
-            DEFAULT_SOLVER), tables.features)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('solver', ['auto', 'ridge'])
-def test_fit_to_a_table(solver):
+@pytest.mark.parametrize('method, solver', [(None, DEFAULT_SOLVER),
+                                            ('ridge', 'ridge')])
+def test_fit_to_a_table(method, solver):
     tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
     to_fit = tables.accuracies.select(tables.models[:7])
-    seen = []
-    predictor = fit(
-        tables.features,
-        to_fit,
-        tables.families,
-        solver,
-        seed=3,
-        progress=lambda names: seen.extend(names) or names)
+    predictor = fit(tables.features, to_fit, tables.families, method, seed=3)
     expected = fit_predictor(tables.features, to_fit, tables.groups[:7],
                              SOLVERS[solver], 3)
     assert_same_predictions(predictor, expected, tables.features)
-    assert seen == ['easy', 'easy']
     assert predictor.targets is None
 
 
@@ -404,23 +350,15 @@ TABLES = small_tables()
      "solver: expected one of auto, .*ridge, uniform, found 'paper'"),
     (DUMPS, TO_FIT, {'m0': 'f'}, 'auto',
      "the family of every model, found none of 'm1'"),
-    (DUMPS, TO_FIT, FAMILIES | {'m1': 7}, 'auto',
-     "the family of every model, found 7 of 'm1'"),
     (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'auto',
      "the family of every model, found nan of 'm1'"),
-    (DUMPS, TO_FIT, FAMILIES | {'m1': ''}, 'auto',
-     "the family of every model, found '' of 'm1'"),
     (DUMPS, TO_FIT.to_dict(), FAMILIES, 'auto',
      'an AccuracyTable, found a dict'),
-    (TABLES.features, TABLES.accuracies, {}, 'auto',
-     "the family of every model, found none of 'org/model-0'"),
     (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, 'auto',
      "losses of every model, found none of 'm11'"),
     (TABLES.features.select(TABLES.models[1:]), TABLES.accuracies,
      TABLES.families, 'auto',
      "features of every model, found none of 'org/model-0'"),
-    (DUMPS, TO_FIT, FAMILIES, 'paper',
-     'states of a scoring LM, found none. Give a scoring LM'),
 ])  # yapf: disable
 def test_what_fit_refuses(losses, accuracies, families, method, message):
     validation = VALIDATION if losses is DUMPS else ()
@@ -439,12 +377,9 @@ def test_fit_to_a_table_refuses_what_it_would_not_use(arguments, message):
             **arguments)
 
 
-def test_fit_needs_a_model():
+def test_fit_needs_a_model_and_losses_that_know_their_texts():
     with pytest.raises(InputError, match='accuracies: .* found none'):
         fit(DUMPS, TO_FIT.select([]), FAMILIES)
-
-
-def test_fit_takes_losses_that_know_their_texts():
     with pytest.raises(InputError, match='found a dict. Read dumps by'):
         fit(dict(DUMPS), TO_FIT, FAMILIES)
 

@@ -5,33 +5,18 @@ so they are computed and used in blocks, always in fp32: with bf16 logits a
 token's loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden
 states by less than 3e-6 on a CPU and 1e-4 on a GPU (docs/performance.md).
 """
-from dataclasses import dataclass
-from typing import Optional, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+
+from csv_plugin.lm.engines.protocol import TargetStatistics
 
 #: Rows (tokens) of a block, and its columns (vocabulary): few on a CPU, whose
 #: caches are small, many on a GPU, where starting a product takes time.
 ROWS = 2048
 COLUMNS = 512
 COLUMNS_ON_GPU = 8192
-
-
-@dataclass(frozen=True, eq=False)
-class TokenStatistics:
-    """Losses of N target tokens, and their entropies and ranks if wanted.
-
-    Args:
-        losses (Tensor): `-log p`, nats, float32. Shape `(N,)`.
-        entropy (Optional[Tensor]): Of the predictive distribution, nats,
-            float32; None unless asked for. Shape `(N,)`.
-        rank (Optional[Tensor]): Vocabulary entries with a larger logit than
-            the target's, int64; None unless asked for. Shape `(N,)`.
-    """
-    losses: Tensor
-    entropy: Optional[Tensor]
-    rank: Optional[Tensor]
 
 
 class Logits(Protocol):
@@ -131,7 +116,7 @@ class FullLogits:
 
 
 def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
-                     entropy: bool, rank: bool) -> TokenStatistics:
+                     entropy: bool, rank: bool) -> TargetStatistics:
     """Statistics of N target tokens.
 
     Args:
@@ -145,20 +130,17 @@ def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
         _statistics_of_rows(logits.rows(index), target, entropy, rank)
         for index, target in zip(rows.split(ROWS), targets.split(ROWS))
     ]
-    return TokenStatistics(
-        torch.cat([part.losses for part in parts]),
-        _joined([part.entropy for part in parts]),
-        _joined([part.rank for part in parts]))
-
-
-def _joined(parts: list[Optional[Tensor]]) -> Optional[Tensor]:
-    tensors = [part for part in parts if part is not None]
-    return torch.cat(tensors) if tensors else None
+    losses, entropies, ranks = (
+        torch.cat(tensors).cpu().numpy() for tensors in zip(*parts))
+    return TargetStatistics(losses, entropies if entropy else None,
+                            ranks if rank else None)
 
 
 def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
-                        rank: bool) -> TokenStatistics:
-    """Statistics of at most `ROWS` targets, one per row of the logits.
+                        rank: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Losses, entropies and ranks of at most `ROWS` targets, each `(N,)`.
+
+    One row of the logits for each; entropies and ranks only if wanted.
 
     Exponentials are taken of differences from the largest logit, so that
     large logits neither overflow nor cancel.
@@ -186,12 +168,11 @@ def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
     below = torch.stack(peaks) - peak
     shares = below.exp() * torch.stack(totals)
     total = shares.sum(dim=0)
-    uncertainty = None
+    uncertainty = torch.zeros_like(total)
     if entropy:
         mean = below.exp() * torch.stack(moments) + shares * below
         uncertainty = total.log() - mean.sum(dim=0) / total
-    return TokenStatistics(total.log() + (peak - target_logit), uncertainty,
-                           larger if rank else None)
+    return total.log() + (peak - target_logit), uncertainty, larger
 
 
 def _count_larger(block: Tensor, threshold: Tensor, column: Tensor,

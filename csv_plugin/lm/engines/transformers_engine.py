@@ -6,8 +6,7 @@ from typing import Optional
 import numpy as np
 import torch
 import transformers
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel
 
 from csv_plugin.core.conventions import InputError, Progress
@@ -74,13 +73,11 @@ class TransformersEngine:
                     entropy: bool, rank: bool) -> TargetStatistics:
         device = input_device(self.model)
         logits = logits_of(self.model, head, pad(batch).to(device))
-        statistics = token_statistics(logits,
-                                      target_rows(batch).to(logits.device),
-                                      _targets(batch).to(logits.device),
-                                      entropy, rank)
-        return TargetStatistics(statistics.losses.cpu().numpy(),
-                                _array(statistics.entropy),
-                                _array(statistics.rank))
+        targets = torch.from_numpy(
+            np.concatenate([window.targets for window in batch]))
+        return token_statistics(logits,
+                                target_rows(batch).to(logits.device),
+                                targets.to(logits.device), entropy, rank)
 
 
 def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
@@ -97,12 +94,3 @@ def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
             f'tokenizer for {str(model.name_or_path)!r}',
             f'ids below {embeddings.num_embeddings}, which the model has',
             f'the id {largest}', 'Give the tokenizer of the model.')
-
-
-def _targets(batch: Sequence[Window]) -> Tensor:
-    return torch.from_numpy(
-        np.concatenate([window.targets for window in batch]))
-
-
-def _array(values: Optional[Tensor]) -> Optional[NDArray]:
-    return None if values is None else values.cpu().numpy()

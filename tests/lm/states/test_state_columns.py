@@ -63,12 +63,6 @@ def test_features_are_losses_times_standardised_states(block, part, dtype):
     assert states.dtype == dtype
 
 
-def test_the_first_column_is_the_loss_per_character():
-    features = StateColumns.of(STATES, TABLE).features(TABLE)
-    np.testing.assert_allclose(features.mean_loss,
-                               LOSSES[:, SCORED].sum(axis=1) / N_CHARS)
-
-
 def test_states_of_any_scale(block):
     """Phi by its formula, with all states of the scored tokens at once."""
     scale = np.array([1., 100., 1e-3, 5., 1., 0.])
@@ -90,17 +84,6 @@ def test_states_of_any_scale(block):
         atol=1e-9)
     # A direction that never changes is a column of zeros.
     assert columns.scale.spread[5] == 1 and abs(values[:, 6]).max() < 1e-12
-
-
-def test_coefficients_are_weights_of_tokens(block):
-    """`values @ c` is Eq. 1 with the weights `c[0] + h_t . c[1:]`."""
-    columns = StateColumns.of(STATES, TABLE)
-    coefficients = np.random.default_rng(1).normal(size=1 + H)
-    weights = coefficients[0] + columns.scale.apply(
-        STATES.numpy()) @ coefficients[1:]
-    score = (LOSSES[:, SCORED] @ weights[SCORED]) / N_CHARS
-    np.testing.assert_allclose(
-        columns.features(TABLE).values @ coefficients, score, rtol=1e-9)
 
 
 COLUMN = st.lists(
@@ -159,20 +142,6 @@ def test_losses_on_other_texts_are_refused():
                         TABLE).features(replace(TABLE, fingerprint='g'))
 
 
-def test_states_may_come_from_a_file_and_are_not_changed():
-    frozen = STATES.clone()
-    StateColumns.of(STATES, TABLE).features(TABLE)
-    assert torch.equal(STATES, frozen)
-
-
 def test_a_state_for_every_token_is_needed():
     with pytest.raises(InputError, match=f'{T}, one a token, found {T - 1}'):
         StateColumns.of(STATES[1:], TABLE)
-
-
-def test_states_that_do_not_differ_are_columns_of_zeros():
-    states = STATES.clone()
-    states[:, 2] = .3
-    values = StateColumns.of(states, TABLE).features(TABLE).values
-    np.testing.assert_allclose(values[:, 3], 0, atol=1e-9)
-    assert np.isfinite(values).all()
