@@ -1,5 +1,7 @@
-"""Door to `csv_plugin.cli.build_validation_set`."""
-from csv_plugin.cli.build_validation_set import main
+"""The same as `salience texts`."""
+import sys
+
+from csv_plugin.cli.salience import main
 
 if __name__ == '__main__':
-    raise SystemExit(main())
+    raise SystemExit(main(['texts', *sys.argv[1:]]))

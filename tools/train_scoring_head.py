@@ -1,5 +1,7 @@
-"""Door to `csv_plugin.cli.train_scoring_head`."""
-from csv_plugin.cli.train_scoring_head import main
+"""The same as `salience train`."""
+import sys
+
+from csv_plugin.cli.salience import main
 
 if __name__ == '__main__':
-    raise SystemExit(main())
+    raise SystemExit(main(['train', *sys.argv[1:]]))

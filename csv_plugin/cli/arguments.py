@@ -4,11 +4,10 @@ import json
 import math
 import os
 import select
-import shlex
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,38 +20,6 @@ from csv_plugin.core.escaping import one_line
 UNREAD = 128 + 13
 #: Most characters of a line that explains an option.
 _HELP_WIDTH = 55
-
-
-def run_tool(name: str, description: Optional[str],
-             add_arguments: Callable[[argparse.ArgumentParser], None],
-             run: Callable[[argparse.Namespace],
-                           None], argv: Optional[Sequence[str]]) -> int:
-    """Run a file of tools/: a verb of `salience` with the same options.
-
-    Args:
-        name (str): Of the file.
-        description (Optional[str]): Above the options in `--help`.
-        add_arguments (Callable): Adds the options of the verb to a parser.
-        run (Callable): Does what the verb is for. Besides its options it
-            gets `command`, the line that was typed.
-        argv (Optional[Sequence[str]]): The options, by default those of the
-            process.
-
-    Returns:
-        int: As in `exit_code`.
-    """
-    words = sys.argv[1:] if argv is None else argv
-
-    def parse_and_run() -> None:
-        parser = argparse.ArgumentParser(
-            description=description,
-            formatter_class=argparse.RawTextHelpFormatter)
-        add_arguments(parser)
-        args = parser.parse_args(words)
-        args.command = shlex.join(['python', f'tools/{name}.py', *words])
-        run(args)
-
-    return exit_code(parse_and_run)
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:

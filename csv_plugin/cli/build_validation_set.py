@@ -24,16 +24,15 @@ OpenCompass looks for the data
 in $COMPASS_DATA_CACHE and in ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, run_tool,
-                                      whole_number)
+from csv_plugin.cli.arguments import add_out, check_folder, whole_number
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collection import (BENCHMARKS, read_collection,
                                       write_collection)
@@ -188,7 +187,3 @@ def describe(manifest: Mapping[str, Any]) -> str:
     lines.append(f'{manifest["n_texts"]} texts, fingerprint '
                  f'{manifest["fingerprint"]}')
     return '\n'.join(lines)
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('build_validation_set', __doc__, add_arguments, run, argv)

@@ -13,14 +13,14 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
                                       check_folder, named_text, nan_to_none,
-                                      print_json, run_tool, whole_number)
+                                      print_json, whole_number)
 from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables)
@@ -254,7 +254,3 @@ def stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
         if errors is not None:
             found[part.benchmark] |= reach_scalars(errors)
     return found
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('fit_from_tables', __doc__, add_arguments, run, argv)

@@ -19,7 +19,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_out, check_folder, named_number,
-                                      refuse, run_tool)
+                                      refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique, shortened
@@ -155,7 +155,3 @@ def _print_missing(accuracies: AccuracyTable) -> None:
                 one_line(f'No accuracy on {name} of '
                          f'{counted(len(lacking), "model")}: '
                          f'{shortened(", ".join(lacking), 60)}'))
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('import_losses', __doc__, add_arguments, run, argv)

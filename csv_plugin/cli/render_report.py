@@ -8,15 +8,13 @@ Example (the folder of a run, the texts and predictors of its summary):
 The page loads nothing from elsewhere and can be sent as it is.
 """
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_work_dir, check_folder, run_tool
+from csv_plugin.cli.arguments import add_work_dir, check_folder
 from csv_plugin.core.escaping import one_line, visible
 from csv_plugin.core.predictions import PREDICTED, REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
@@ -103,7 +101,3 @@ def run(args: argparse.Namespace) -> None:
         print(f'warning: {one_line(line)}')
     write_page(out, page)
     print(f'Written to {visible(str(out))}')
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('render_report', __doc__, add_arguments, run, argv)

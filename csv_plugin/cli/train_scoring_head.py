@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, add_verbose, check_folder,
-                                      refuse, run_tool)
+from csv_plugin.cli.arguments import add_out, add_verbose, check_folder, refuse
 from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
@@ -224,7 +223,3 @@ def collected(args: argparse.Namespace,
         collect_sources(args, info, folder)
     collection = read_collection(folder, partial(tqdm, desc='dumps'))
     return replace(collection, info=info)
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('train_scoring_head', __doc__, add_arguments, run, argv)

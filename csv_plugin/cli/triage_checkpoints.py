@@ -13,14 +13,12 @@ pattern of any of them. Checkpoints have names such as run@step, or are
 described in a table (--checkpoints); see docs/triage.md.
 """
 import argparse
-from collections.abc import Sequence
 from functools import partial
-from typing import Optional
 
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json, run_tool)
+                                      print_json)
 from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.cli.table_arguments import add_checkpoints
 from csv_plugin.core.conventions import InputError
@@ -106,7 +104,3 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
         print_json(triage.to_dict())
     else:
         print(as_text(triage), *files, note, sep='\n\n', flush=True)
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('triage_checkpoints', __doc__, add_arguments, run, argv)

@@ -6,10 +6,8 @@ Run it with any backend of the harness, --include_path and --log_samples;
 `salience import` reads what it writes (docs/importing.md).
 """
 import argparse
-from collections.abc import Sequence
-from typing import Optional
 
-from csv_plugin.cli.arguments import add_out, add_texts, check_folder, run_tool
+from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
 from csv_plugin.io.text_sets import read_texts
 
@@ -25,7 +23,3 @@ def run(args: argparse.Namespace) -> None:
     print(f'Written to {args.out}. Run the harness with\n'
           f'  --tasks {task} --include_path {args.out} --log_samples\n'
           'and with add_bos_token=False among --model_args.')
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('write_lm_eval_task', __doc__, add_arguments, run, argv)

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip('opencompass')
 
 import csv_plugin as cp  # noqa: E402
-from csv_plugin.cli import build_validation_set  # noqa: E402
+from csv_plugin.cli import salience  # noqa: E402
 from csv_plugin.demo import shipped  # noqa: E402
 from csv_plugin.io import collection  # noqa: E402
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo  # noqa: E402
@@ -28,7 +28,7 @@ def main(monkeypatch, tmp_path):
                         str(tmp_path / 'default'))
     monkeypatch.chdir(tmp_path)
     invented.gsm8k(tmp_path / 'cache', *[f'How many {i}?' for i in range(9)])
-    return build_validation_set.main
+    return lambda options: salience.main(['texts', *options])
 
 
 def test_samples(main, capsys):
@@ -114,7 +114,7 @@ def test_shipped_texts_need_nothing_else(tmp_path, monkeypatch, capsys):
     for name in ('opencompass', 'csv_plugin.oc.validation_set.assembly'):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.chdir(tmp_path)
-    assert build_validation_set.main(['--out', 'out', '--shipped']) == 0
+    assert salience.main(['texts', '--out', 'out', '--shipped']) == 0
     texts = read_texts('out/texts.jsonl')
     assert texts == cp.shipped_texts()
     assert (f'500 texts, CC0 1.0, fingerprint {texts.fingerprint}'
@@ -140,8 +140,8 @@ def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):
         {'easy': BenchmarkInfo(0, 100, True, '')})  # yapf: disable
     with open('all/benchmarks.csv', 'a') as file:
         file.write('never run,0.25,100,1,\n')
-    assert build_validation_set.main(
-        ['--out', 'fewer', '--choose', '2', '--from', 'all']) == 0
+    assert salience.main(
+        ['texts', '--out', 'fewer', '--choose', '2', '--from', 'all']) == 0
     fewer = collection.read_collection('fewer')
     shown = capsys.readouterr().out
     assert '2 of 5 texts' in shown and fewer.texts.fingerprint in shown
@@ -157,11 +157,11 @@ def test_texts_of_a_collection(tmp_path, monkeypatch, capsys):
 
 def test_a_collection_does_not_lose_its_texts(tmp_path, capsys):
     options = [f'--out={tmp_path}/all', f'--from={tmp_path}/x/../all']
-    assert build_validation_set.main(['--choose=2', *options]) == 2
+    assert salience.main(['texts', '--choose=2', *options]) == 2
     assert 'another folder than that of --from' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('options', [['--choose=2'], ['--from=all']])
 def test_no_choice_without_a_collection(options, tmp_path, capsys):
-    assert build_validation_set.main([f'--out={tmp_path}', *options]) == 2
+    assert salience.main(['texts', f'--out={tmp_path}', *options]) == 2
     assert 'both or none' in capsys.readouterr().err

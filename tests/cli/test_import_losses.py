@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import csv_plugin as cp
-from csv_plugin.cli import fit_from_tables, import_losses, write_lm_eval_task
+from csv_plugin.cli import salience
 from csv_plugin.io.tables import read_accuracies, read_losses
 from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
                                             TEXTS)
@@ -17,8 +17,8 @@ OF_TEXTS = ['lm-eval', *PATHS, '--texts', str(TEXTS)]
 
 def test_tables_of_losses_and_accuracies(tmp_path, capsys):
     out = tmp_path / 'new' / 'folder'
-    assert not import_losses.main([
-        *OF_TEXTS, '--tasks', 'tiny_choice',
+    assert not salience.main([
+        'import', *OF_TEXTS, '--tasks', 'tiny_choice',
         'tiny_answer=exact_match,strict-match', '--chance', 'tiny_choice=0.4',
         'tiny_answer=0', '--out',
         str(out)
@@ -41,10 +41,10 @@ def test_tables_of_losses_and_accuracies(tmp_path, capsys):
 def test_losses_alone(tmp_path):
     out = tmp_path / 'out'
     arguments = [str(LIGHTEVAL / 'c-l-80'), '--out', str(out)]
-    assert not import_losses.main(['lighteval', *arguments])
+    assert not salience.main(['import', 'lighteval', *arguments])
     assert [path.name for path in out.iterdir()] == ['losses.csv']
     arguments = [str(ANSWERS), '--texts', str(TEXTS), '--out', str(out)]
-    assert not import_losses.main(['completions', *arguments])
+    assert not salience.main(['import', 'completions', *arguments])
     with (out / 'losses.csv').open(encoding='utf-8') as file:
         header, row = csv.reader(file)
     assert header == ['model', 'sum', 'list', 'zh', 'lines', 'digits']
@@ -57,8 +57,8 @@ def test_accuracies_alone(tmp_path, capsys):
     empty.mkdir()
     first = min((LM_EVAL / 'd-s-100').glob('results_*'))  # the texts alone
     shutil.copy(first, empty)
-    assert not import_losses.main([
-        'lm-eval', PATHS[0],
+    assert not salience.main([
+        'import', 'lm-eval', PATHS[0],
         str(empty), '--tasks', 'tiny_choice', '--chance', 'tiny_choice=0.4',
         '--out',
         str(out)
@@ -78,9 +78,10 @@ def test_folders_with_equals_signs(tmp_path):
     folder.mkdir()
     (folder / 'c-l-80').symlink_to(LIGHTEVAL / 'c-l-80')
     path = str(folder / 'c-l-80')
-    assert not import_losses.main(
-        ['lighteval', path, f'm={path}', '--out',
-         str(tmp_path / 'out')])
+    assert not salience.main([
+        'import', 'lighteval', path, f'm={path}', '--out',
+        str(tmp_path / 'out')
+    ])
     assert read_losses(tmp_path / 'out/losses.csv').models == ('c-l-80', 'm')
 
 
@@ -96,7 +97,7 @@ def test_a_wrong_call_is_one_line(tmp_path, capsys, arguments, message):
     paths = [part for part in arguments if '=' in part and '/' in part]
     rest = [part for part in arguments if part not in paths]
     call = [rest[0], *paths, *rest[1:], '--out', str(tmp_path / 'out')]
-    assert import_losses.main(call) == 2
+    assert salience.main(['import', *call]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count('\n') == 1
     assert not (tmp_path / 'out').exists()
@@ -105,20 +106,21 @@ def test_a_wrong_call_is_one_line(tmp_path, capsys, arguments, message):
 def test_records_of_every_eval_ever(tmp_path, capsys):
     call = ['every-eval-ever', str(RECORD), '--out', str(tmp_path)]
     chance = ['--chance', 'demo-source.demo_bench=0.25']
-    assert not import_losses.main([*call, *chance])
+    assert not salience.main(['import', *call, *chance])
     assert capsys.readouterr().out == (
         f'1 model, 1 benchmark. Written to {tmp_path}: scores.csv, '
         'benchmarks.csv\n')
     assert (tmp_path / 'scores.csv').read_text() == (
         'model,demo-source.demo_bench\ndemo-org/demo-model,0.75\n')
-    assert import_losses.main([*call, '--texts', str(TEXTS)]) == 2
+    assert salience.main(['import', *call, '--texts', str(TEXTS)]) == 2
     assert '--texts' in capsys.readouterr().err
 
 
 def test_a_task_for_the_harness(tmp_path, capsys):
     out = tmp_path / 'tasks'
-    assert not write_lm_eval_task.main(
-        ['--texts', str(TEXTS), '--out',
+    assert not salience.main(
+        ['lm-eval-task', '--texts',
+         str(TEXTS), '--out',
          str(out)])
     assert '--tasks salience_texts-8d6b081c24bb' in capsys.readouterr().out
     assert sorted(path.suffix for path in out.iterdir()) == ['.jsonl', '.yaml']
@@ -126,9 +128,9 @@ def test_a_task_for_the_harness(tmp_path, capsys):
 
 def test_the_tables_are_those_that_a_training_reads(tmp_path, capsys):
     """Two models are too few to learn from, which is said."""
-    assert not import_losses.main([
-        *OF_TEXTS, '--tasks', 'tiny_choice', '--chance', 'tiny_choice=0.4',
-        '--out',
+    assert not salience.main([
+        'import', *OF_TEXTS, '--tasks', 'tiny_choice', '--chance',
+        'tiny_choice=0.4', '--out',
         str(tmp_path)
     ])
     (tmp_path / 'models.csv').write_text('model,family,split\n'
@@ -137,7 +139,7 @@ def test_the_tables_are_those_that_a_training_reads(tmp_path, capsys):
         argument for name in ('losses', 'scores', 'benchmarks', 'models')
         for argument in (f'--{name}', str(tmp_path / f'{name}.csv'))
     ]
-    assert not fit_from_tables.main(
-        [*tables, '--fit', 'train', '--out',
+    assert not salience.main(
+        ['fit', *tables, '--fit', 'train', '--out',
          str(tmp_path / 'study')])
     assert 'tiny_choice' in capsys.readouterr().out

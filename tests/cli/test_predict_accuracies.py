@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
-from csv_plugin.cli import fit_from_tables
+from csv_plugin.cli import salience
 from csv_plugin.cli.salience import main
 from csv_plugin.core.partial_scores import PartialScores
 from csv_plugin.io.dumps import write_dump
@@ -119,8 +119,8 @@ def fit_to_tables(folder, losses):
                  ['model', *tables.features.columns.units]),
         folder / 'losses.parquet')
     names = ('scores', 'models', 'benchmarks')
-    assert fit_from_tables.main([
-        '--losses', losses, *(f'--{name}={name}.csv' for name in names),
+    assert salience.main([
+        'fit', '--losses', losses, *(f'--{name}={name}.csv' for name in names),
         '--fit', 'train', '--out', 'fit'
     ]) == 0
 

@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.cli.render_report import main
+from csv_plugin.cli import salience
 from csv_plugin.extras.page import run_pages
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from tests.extras.page.pages import page_run
 from tests.runs import OTHER_TEXTS, TEXTS, train
+
+
+def main(options):
+    return salience.main(['report', *options])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from csv_plugin.cli import train_scoring_head
+from csv_plugin.cli import salience, train_scoring_head
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.splits import paper_split
@@ -48,6 +48,10 @@ CHOSEN = [
 def tool():
     torch.set_num_threads(1)
     return train_scoring_head
+
+
+def train(options):
+    return salience.main(['train', *options])
 
 
 @pytest.fixture
@@ -128,7 +132,7 @@ def options(world, source='runs', **changes):
 def made(tool, world, tmp_path_factory):
     """What a call leaves, pictures and all."""
     out = tmp_path_factory.mktemp('made') / 'new'
-    assert tool.main([*options(world), '--out', str(out)]) == 0
+    assert train([*options(world), '--out', str(out)]) == 0
     return out
 
 
@@ -148,8 +152,7 @@ def test_from_runs_to_a_predictor(made):
     assert all(
         name in report
         for name in ('6 models predicted from 18', 'salience', 'uniform',
-                     'constant', 'label-token',
-                     'python tools/train_scoring_head.py --scoring-lm'))
+                     'constant', 'label-token', 'salience train --scoring-lm'))
     board = (made / 'leaderboard.md').read_text('utf-8')
     assert 'd-m@100' in board and 'a-m@100' not in board
     rows = rows_of(made)
@@ -181,7 +184,7 @@ def test_it_leaves_all_of_its_files(made):
 def test_what_is_there_is_told_first(tool, world, made, tmp_path, no_pictures,
                                      capsys):
     """And the collection of an earlier call gives the same again."""
-    assert tool.main([
+    assert train([
         '--collection',
         str(made / 'collection'), *SCORING, '--fit', 'train', '--out',
         str(tmp_path / 'new')
@@ -227,7 +230,7 @@ def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
         chance=['scenes=0.25'], texts=[str(world / TEXTS)],
         models=[str(world / MODELS)])  # yapf: disable
     out = tmp_path / 'out'
-    assert tool.main([*arguments, '--out', str(out)]) == 0
+    assert train([*arguments, '--out', str(out)]) == 0
     np.testing.assert_allclose(values_of(out), values_of(made), atol=1e-9)
     assert read_collection(out / 'collection').accuracies.chance == .25
     screen = capsys.readouterr().out
@@ -268,7 +271,7 @@ def test_by_size_with_the_papers_method(tool, world, tmp_path, no_pictures,
         world, models=[str(table)], split=['family-size'], method=['paper'],
         optimiser=['adam'], learning_rate=['0.05'], steps=['4'],
         fit=['train', 'validation'], seed=['7'])  # yapf: disable
-    assert tool.main([*arguments, '--out', str(tmp_path / 'new')]) == 0
+    assert train([*arguments, '--out', str(tmp_path / 'new')]) == 0
     split = {'35': 'train', '65': 'validation', '100': 'test'}
     for (model, _), row in rows_of(tmp_path / 'new').items():
         assert row['split'] == split[model.split('@')[1]]
@@ -301,7 +304,7 @@ def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
 
     monkeypatch.setattr(scoring_lm, 'load_scoring_lm', stopped)
     for more in ([], ['--trust-remote-code']):
-        assert tool.main([
+        assert train([
             '--collection',
             str(made / 'collection'), '--scoring-lm', 'a/b', '--fit', 'train',
             '--out',
@@ -322,7 +325,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
     write_texts(tmp_path / TEXTS, few)
     files = [str(path) for path in (tmp_path / 'dumps').iterdir()]
-    assert tool.main([
+    assert train([
         '--dumps', *files, '--texts',
         str(tmp_path / TEXTS), '--scores', 'paper', '--split', 'paper',
         '--benchmarks', 'gsm8k', 'mmlu', *SCORING, '--method', 'paper',
@@ -343,7 +346,7 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
 
 def last_line(tool, arguments, out, capsys):
     """The only line of an error; no predictor is written."""
-    assert tool.main([*arguments, '--out', str(out)]) == 2
+    assert train([*arguments, '--out', str(out)]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith('error: ')
     assert not (out / 'predictor.safetensors').exists()
@@ -457,7 +460,7 @@ def test_too_few_models_are_told(tool, world, tmp_path, no_pictures, capsys):
               [(m, m[0], 'train' if m in CHOSEN[:2] else 'test')
                for m in CHOSEN])
     arguments = options(world, models=[str(table)])
-    assert tool.main([*arguments, '--out', str(tmp_path / 'new')]) == 0
+    assert train([*arguments, '--out', str(tmp_path / 'new')]) == 0
     screen = capsys.readouterr().out
     assert ('warning: scenes: too few models to fit to, 2 of 1 family: the '
             'mean accuracy is predicted. 9 models of 2 families would do, '
@@ -504,7 +507,7 @@ def test_a_tokenizer_that_loses_text_is_refused(tool, made, tmp_path, capsys):
 ])  # yapf: disable
 def test_options_are_checked(tool, capsys, arguments, message):
     with pytest.raises(SystemExit):
-        tool.main([*arguments, '--scoring-lm', 'x', '--out', 'o'])
+        train([*arguments, '--scoring-lm', 'x', '--out', 'o'])
     assert message in capsys.readouterr().err
 
 
@@ -548,7 +551,7 @@ def test_killed_it_goes_on_to_the_same_predictor(tool, tmp_path, no_pictures):
     assert child.wait() == -signal.SIGKILL
     assert not (killed / 'predictor.safetensors').exists()
     for out in (killed, fresh):
-        assert tool.main(call(out)) == 0
+        assert train(call(out)) == 0
     for name in ('predictor.safetensors', 'predictions.csv',
                  'states.safetensors'):
         assert (killed / name).read_bytes() == (fresh / name).read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.cli import triage_checkpoints as tool
+from csv_plugin.cli import salience
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from tests.runs import OTHER_TEXTS, model_losses, train, write_losses
@@ -17,7 +17,7 @@ from tests.triage.pretraining import (EARLIER, STEPS, skill_at,
                                       write_checkpoint, write_runs)
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / 'tools/triage_checkpoints.py'
+SALIENCE = 'from csv_plugin.cli.salience import main; raise SystemExit(main())'
 
 
 @pytest.fixture(scope='module')
@@ -31,8 +31,8 @@ def world(tmp_path_factory):
 
 def call(world, out, *more, dumps='new', history='old'):
     given = [('--dumps', dumps), ('--history', history)]
-    return tool.main([
-        '--predictor',
+    return salience.main([
+        'triage', '--predictor',
         str(world / 'p.safetensors'), '--out',
         str(out), *(text for option, name in given if name
                     for text in (option, str(world / name))), *more
@@ -172,9 +172,9 @@ def test_watch(world, tmp_path, number):
     write_runs(folder, {'good': 1.8}, 2)
     (folder / 'good@35.safetensors').write_bytes(b'PAR1')
     command = [
-        sys.executable, SCRIPT, '--predictor', world / 'p.safetensors',
-        '--watch', folder, '--history', world / 'old', '--interval', '0.05',
-        '--tensorboard', tmp_path / 'logs', '--out', out
+        sys.executable, '-c', SALIENCE, 'triage', '--predictor',
+        world / 'p.safetensors', '--watch', folder, '--history', world / 'old',
+        '--interval', '0.05', '--tensorboard', tmp_path / 'logs', '--out', out
     ]
     process = subprocess.Popen(
         command,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from csv_plugin.cli import train_scoring_head
+from csv_plugin.cli import salience
 from csv_plugin.core.texts import Text
 from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
@@ -108,8 +108,8 @@ def assert_same_predictions(predicted, expected):
 @pytest.mark.long
 def test_the_tool_trains_the_same_predictor(collection, tmp_path):
     """The whole training again, which takes a minute."""
-    assert train_scoring_head.main([
-        '--collection',
+    assert salience.main([
+        'train', '--collection',
         str(shipped.COLLECTION), '--scoring-lm',
         str(shipped.SCORING_LM), '--tokenizer',
         str(shipped.SCORING_TOKENIZER), '--out',

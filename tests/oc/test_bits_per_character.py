@@ -14,7 +14,7 @@ from opencompass.utils.run import get_config_from_arg
 from safetensors.numpy import load_file
 
 from csv_plugin import data
-from csv_plugin.cli import fit_from_tables
+from csv_plugin.cli import salience
 from csv_plugin.cli.copy_configs import PARTS
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
@@ -142,11 +142,11 @@ def test_the_summarizer_has_a_name(monkeypatch):
 @pytest.mark.slow
 def test_the_shipped_predictor_is_what_the_command_makes(capsys):
     """And its errors on families left out are those of the page."""
-    assert not fit_from_tables.main([
-        *(f'--{name}={DATA}/bits_per_character_{name}.csv'
-          for name in ('losses', 'scores', 'models', 'benchmarks')), '--fit',
-        'public', '--predict', 'public', '--leave-family-out', '--solver',
-        'plain', '--out', 'new', '--json'
+    assert not salience.main([
+        'fit', *(f'--{name}={DATA}/bits_per_character_{name}.csv'
+                 for name in ('losses', 'scores', 'models', 'benchmarks')),
+        '--fit', 'public', '--predict', 'public', '--leave-family-out',
+        '--solver', 'plain', '--out', 'new', '--json'
     ])
     errors = json.loads(capsys.readouterr().out)['errors']['plain']
     assert {

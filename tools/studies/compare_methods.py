@@ -9,6 +9,8 @@ benchmark are named after it, such as arcc/main/0):
         --fit train val --predict test --out outputs/methods
 """
 import argparse
+import shlex
+import sys
 import textwrap
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +21,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json, run_tool)
+                                      exit_code, print_json)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_same_tables)
 from csv_plugin.core.cells import counted
@@ -177,4 +179,15 @@ def _evidence(tables: ModelTables, compared: Sequence[str],
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    return run_tool('compare_methods', __doc__, add_arguments, run, argv)
+    words = sys.argv[1:] if argv is None else argv
+
+    def parse_and_run() -> None:
+        parser = argparse.ArgumentParser(
+            description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+        add_arguments(parser)
+        args = parser.parse_args(words)
+        args.command = shlex.join(
+            ['python', '-m', 'tools.studies.compare_methods', *words])
+        run(args)
+
+    return exit_code(parse_and_run)

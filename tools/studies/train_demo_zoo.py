@@ -7,7 +7,7 @@ Example (about two hours on one core):
 
     python -m tools.studies.train_demo_zoo --out outputs/zoo
 
-The models that ship were trained with the steps of Muon in float32; torch makes
+The models that ship were trained with steps of Muon in float32; torch makes
 them in bfloat16, so that other models come out.
 """
 import argparse

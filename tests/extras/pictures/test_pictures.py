@@ -10,10 +10,13 @@ from scipy.stats import binom
 
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures import (
-    Forecast, Trajectory, capability_picture, convergence_picture,
-    coverage_picture, methods_picture, order_picture, outliers_picture, save,
-    training_curve_picture, trajectory_picture)
+from csv_plugin.extras.pictures import (Forecast, Trajectory,
+                                        capability_picture,
+                                        convergence_picture, coverage_picture,
+                                        methods_picture, order_picture,
+                                        outliers_picture, save,
+                                        training_curve_picture,
+                                        trajectory_picture)
 from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,

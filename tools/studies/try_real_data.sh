@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # From real benchmarks to predictions, offline, on the embedded models:
 #
-#     COMPASS_DATA_CACHE=../shared tools/try_real_data.sh
+#     COMPASS_DATA_CACHE=../shared tools/studies/try_real_data.sh
 #
 # Everything goes to outputs/trial; relative paths start at the checkout.
 # Started again after it was killed, it goes on where it was. PYTHON chooses
 # the interpreter (default .venv/bin/python).
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 python=${PYTHON:-.venv/bin/python}
 out=outputs/trial
 zoo=csv_plugin/demo/zoo
