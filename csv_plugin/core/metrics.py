@@ -1,7 +1,9 @@
 """How good predictions are: errors, ranks, decisions and intervals.
 
-All take one number per model, shape `(n,)`. Models with NaN in any argument
-are left out, and a measure that is then undefined is NaN.
+All take one number per model, shape `(n,)`: observed and predicted accuracies,
+lower and upper ends of intervals, all of them fractions. Models with NaN in
+any argument are left out, and a measure that is then undefined is NaN. They
+raise an `InputError` if the shapes differ or are not `(n,)`.
 """
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,16 +15,6 @@ from csv_plugin.core.conventions import InputError
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean squared error, the measure of the paper's Table 1.
 
-    Args:
-        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
-        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
-
-    Returns:
-        float: Squared accuracy; NaN without a usable pair.
-
-    Raises:
-        InputError: The shapes differ or are not `(n,)`.
-
     >>> mse([0.5, 0.25, float('nan')], [0.75, 0.25, 0.5])
     0.03125
     """
@@ -31,18 +23,7 @@ def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean absolute error.
-
-    Args:
-        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
-        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
-
-    Returns:
-        float: Accuracy; NaN without a usable pair.
-
-    Raises:
-        InputError: The shapes differ or are not `(n,)`.
-    """
+    """Mean absolute error."""
     actual, forecast = _complete(observed, predicted)
     return _mean(np.abs(actual - forecast))
 
@@ -50,16 +31,9 @@ def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Spearman's rank correlation; tied values share their mean rank.
 
-    Args:
-        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
-        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
-
     Returns:
         float: -1..1; NaN when all observed or all predicted accuracies
             are equal, or without two usable pairs.
-
-    Raises:
-        InputError: The shapes differ or are not `(n,)`.
     """
     pairs = _complete(observed, predicted)
     if pairs.shape[1] == 0 or np.ptp(pairs, axis=1).min() == 0:
@@ -73,15 +47,8 @@ def pairwise_accuracy(observed: ArrayLike, predicted: ArrayLike) -> float:
     Only pairs of models with different observed accuracies count. A pair
     with equal predictions counts one half, as a coin would get it.
 
-    Args:
-        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
-        predicted (ArrayLike): Predicted accuracies. Shape `(n,)`.
-
     Returns:
         float: Share of the pairs, 0..1; NaN without a pair that counts.
-
-    Raises:
-        InputError: The shapes differ or are not `(n,)`.
 
     >>> pairwise_accuracy([0.2, 0.5, 0.9], [0.3, 0.8, 0.7])
     0.6666666666666666
@@ -95,36 +62,13 @@ def pairwise_accuracy(observed: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """Share of observed accuracies inside their intervals, bounds included.
-
-    Args:
-        observed (ArrayLike): Observed accuracies. Shape `(n,)`.
-        low (ArrayLike): Lower bounds. Shape `(n,)`.
-        high (ArrayLike): Upper bounds. Shape `(n,)`.
-
-    Returns:
-        float: 0..1; NaN without a usable model.
-
-    Raises:
-        InputError: The shapes differ or are not `(n,)`.
-    """
+    """Share of observed accuracies inside their intervals, bounds included."""
     actual, lower, upper = _complete(observed, low, high)
     return _mean((lower <= actual) & (actual <= upper))
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
-    """Mean width of intervals.
-
-    Args:
-        low (ArrayLike): Lower bounds. Shape `(n,)`.
-        high (ArrayLike): Upper bounds. Shape `(n,)`.
-
-    Returns:
-        float: Accuracy; NaN without a usable interval.
-
-    Raises:
-        InputError: The shapes differ or are not `(n,)`.
-    """
+    """Mean width of intervals."""
     lower, upper = _complete(low, high)
     return _mean(upper - lower)
 

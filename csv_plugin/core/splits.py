@@ -1,6 +1,6 @@
 """Splits of models: folds by family, by size, and the paper's own."""
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 
 import numpy as np
@@ -52,57 +52,36 @@ def grouped_folds(families: Sequence[str], n_folds: int,
     return fold_of_family[family_of_model]
 
 
-def split_by_size(
-    families: Sequence[str],
-    sizes: Sequence[float],
-    n_test: int = 1,
-    n_validation: int = 1,
-    held_out_families: Iterable[str] = ()
-) -> NDArray[np.str_]:
+def split_by_size(families: Sequence[str],
+                  sizes: Sequence[float]) -> NDArray[np.str_]:
     """Split models so that the larger ones are predicted from the smaller.
 
-    In every family the largest sizes are for test, the next largest for
-    validation and the rest for training. A family with too few sizes gives
-    up validation first and test last: its smallest size is always for
-    training, and all models of one size (base and chat) stay together.
+    In every family the largest size is for test, the next largest for
+    validation and the rest for training. The smallest size is always for
+    training, so two sizes leave none for validation, and all models of one
+    size (base and chat) stay together.
 
     Args:
         families (Sequence[str]): Family of each model. Shape `(n,)`.
-        sizes (Sequence[float]): Parameters of each model, positive, in any
-            unit. Shape `(n,)`.
-        n_test (int): Distinct sizes of a family that are for test.
-        n_validation (int): Distinct sizes of a family for validation.
-        held_out_families (Iterable[str]): Families that are for test in
-            full, whatever their sizes.
+        sizes (Sequence[float]): Parameters of each model, in any unit. Shape
+            `(n,)`.
 
     Returns:
         NDArray: 'train', 'validation' or 'test' for each model. Shape
             `(n,)`.
 
-    Raises:
-        InputError: The lengths differ, a size is not a positive number, a
-            count is negative or a held-out family does not occur.
-
     >>> split_by_size(['Yi'] * 3, [6, 9, 34]).tolist()
     ['train', 'validation', 'test']
     """
     family, size = np.asarray(families), np.asarray(sizes, np.float64)
-    held_out = set(held_out_families)
-    _check_sizes(family, size, held_out)
-    if min(n_test, n_validation) < 0:
-        raise InputError('n_test and n_validation', 'counts of 0 or more',
-                         f'{n_test} and {n_validation}',
-                         'Use 0 for an empty part.')
-    n_not_train = n_test + n_validation
     split = np.full(family.shape, 'train', dtype='<U10')
     for name in np.unique(family):
         members = family == name
         distinct, n_smaller = np.unique(size[members], return_inverse=True)
         n_larger = distinct.size - 1 - n_smaller
         split[members] = np.select(
-            (n_smaller == 0, n_larger < n_test, n_larger < n_not_train),
+            (n_smaller == 0, n_larger == 0, n_larger == 1),
             ('train', 'test', 'validation'), 'train')
-    split[np.isin(family, list(held_out))] = 'test'
     return split
 
 
@@ -124,23 +103,3 @@ def paper_split() -> dict[str, str]:
     table = files('csv_plugin.data').joinpath('paper_table2.csv')
     rows = csv.DictReader(table.read_text('utf-8').splitlines())
     return {row['model']: row['split'] for row in rows}
-
-
-def _check_sizes(family: NDArray[np.str_], size: NDArray[np.float64],
-                 held_out: set[str]) -> None:
-    if family.shape != size.shape:
-        raise InputError('sizes',
-                         f'{family.size} of them, as many as families',
-                         str(size.size),
-                         'Give one family and one size per model.')
-    unusable = ~(np.isfinite(size) & (size > 0))
-    if unusable.any():
-        raise InputError(
-            'sizes', 'positive numbers', f'{size[unusable][0]:g} in family '
-            f'{str(family[unusable][0])!r}',
-            'Give the number of parameters of every model.')
-    unknown = sorted(held_out.difference(family.tolist()))
-    if unknown:
-        raise InputError('held_out_families', 'families of the models',
-                         str(unknown),
-                         f'The families are {", ".join(np.unique(family))}.')

@@ -85,7 +85,6 @@ def test_mean_width_leaves_out_missing_bounds() -> None:
 
 @pytest.mark.parametrize('call', [
     lambda: mse([0.1, 0.2], [0.1]),
-    lambda: mean_width(0.1, 0.2),
     lambda: coverage([0.1], [[0.0]], [1.0]),
 ])
 def test_shapes_that_differ_are_refused(call) -> None:

@@ -81,7 +81,6 @@ def test_the_largest_families_are_placed_first() -> None:
 
 @pytest.mark.parametrize('families, n_folds, message', [
     (['Yi', 'Yi'], 5, r"at least two families, found \['Yi'\]"),
-    ([], 5, r'at least two families, found \[\]'),
     (['Yi', 'Qwen2'], 1, 'n_folds: expected at least 2, found 1'),
 ])
 def test_too_few_families_or_folds_are_refused(families, n_folds,
@@ -90,40 +89,18 @@ def test_too_few_families_or_folds_are_refused(families, n_folds,
         grouped_folds(families, n_folds, seed=0)
 
 
-@pytest.mark.parametrize('sizes, n_test, n_validation, expected', [
-    ([7, 1, 72, 14, 7
-      ], 1, 1, ['train', 'train', 'test', 'validation', 'train']),
-    ([7, 1, 72, 14, 7
-      ], 2, 1, ['validation', 'train', 'test', 'test', 'validation']),
-    ([7, 72, 72, 7], 1, 1, ['train', 'test', 'test', 'train']),
-    ([1, 7, 14], 2, 2, ['train', 'test', 'test']),
-    ([1, 7, 14], 0, 1, ['train', 'train', 'validation']),
-    ([1, 7, 14], 1, 0, ['train', 'train', 'test']),
-    ([7, 7], 1, 1, ['train', 'train']),
+@pytest.mark.parametrize('sizes, expected', [
+    ([7, 1, 72, 14, 7], ['train', 'train', 'test', 'validation', 'train']),
+    ([7, 72, 72, 7], ['train', 'test', 'test', 'train']),
+    ([7, 7], ['train', 'train']),
+    ([1, 2, 3, 4], ['train', 'train', 'validation', 'test']),
 ])
-def test_larger_sizes_of_a_family_are_held_back(sizes, n_test, n_validation,
-                                                expected) -> None:
-    split = split_by_size(['Yi'] * len(sizes), sizes, n_test, n_validation)
-    assert split.tolist() == expected
-
-
-def test_families_are_split_apart_and_held_out_in_full() -> None:
-    split = split_by_size(['Yi', 'Gemma2', 'Yi', 'Gemma2', 'Phi'],
-                          [6, 2, 34, 27, 3],
-                          held_out_families=['Gemma2'])
-    assert split.tolist() == ['train', 'test', 'test', 'test', 'train']
-
-
-@pytest.mark.parametrize('arguments, message', [
-    ((['a', 'b'], [1.0]), 'expected 2 of them, .* found 1'),
-    ((['a', 'b'], [1.0, np.nan]), "found nan in family 'b'"),
-    ((['a', 'b'], [0.0, 1.0]), "found 0 in family 'a'"),
-    ((['a'], [1.0], -1, 1), 'found -1 and 1'),
-    ((['a'], [1.0], 1, 1, ['b']), r"found \['b'\]. The families are a"),
-])
-def test_unusable_sizes_and_parts_are_refused(arguments, message) -> None:
-    with pytest.raises(InputError, match=message):
-        split_by_size(*arguments)
+def test_larger_sizes_of_a_family_are_held_back(sizes, expected) -> None:
+    families = ['Yi'] * len(sizes)
+    assert split_by_size(families, sizes).tolist() == expected
+    # Of each family by itself.
+    both = split_by_size([*families, 'Phi'], [*sizes, 100])
+    assert both.tolist() == [*expected, 'train']
 
 
 def test_paper_split_has_the_sizes_of_table_2_as_printed() -> None:
@@ -140,21 +117,6 @@ def test_paper_split_has_the_sizes_of_table_2_as_printed() -> None:
         assert sorted(sizes) == sorted(expected)
     counts = Counter(paper_split().values())
     assert counts == {'train': 38, 'validation': 11, 'test': 10}
-
-
-@pytest.mark.parametrize('model, split', [
-    ('Llama-2-7b-hf', 'train'),
-    ('Qwen1.5-4B-Chat', 'train'),
-    ('internlm2.5-7B-chat-sft', 'train'),
-    ('llama-2-70b-hf', 'validation'),
-    ('internlm2-chat-20b-sft', 'validation'),
-    ('Yi-34B', 'validation'),
-    ('Yi-1.5-34B-Chat', 'test'),
-    ('gemma-2-27b-it', 'test'),
-    ('internlm2_5-20b', 'test'),
-])
-def test_paper_split_cells(model, split) -> None:
-    assert paper_split()[model] == split
 
 
 def test_paper_split_names_are_those_of_tables_3_and_4() -> None:

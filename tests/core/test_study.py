@@ -121,13 +121,6 @@ def test_a_fitted_model_without_a_score_counts(tables):
     assert later.errors('ridge')['hard'].n_models == 8
 
 
-def test_nothing_left_to_predict(tables):
-    everyone = split(tables, 18)
-    for method in everyone.predictions.methods:
-        for errors in everyone.errors(method).values():
-            assert errors.n_models == 0 and np.isnan(errors.mse)
-
-
 def test_methods(study, left_out):
     for either in (study, left_out):
         assert either.predictions.methods == ('ridge', 'uniform', 'constant')
@@ -163,22 +156,6 @@ def test_baselines_are_far_behind(study, left_out):
         assert mse['ridge'] < mse['uniform'] < 0.5 * mse['constant']
 
 
-def test_the_constant_baseline(tables, study):
-    easy = tables.accuracies.column('easy')
-    np.testing.assert_allclose(
-        of(study, 'constant').values[:, 0], easy[:10].mean())
-
-
-def test_order_of_the_accuracies_does_not_matter(tables, study):
-    order = tables.models[::-1]
-    shuffled = replace(tables, accuracies=tables.accuracies.select(order))
-    again = split(shuffled, 10)
-    assert_same(again.predictions, study.predictions)
-    np.testing.assert_array_equal(again.predictions.real,
-                                  study.predictions.real)
-    assert repr(again.errors('ridge')) == repr(study.errors('ridge'))
-
-
 @dataclass(frozen=True)
 class Spy:
     """Predicts 0.001 times the number of its call, and keeps the tasks."""
@@ -194,7 +171,7 @@ class Spy:
         return SalienceFit(self.name, model, folds, masks, 1.0, 0.0)
 
 
-@pytest.mark.parametrize('n_folds', [2, 3, 5, 50])
+@pytest.mark.parametrize('n_folds', [2, 3, 50])
 def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
     spy = Spy()
     study = leave_out(tables.only('easy', 'hard'), spy, n_folds=n_folds)
@@ -205,22 +182,12 @@ def test_no_model_is_predicted_from_its_own_family(tables, n_folds):
             task = spy.tasks[round(1000 * value)]
             used.add(round(1000 * value))
             assert tables.families[model] not in task.families
-            # Families of other folds.
-            assert set(task.families) <= set(tables.families.values())
+            if n_folds == 50:  # all other families
+                assert {*task.families,
+                        tables.families[model]} == {*tables.families.values()}
     # Two benchmarks in each fold.
     assert len(used) == 2 * min(n_folds, 5)
     assert not table.in_sample.any()
-
-
-def test_folds_fit_on_all_other_families(tables):
-    spy = Spy()
-    study = leave_out(tables.only('easy'), spy, n_folds=50)
-    for model in tables.models:
-        value = study.predictions.at(model, 'easy', 'spy').value
-        families = spy.tasks[round(1000 * value)].families
-        other_families = set(
-            tables.families.values()) - {tables.families[model]}
-        assert set(families) == other_families
 
 
 def test_baselines_leave_families_out_too(tables, left_out):
@@ -229,12 +196,6 @@ def test_baselines_leave_families_out_too(tables, left_out):
     means = [easy[folds != fold].mean() for fold in folds]
     np.testing.assert_allclose(of(left_out, 'constant').values[:, 0, 0], means)
     assert not left_out.predictions.in_sample.any()
-
-
-def test_left_out_models_all_count(left_out):
-    counts = {b: e.n_models for b, e in left_out.errors('ridge').items()}
-    assert counts == {'easy': 18, 'hard': 18, 'chance': 18, 'same': 18,
-                      'pair': 2, 'none': 0}  # yapf: disable
 
 
 def test_predictor_of_a_study(tables, study, left_out):
@@ -252,9 +213,7 @@ def test_predictor_of_a_study(tables, study, left_out):
     (lambda tables, solver: split(tables, 10, solver), 2),
     (lambda tables, solver: leave_out(tables, solver, n_folds=3), 7),
 ])
-@pytest.mark.parametrize('solver', [Uniform(), Constant()])
-def test_a_baseline_is_not_fitted_twice(monkeypatch, tables, run, n_fits,
-                                        solver):
+def test_a_baseline_is_not_fitted_twice(monkeypatch, tables, run, n_fits):
     fits = []
 
     def count(*args):
@@ -262,16 +221,9 @@ def test_a_baseline_is_not_fitted_twice(monkeypatch, tables, run, n_fits,
         return fit_predictor(*args)
 
     monkeypatch.setattr(module, 'fit_predictor', count)
-    study = run(tables.only('easy'), solver)
-    methods = study.predictions.methods
-    assert methods[0] == solver.name
-    assert sorted(methods) == ['constant', 'uniform']
+    study = run(tables.only('easy'), Uniform())
+    assert study.predictions.methods == ('uniform', 'constant')
     assert len(fits) == n_fits
-
-
-def test_same_seed_same_study(tables, left_out):
-    again = leave_out(tables, n_folds=3)
-    assert_same(again.predictions, left_out.predictions)
 
 
 def test_the_seed_deals_the_families(tables, left_out):
@@ -308,19 +260,6 @@ def test_a_model_without_a_family(tables, run):
     few = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
     with pytest.raises(InputError, match="none of 'org/model-4'. Name its"):
         run(replace(tables, families=few))
-
-
-@pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
-def test_a_model_without_accuracies(tables, run):
-    few = tables.accuracies.select(tables.models[:-1])
-    with pytest.raises(InputError, match="found 'org/model-17'"):
-        run(replace(tables, accuracies=few))
-
-
-def test_an_unknown_model_to_fit_on(tables):
-    with pytest.raises(InputError, match="found 'no'"):
-        split_study(tables.features, tables.accuracies, tables.families,
-                    ['no'], Ridge())
 
 
 def test_a_single_family():
@@ -361,12 +300,6 @@ def test_dumps_are_mapped_once_for_all_predictors(monkeypatch):
     assert study.predictions.at('new', 'hard', 'label') == UNKNOWN_BENCHMARK
     assert study.errors('label')['easy'].n_models == 1
     assert math.isnan(study.errors('label')['hard'].mse)
-
-
-def test_a_study_needs_the_accuracies_of_its_models(tables, study):
-    few = tables.accuracies.select(tables.models[1:])
-    with pytest.raises(InputError, match="found 'org/model-0'"):
-        Study.of({'ridge': study.predictor}, tables.features, few)
 
 
 @pytest.mark.parametrize('values, mean', [
