@@ -64,7 +64,10 @@ class NonNegative:
             return fallback
         rows = np.vstack([masks, np.ones_like(masks[:1])])
         regressions = _Regressions(
-            task, SalienceModel.stack([*uniform.folds, uniform.model]), rows)
+            task,
+            SalienceModel.stack([
+                *(uniform.folds[f] for f in range(len(masks))), uniform.model
+            ]), rows)
         candidates, errors = [], [uniform.cv_mse]
         for penalty in self.penalties:
             models = regressions.follow(penalty)
