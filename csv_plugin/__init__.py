@@ -84,6 +84,7 @@ _PUBLIC = {
     'score': ('lm.dumping', 'score'),
     'shipped_texts': ('io.validation_sets', 'shipped_texts'),
     'split_study': ('core.study', 'split_study'),
+    'with_known_scores': ('extras.partial_scores', 'with_known_scores'),
     'write_contribution': ('extras.sharing.contributions',
                            'write_contribution'),
     'write_dump': ('io.dumps', 'write_dump'),

@@ -21,12 +21,14 @@ from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.extras.partial_scores import (next_notes, unused_notes,
+                                              with_known_scores)
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text,
                                             write_leaderboard)
-from csv_plugin.report.notes import next_notes, predictor_notes, unused_notes
+from csv_plugin.report.notes import predictor_notes
 from csv_plugin.report.run_leaderboards import scoring_lms
 from csv_plugin.triage.dumps import find_dumps
 
@@ -80,9 +82,9 @@ def run(args: argparse.Namespace) -> None:
         columns = predictor.columns
         units = columns.units if columns.scored is None else None
         losses = read_loss_features(args.losses, units=units)
-        predictions = predictor.predict(losses, known=known)
+        predictions = predictor.predict(losses)
     else:
-        predictions, infos = from_dumps(predictor, args.places, known)
+        predictions, infos = from_dumps(predictor, args.places)
     notes = predictor_notes({PREDICTED: predictor},
                             {PREDICTED: args.predictor})
     if known is not None:
@@ -91,7 +93,8 @@ def run(args: argparse.Namespace) -> None:
             raise InputError(
                 args.known, 'scores of models with losses, on '
                 'benchmarks of the predictor', 'none', 'Correct the names.')
-        predictions = predictions.with_real(real)
+        predictions = with_known_scores(predictor, predictions,
+                                        known).with_real(real)
         notes += next_notes(predictor, real)
         notes += unused_notes(args.known, known, predictor, predictions.models)
     board = Leaderboard.of(predictions, {m: m
@@ -144,17 +147,13 @@ def _known(scores: Optional[str],
                          np.zeros(len(n_items)), np.array(n_items, np.int64))
 
 
-def from_dumps(
-    predictor: Predictor,
-    places: list[str],
-    known: Optional[AccuracyTable] = None
-) -> tuple[Predictions, dict[str, DumpInfo]]:
+def from_dumps(predictor: Predictor,
+               places: list[str]) -> tuple[Predictions, dict[str, DumpInfo]]:
     """Predictions of all models whose losses are in some places.
 
     Args:
         predictor (Predictor): Made from token losses.
         places (list[str]): As `find_dumps` takes them.
-        known (Optional[AccuracyTable]): As in `Predictor.predict`.
 
     Returns:
         tuple[Predictions, dict]: The predictions, and by model how its
@@ -187,4 +186,4 @@ def from_dumps(
             'dumps', 'losses that the predictor can use',
             f'{model}: {refused[model].rstrip(".")}' if refused else 'none',
             'Give losses on the texts of the predictor.')
-    return predict_models(predictors, columns, predictor.names, known), infos
+    return predict_models(predictors, columns, predictor.names), infos

@@ -17,8 +17,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.held_out import FoldPredictions
 from csv_plugin.core.intervals import (Intervals, backtest_errors, deviation,
                                        shared_variances, worse_models)
-from csv_plugin.core.partial_scores import learn_partial_scores
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
+                                       TrainingScores)
 from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
                                       Plain, SalienceFit, Solver, Task,
                                       Uniform, fold_masks, predicts_better)
@@ -146,16 +146,15 @@ def fit_predictor(
             _benchmark(features, accuracies, name, fitted[name],
                        intervals[name], labels.get(name))
             for name in accuracies.benchmarks)
-        partial = learn_partial_scores(accuracies.benchmarks,
-                                       accuracies.values,
-                                       _held_out(accuracies, fitted), groups)
     versions = {
         'csv_plugin': __version__,
         'numpy': np.__version__,
         'scipy': scipy.__version__
     }
+    scores = TrainingScores(
+        tuple(families), accuracies.values, _held_out(accuracies, fitted))
     return Predictor(
-        features.columns, benchmarks, versions, partial_scores=partial)
+        features.columns, benchmarks, versions, training_scores=scores)
 
 
 def fit_models(features: FeatureTable,

@@ -3,7 +3,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Optional, Union
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
@@ -13,6 +12,8 @@ from csv_plugin.core.predictor import Predictor
 
 #: Reads the losses of a model on the texts with a fingerprint.
 ReadDump = Callable[[str, str], TokenLossDump]
+#: What is made of the predictions of a predictor.
+Change = Callable[[Predictor, Predictions], Predictions]
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -97,15 +98,14 @@ def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
                    columns: Mapping[str, Mapping[str, Union[FeatureTable,
                                                             Missing]]],
                    benchmarks: Sequence[str],
-                   known: Optional[AccuracyTable] = None) -> Predictions:
+                   change: Optional[Change] = None) -> Predictions:
     """Predictions of all models by all predictors, or why there are none.
 
     Args:
         predictors (Mapping): As in `collect_features`.
         columns (Mapping): What it returned.
         benchmarks (Sequence[str]): Benchmarks to predict.
-        known (Optional[AccuracyTable]): Scores of the models that help those
-            predictors to predict others which can use some of them.
+        change (Optional[Change]): Made to the predictions of each predictor.
 
     Returns:
         Predictions: Methods are the labels; real accuracies are not known.
@@ -122,9 +122,8 @@ def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
                 if isinstance(table, FeatureTable)
             ]
             if tables:
-                by_label[label] = predictor.predict(
-                    FeatureTable.concatenate(tables),
-                    known=known if predictor.can_use(known) else None)
+                said = predictor.predict(FeatureTable.concatenate(tables))
+                by_label[label] = change(predictor, said) if change else said
         for model, table in columns[label].items():
             if isinstance(table, Missing):
                 missing.update({

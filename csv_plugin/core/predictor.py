@@ -1,5 +1,5 @@
 """Predicted accuracies from losses: a dot product and a curve."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional, Union
 
@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_unique, shortened
+from csv_plugin.core.conventions import (InputError, check_unique, short_repr,
+                                         shortened)
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
-from csv_plugin.core.partial_scores import PartialScores, sampling_noise
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
@@ -135,6 +134,24 @@ class BenchmarkPredictor:
 
 
 @dataclass(frozen=True, eq=False)
+class TrainingScores:
+    """Scores of the n models fitted on, and what others said of them.
+
+    Args:
+        families (tuple[str, ...]): Family of each model.
+        observed (NDArray): Accuracies on the B benchmarks, NaN where a model
+            was not run. `(n, B)`.
+        held_out (NDArray): What fits that have not seen a model predict of
+            it from its losses; NaN where there is none. `(n, B)`.
+    """
+    families: tuple[str, ...]
+    observed: NDArray[np.float64]
+    held_out: NDArray[np.float64]
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True, eq=False)
 class Predictor:
     """Predicts the accuracies of models from their losses.
 
@@ -148,15 +165,14 @@ class Predictor:
             column, `(T, K)`; see `TokenColumns`.
         scoring_lm (str): Path or name of the scoring LM whose tokens have
             the weights; empty if there was none, or it is not known.
-        partial_scores (Optional[PartialScores]): How accuracies on some of
-            the benchmarks go together; None if that was not learned.
+        training_scores (Optional[TrainingScores]): Scores of the models
+            fitted on; None if they are not kept.
         licences (Mapping[str, str]): Licence of the texts of the training by
             their source, as far as it is known.
 
     Raises:
-        InputError: There is no benchmark or one twice, the parts about
-            tokens do not fit each other, or partial scores are of a
-            benchmark that is not predicted.
+        InputError: There is no benchmark or one twice, or the parts about
+            tokens do not fit each other.
     """
     columns: Columns
     benchmarks: tuple[BenchmarkPredictor, ...]
@@ -164,7 +180,7 @@ class Predictor:
     targets: Optional[TargetTokens] = None
     matrix: Optional[csc_array] = None
     scoring_lm: str = ''
-    partial_scores: Optional[PartialScores] = None
+    training_scores: Optional[TrainingScores] = None
     licences: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -172,9 +188,6 @@ class Predictor:
             raise InputError('predictor', 'a benchmark or more', 'none',
                              'Give accuracies on a benchmark.')
         check_unique('benchmarks of a predictor', self.names)
-        if self.partial_scores is not None:
-            for name in self.partial_scores.benchmarks:
-                self.benchmark(name)
         if self.targets is not None:
             n_tokens = self._token_columns().matrix.shape[0]
             fingerprint = self.columns.fingerprint
@@ -315,27 +328,18 @@ class Predictor:
             self.targets.check_table(losses)
         return self._token_columns().features(losses)
 
-    def predict(self,
-                losses: Losses,
-                level: float = 0.9,
-                known: Optional[AccuracyTable] = None) -> Predictions:
+    def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
         Args:
             losses (Losses): As in `features`.
             level (float): Level of the intervals, in (0, 1).
-            known (Optional[AccuracyTable]): Scores of some of the models,
-                and perhaps of others, on some of the benchmarks, and perhaps
-                on others. They help to predict the same model's other
-                scores. Predictions of scores that are known, and of models
-                of which none is, are made from losses alone.
 
         Returns:
             Predictions: Of one method; real accuracies are not known.
 
         Raises:
-            InputError: As in `features`, the level is not in (0, 1), or
-                there are known scores that tell the predictor nothing.
+            InputError: As in `features`, or the level is not in (0, 1).
         """
         features = self.features(losses)
         parts = [
@@ -348,12 +352,6 @@ class Predictor:
             name: np.stack([part[name] for part in parts], axis=1)
             for name in parts[0]
         }
-        columns['with_scores'] = np.zeros(columns['values'].shape, bool)
-        if known is not None:
-            self._complete(features.models, columns, known, level)
-            # What known scores have helped to say is no longer what the
-            # losses alone said, which witnesses contradict.
-            columns['alarm'] = columns['alarm'] & ~columns['with_scores']
         chance = {part.benchmark: part.chance for part in self.benchmarks}
         return replace(
             Predictions.of_method(features.models, self.names, columns, level,
@@ -375,97 +373,6 @@ class Predictor:
             for m in np.flatnonzero(rung)
         }
 
-    def can_use(self, known: Optional[AccuracyTable]) -> bool:
-        """Whether known scores tell the predictor anything."""
-        return (known is not None and self.partial_scores is not None
-                and bool({*known.benchmarks}
-                         & {*self.partial_scores.benchmarks}))
-
-    def next_benchmarks(self, models: Sequence[str],
-                        known: AccuracyTable) -> dict[str, dict[str, float]]:
-        """What a run of each benchmark would tell about the others.
-
-        Args:
-            models (Sequence[str]): Names.
-            known (AccuracyTable): Scores, as in `predict`.
-
-        Returns:
-            dict: By model and benchmark without a known score, the one that
-            tells most first: by which share the predictive variances of the
-            benchmarks that are then still unknown would shrink, on average.
-
-        Raises:
-            InputError: The known scores tell the predictor nothing.
-        """
-        partial, scores = self._known_scores(models, known)
-        found = {}
-        for model, row in zip(models, scores.values):
-            gains = dict(
-                zip(partial.benchmarks, partial.gains(~np.isnan(row))))
-            unknown = [name for name in gains if not np.isnan(gains[name])]
-            found[model] = {
-                name: float(gains[name])
-                for name in sorted(unknown, key=lambda name: -gains[name])
-            }
-        return found
-
-    def _complete(self, models: Sequence[str], columns: dict[str, NDArray],
-                  known: AccuracyTable, level: float) -> None:
-        """Let known scores of models change the predictions of the others.
-
-        Args:
-            models (Sequence[str]): M names.
-            columns (dict[str, NDArray]): As `Predictions.of_method` takes
-                them, `(M, B)` each; changed in place.
-            known (AccuracyTable): As in `predict`.
-            level (float): As in `predict`.
-        """
-        partial, table = self._known_scores(models, known)
-        scores = table.values
-        place = np.array(
-            [self.names.index(name) for name in partial.benchmarks])
-        n_items = np.array([self.benchmarks[b].n_items for b in place])
-        noise = sampling_noise(scores, table.n_items, n_items)
-        for row in np.flatnonzero(~np.isnan(scores).all(axis=1)):
-            before = columns['values'][row, place]
-            values, narrowing = partial.complete(before, scores[row],
-                                                 noise[row])
-            gaps = np.isnan(scores[row])
-            cells = row, place[gaps]
-            low, high = (columns[end][row, place] for end in ('low', 'high'))
-            below, above = _both_sides(before, low, high) * narrowing
-            # An interval that leaves nothing out has no width to narrow.
-            says = (low > 0) | (high < 1)
-            low = np.where(says, np.clip(values - below, 0, 1), 0)
-            high = np.where(says, np.clip(values + above, 0, 1), 1)
-            low, high = at_least_noise(low, values, high, n_items, level)
-            columns['low'][cells] = low[gaps]
-            columns['high'][cells] = high[gaps]
-            columns['values'][cells] = values[gaps]
-            columns['with_scores'][cells] = True
-
-    def _known_scores(
-            self, models: Sequence[str],
-            known: AccuracyTable) -> tuple[PartialScores, AccuracyTable]:
-        """Partial scores, and known scores of models on its benchmarks."""
-        if not isinstance(known, AccuracyTable):
-            raise InputError('known scores', 'an AccuracyTable',
-                             f'a {type(known).__name__}',
-                             'Make one of them (docs/api.md).')
-        partial = self.partial_scores
-        if partial is None:
-            raise InputError(
-                'predictor', 'how accuracies on benchmarks go together',
-                'nothing about it', 'Fit it again, to models of two families '
-                'or more on two benchmarks or more, or give no known scores.')
-        if not self.can_use(known):
-            raise InputError(
-                'known scores', 'a score on one of the benchmarks '
-                f'{shortened(", ".join(partial.benchmarks), 200)}',
-                f'scores on {shortened(", ".join(known.benchmarks), 200)}',
-                'Correct the names, or give no known scores.')
-        return partial, known.spread(models, partial.benchmarks)
-
     def check_tokens(self, where: str = 'predictor') -> None:
         """Refuse a predictor that cannot use token losses.
 
@@ -485,15 +392,3 @@ class Predictor:
                 'Predict tables with it (salience predict, predict()), or '
                 'train a predictor on token losses.')
         return TokenColumns(self.columns, self.matrix)
-
-
-def _both_sides(values: NDArray, low: NDArray, high: NDArray) -> NDArray:
-    """How far intervals `(B,)` reach below and above values, `(2, B)`.
-
-    Where one was cut off at 0 or 1, that side is no shorter than the other.
-    """
-    below, above = values - low, high - values
-    longer = np.maximum(below, above)
-    return np.stack(
-        [np.where(low > 0, below, longer),
-         np.where(high < 1, above, longer)])

@@ -18,8 +18,8 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns
 from csv_plugin.core.intervals import Intervals
-from csv_plugin.core.partial_scores import PartialScores
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
+                                       TrainingScores)
 from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
                                             SalienceModel)
 from csv_plugin.core.scaling_law import Curve
@@ -44,7 +44,7 @@ _HEADER_FIELDS = {
     'versions': 'texts by name',
     'scoring_lm': 'a text',
     'benchmarks': 'a list',
-    'partial_benchmarks': 'a list of texts',
+    'training_families': 'a list of texts',
     'licences': 'texts by name',
 }
 _BENCHMARK_FIELDS = {
@@ -116,13 +116,9 @@ _TOKEN_SHAPES = {
     'matrix.token': ('i', 'E'),
     'matrix.value': ('f', 'E'),
 }
-#: Kind and axes of the arrays about partial scores: P benchmarks.
-_PARTIAL_SHAPES = {
-    'mean': ('f', 'P'),
-    'totals': ('f', 'PP'),
-    'errors': ('f', 'PP'),
-    'widening': ('f', 'P'),
-}
+#: Kind and axes of the scores of n models fitted on, on B benchmarks; -1 for
+#: those that there are not.
+_TRAINING_SHAPES = {'observed': ('f', 'nB'), 'held_out': ('f', 'nB')}
 #: What an array of each kind holds.
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 #: Larger numbers could have sums and products that are none.
@@ -166,15 +162,15 @@ def _packed(predictor: Predictor) -> tuple[dict[str, Any], dict[str, NDArray]]:
         'versions': dict(predictor.versions),
         'scoring_lm': predictor.scoring_lm,
         'licences': dict(predictor.licences),
-        'partial_benchmarks': [],
+        'training_families': [],
         'benchmarks': [_scalars(part) for part in predictor.benchmarks],
     }
-    if predictor.partial_scores is not None:
-        header['partial_benchmarks'] = predictor.partial_scores.benchmarks
+    if predictor.training_scores is not None:
+        header['training_families'] = predictor.training_scores.families
         arrays.update({
-            f'partial.{name}':
-            getattr(predictor.partial_scores, name)
-            for name in _PARTIAL_SHAPES
+            f'training.{name}':
+            np.nan_to_num(getattr(predictor.training_scores, name), nan=-1)
+            for name in _TRAINING_SHAPES
         })
     return header, arrays
 
@@ -196,7 +192,7 @@ def load_predictor(path: FilePath) -> Predictor:
     _check_texts(where, [
         header['fingerprint'], header['scoring_lm'], *header['units'],
         *header['versions'], *header['versions'].values(),
-        *map(str, header['texts']), *header['partial_benchmarks'],
+        *map(str, header['texts']), *header['training_families'],
         *header['licences'], *header['licences'].values()
     ])
     lengths = {'K': len(header['units']), '2': 2, '3': 3}
@@ -208,13 +204,13 @@ def load_predictor(path: FilePath) -> Predictor:
     if 'scored' in arrays:
         scored = _array(where, arrays, 'scored', ('b', 'T'), lengths)
     tokens = _tokens(where, header, arrays, lengths)
-    partial = _partial_scores(where, header['partial_benchmarks'], arrays)
+    scores = _training_scores(where, header, arrays)
     _warn_of_licences(where, header['licences'])
     with errors_name(where, 'parts of a single predictor', _REMEDY):
         columns = Columns(
             tuple(header['units']), uniform, header['fingerprint'], scored)
         return Predictor(columns, benchmarks, header['versions'], *tokens,
-                         header['scoring_lm'], partial, header['licences'])
+                         header['scoring_lm'], scores, header['licences'])
 
 
 def _warn_of_licences(where: str, licences: Mapping[str, str]) -> None:
@@ -227,17 +223,20 @@ def _warn_of_licences(where: str, licences: Mapping[str, str]) -> None:
                 stacklevel=3)
 
 
-def _partial_scores(where: str, benchmarks: Sequence[str],
-                    arrays: _Arrays) -> Optional[PartialScores]:
-    if not benchmarks:
+def _training_scores(where: str, header: Mapping[str, Any],
+                     arrays: _Arrays) -> Optional[TrainingScores]:
+    families = header['training_families']
+    if not families:
         return None
-    lengths = {'P': len(benchmarks)}
-    parts = {
-        name: _array(where, arrays, f'partial.{name}', layout, lengths)
-        for name, layout in _PARTIAL_SHAPES.items()
-    }
-    with errors_name(where, 'covariances of accuracies', _REMEDY):
-        return PartialScores(tuple(benchmarks), **parts)
+    lengths = {'n': len(families), 'B': len(header['benchmarks'])}
+    parts = {}
+    for name, layout in _TRAINING_SHAPES.items():
+        part = _array(where, arrays, f'training.{name}', layout, lengths)
+        if np.any(part > 1):
+            raise InputError(where, f"fractions in 'training.{name}'",
+                             f'{part.max()}', _REMEDY)
+        parts[name] = np.where(part < 0, np.nan, part)
+    return TrainingScores(tuple(families), **parts)
 
 
 def _tokens(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple, Optional, Union
 
 from opencompass.summarizers import DefaultSummarizer
@@ -94,6 +95,10 @@ class PredictedSummarizer(DefaultSummarizer):
             is the dataset's first or the group's average.
         verbose (bool): Whether notes also tell what the training of the
             predictors noted, in terms of solvers and errors.
+        complete (Optional[str]): Full name of a function that lets real
+            accuracies of a model change predictions of those that the run
+            lacks, 'csv_plugin.extras.partial_scores.with_known_scores'. By
+            default all predictions are made from losses alone.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
             groups of bbh, mmlu, cmmlu and ceval need not be named.
 
@@ -107,6 +112,7 @@ class PredictedSummarizer(DefaultSummarizer):
                  predictors: Sequence[tuple[str, str]],
                  benchmarks: Sequence[tuple[str, Any]] = (),
                  verbose: bool = False,
+                 complete: Optional[str] = None,
                  **kwargs: Any) -> None:
         kwargs['summary_groups'] = with_common_groups(
             kwargs.get('summary_groups', ()), config['datasets'])
@@ -114,6 +120,7 @@ class PredictedSummarizer(DefaultSummarizer):
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors)
         self.verbose = verbose
+        self.complete = resolve_name(complete) if complete else None
         self.names = names_in_run(benchmarks, self.dataset_cfgs,
                                   self.summary_groups)
 
@@ -171,8 +178,9 @@ class PredictedSummarizer(DefaultSummarizer):
             real (Mapping): See there.
         """
         board, _ = predict_run(
-            RunDumps(self.work_dir), folders, predictors, self.predictors,
-            real, self.verbose, partial(tqdm, desc='predictions', delay=2))
+            RunDumps(self.work_dir), folders, predictors,
+            self.predictors, real, self.verbose,
+            partial(tqdm, desc='predictions', delay=2), self.complete)
         return board
 
     def _place(self, benchmark: str,

@@ -7,7 +7,6 @@ from typing import Optional, Union
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.mixed_engines import MIXED
@@ -26,9 +25,6 @@ SCORING_LM = 'scoring LM'
 FILLED = 'real or predicted'
 #: How many models or benchmarks a line names.
 _NAMED = 8
-#: How many lines say what to run next, and the least part of the variance of
-#: predictions that it takes off.
-_NEXT, _LEAST_GAIN = 5, 0.05
 #: How many real accuracies outside of their intervals a line names.
 _OUTSIDE = 4
 #: Level of the intervals that `Predictor.predict` gives if not told.
@@ -299,76 +295,6 @@ def beyond_notes(
         if beyond:
             yield (f'{label} promises nothing of {_first(beyond)}: higher '
                    'losses than those of all models fitted on')
-
-
-def next_notes(
-    predictor: Predictor,
-    known: AccuracyTable,
-    names: Mapping[str, str] = MappingProxyType({})
-) -> list[str]:
-    """Which benchmark would help most to run next, models alike in a line.
-
-    The `_NEXT` lines that help most, none of less than `_LEAST_GAIN`; one
-    more counts the models that are left out.
-
-    Args:
-        predictor (Predictor): Can use the known scores.
-        known (AccuracyTable): Scores of models, NaN where not known. Models
-            with none, or all but one, are left out.
-        names (Mapping[str, str]): What to call models instead.
-    """
-    alike: dict[tuple[float, str], list[str]] = {}
-    by_model = predictor.next_benchmarks(known.models, known)
-    for model, row in zip(known.models, known.values):
-        gains = by_model[model]
-        if len(gains) > 1 and not np.isnan(row).all():
-            benchmark, gain = next(iter(gains.items()))
-            alike.setdefault((-round(gain, 2), benchmark),
-                             []).append(names.get(model, model))
-    best = sorted(alike)
-    named = [key for key in best[:_NEXT] if -key[0] >= _LEAST_GAIN]
-    lines = [
-        f'to run next on {_named(alike[key], known.models, "models")}: '
-        f'{key[1]}, which tells most about the scores still missing (it takes '
-        f'{-key[0]:.0%} off the variance of their predictions, on average)'
-        for key in named
-    ]
-    others = best[len(named):]
-    if others:
-        n_models = sum(len(alike[key]) for key in others)
-        lines.append(f'to run next on {n_models} {"more " * bool(named)}'
-                     f'model{"s" * (n_models > 1)}: left out, as no benchmark '
-                     f'takes more than {-others[0][0]:.0%} off')
-    return lines
-
-
-def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
-                 models: Sequence[str]) -> Iterator[str]:
-    """Which known scores changed no prediction, and why.
-
-    Args:
-        where (str): The file of the scores.
-        known (AccuracyTable): All that is in it.
-        predictor (Predictor): Can use some of them.
-        models (Sequence[str]): Models with losses.
-    """
-    has_scores = ~np.isnan(known.values).all(axis=1)
-    without = [m for m in np.array(known.models, object)[has_scores]
-               if m not in models]  # yapf: disable
-    if without:
-        yield (f'{where}: scores of {_first(without)}, of which there are no '
-               'losses, were not used')
-    strange = [b for b in known.benchmarks if b not in predictor.names]
-    if strange:
-        yield (f'{where}: scores on {_first(strange)}, which the predictor '
-               'does not know, were not used')
-    partial = predictor.partial_scores
-    learned = partial.benchmarks if partial is not None else ()
-    mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
-    if mute:
-        yield (f'{where}: scores on {_first(mute)} changed no prediction, as '
-               'the predictor was fitted to too few models there to learn '
-               'how they go with others')
 
 
 def learning_notes(predictor: Predictor,

@@ -1,7 +1,8 @@
 """The leaderboard of a run: its dumps, predicted, beside real accuracies."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Union
+from typing import Optional, Union
 
 import numpy as np
 
@@ -11,29 +12,30 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.predicting import (collect_features, predict_models,
                                         predictable_benchmarks)
-from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.report.leaderboards import Leaderboard, compare
-from csv_plugin.report.notes import (beyond_notes, engine_notes, next_notes,
-                                     predictor_notes)
+from csv_plugin.report.notes import beyond_notes, engine_notes, predictor_notes
 
+#: Changes the predictions of a predictor by a table `known` of real accuracies
+#: of the same models, as `extras.partial_scores.with_known_scores` does.
+Complete = Callable[..., Predictions]
 #: Feature columns by predictor and folder of the model.
 RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
 
 
-def predict_run(dumps: RunDumps,
-                folders: Mapping[str, str],
-                predictors: Mapping[str, Union[Predictor, Missing]],
-                files: Mapping[str, str],
-                real: Mapping[tuple[str, str], Union[float, Missing]],
-                verbose: bool = False,
-                progress: Progress = iter) -> tuple[Leaderboard, RunColumns]:
+def predict_run(
+        dumps: RunDumps,
+        folders: Mapping[str, str],
+        predictors: Mapping[str, Union[Predictor, Missing]],
+        files: Mapping[str, str],
+        real: Mapping[tuple[str, str], Union[float, Missing]],
+        verbose: bool = False,
+        progress: Progress = iter,
+        complete: Optional[Complete] = None) -> tuple[Leaderboard, RunColumns]:
     """Predict the models of a run anew.
-
-    Real accuracies help to predict those that the run lacks, less so where
-    the run takes few of the items.
 
     Args:
         dumps (RunDumps): Those of the run.
@@ -44,6 +46,8 @@ def predict_run(dumps: RunDumps,
             `predictable_benchmarks`.
         verbose (bool): As in `predictor_notes`.
         progress (Progress): Wraps the models.
+        complete (Optional[Complete]): What real accuracies change in
+            predictions of those that the run lacks; by default nothing.
 
     Returns:
         tuple[Leaderboard, RunColumns]: The leaderboard, and what it was
@@ -53,7 +57,8 @@ def predict_run(dumps: RunDumps,
                                progress)
     return predict_columns(columns, folders, predictors, files, real,
                            dumps.of_models(folders),
-                           read_most_items(dumps.work_dir), verbose), columns
+                           read_most_items(dumps.work_dir), verbose,
+                           complete), columns
 
 
 def predict_columns(columns: RunColumns,
@@ -63,7 +68,8 @@ def predict_columns(columns: RunColumns,
                     real: Mapping[tuple[str, str], Union[float, Missing]],
                     infos: Mapping[str, DumpInfo] = MappingProxyType({}),
                     most_items: Mapping[str, int] = MappingProxyType({}),
-                    verbose: bool = False) -> Leaderboard:
+                    verbose: bool = False,
+                    complete: Optional[Complete] = None) -> Leaderboard:
     """Predict models from their feature columns.
 
     Args:
@@ -77,20 +83,17 @@ def predict_columns(columns: RunColumns,
         most_items (Mapping[str, int]): Numbers of items of benchmarks that
             the run cuts short.
         verbose (bool): As in `predictor_notes`.
+        complete (Optional[Complete]): As in `predict_run`.
     """
     known = _known(folders, predictable_benchmarks(predictors), real,
                    most_items)
-    predictions = predict_models(predictors, columns, known.benchmarks, known)
+    predictions = predict_models(predictors, columns, known.benchmarks,
+                                 complete and partial(complete, known=known))
     names = dict(zip(folders.values(), folders))
     remarks = [
         *engine_notes(infos), *beyond_notes(predictors, columns, names),
         *predictor_notes(predictors, files, verbose)
     ]
-    label, main = next(iter(predictors.items()))
-    if isinstance(main, Predictor) and main.can_use(known):
-        remarks += [
-            f'{label}: {line}' for line in next_notes(main, known, names)
-        ]
     return compare(predictions, folders, real, remarks,
                    scoring_lms(predictors, infos))
 

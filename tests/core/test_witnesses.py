@@ -13,7 +13,6 @@ from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
                                        beyond_all, disagreement, widened)
-from tests.core.strict_alarm import strict
 from tests.core.worlds import make_world
 from tests.tables import small_tables
 
@@ -176,28 +175,6 @@ def test_a_task_of_other_columns_has_other_witnesses():
                    TASK.chance, TASK.families)
     _, (witness, ) = learned(wide)
     assert not witness.model.coefficients[4:].any()
-
-
-def test_known_scores_take_the_mark_off():
-    tables = small_tables()
-    benchmarks = tables.accuracies.benchmarks
-    predictor = fit_predictor(
-        tables.features,
-        tables.accuracies,
-        tables.groups,
-        Ridge(),
-        labels=dict.fromkeys(benchmarks, 3))
-    ringing = strict(predictor)
-    alone = ringing.predict(tables.features)
-    known = tables.accuracies.select(benchmarks=('easy', ))
-    helped = ringing.predict(tables.features, known=known)
-    assert (alone.alarm & helped.with_scores).any()
-    np.testing.assert_array_equal(helped.alarm,
-                                  alone.alarm & ~helped.with_scores)
-    assert {cell[:2]
-            for cell in helped.contradictions
-            } == {(helped.models[m], helped.benchmarks[b])
-                  for m, b in np.argwhere(helped.alarm[:, :, 0])}
 
 
 def test_a_measure_that_was_learned_by_other_columns_is_no_witness():

@@ -293,7 +293,7 @@ def test_values_that_no_benchmark_has_are_refused(path, change, problem):
 
 def test_a_predictor_has_a_benchmark(path):
     rewrite(path, lambda header: header.update(benchmarks=[]))
-    with pytest.raises(InputError, match='expected a benchmark or more'):
+    with pytest.raises(InputError, match='of shape .15, 0.'):
         load_predictor(path)
 
 
@@ -438,35 +438,29 @@ def test_witnesses_are_kept(tables, predictor, path):
                           0.9).contradictions == before.contradictions
 
 
-PARTIAL = {'mean': 4, 'totals': (4, 4), 'errors': (4, 4), 'widening': 4}
-
-
-def test_partial_scores_are_kept(predictor, path):
-    partial, again = predictor.partial_scores, load_predictor(
-        path).partial_scores
-    assert again.benchmarks == partial.benchmarks == ('easy', 'hard', 'chance',
-                                                      'same')
-    for name in PARTIAL:
-        np.testing.assert_array_equal(
-            getattr(again, name), getattr(partial, name))
+def test_scores_of_the_training_are_kept(predictor, path):
+    scores, again = (
+        each.training_scores for each in (predictor, load_predictor(path)))
+    assert again.families == scores.families
+    np.testing.assert_array_equal(again.observed, scores.observed)
+    np.testing.assert_array_equal(again.held_out, scores.held_out)
+    assert np.isnan(scores.held_out).any()
 
 
 @pytest.mark.parametrize(('change', 'arrays', 'part'), [
-    (lambda h: h.update(partial_benchmarks='easy'), {}, 'a list of texts'),
-    (lambda h: h.update(partial_benchmarks=list('abcd')), {}, "'a'"),
-    (lambda h: h, {'partial.mean': None}, "an array 'partial.mean'"),
-    (lambda h: h, {'partial.mean': np.full(4, 7.0)}, 'numbers in their range'),
-    (lambda h: h, {'partial.totals': np.ones((4, 4))}, 'positive definite'),
-    (lambda h: h, {'partial.errors': np.ones((3, 3))}, 'of shape (4, 4)'),
+    (lambda h: h.update(training_families='easy'), {}, 'a list of texts'),
+    (lambda h: h, {'training.observed': None}, "an array 'training.observed'"),
+    (lambda h: h, {'training.held_out': np.full((2, 4), .5)}, 'of shape'),
+    (lambda h: h, {'training.held_out': np.full((15, 6), 2.)}, 'fractions in'),
 ])  # yapf: disable
-def test_partial_scores_that_are_none(path, change, arrays, part):
+def test_scores_of_a_training_that_are_none(path, change, arrays, part):
     rewrite(path, change, **arrays)
     assert_error(path, part)
 
 
-def test_a_predictor_without_partial_scores(tables, predictor, path):
-    save_predictor(replace(predictor, partial_scores=None), path)
-    assert load_predictor(path).partial_scores is None
+def test_a_predictor_without_its_training_scores(predictor, path):
+    save_predictor(replace(predictor, training_scores=None), path)
+    assert load_predictor(path).training_scores is None
 
 
 #: Readers of pickles, and functions that execute text as code.

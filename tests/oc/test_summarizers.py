@@ -448,45 +448,34 @@ def test_failed_model(run, predictors):
         for note in notes(board))
 
 
-def test_a_hole_is_filled_from_losses_and_other_scores(run, predictors):
+COMPLETE = 'csv_plugin.extras.partial_scores.with_known_scores'
 
-    def rows():
-        table, board = summarize(make_config(run), predictors)
-        found = {(row[0], row[2]): row[4:] for row in table}
-        return found[('easy', 'predicted')], found[('hard',
-                                                    'predicted')], board
 
-    easy, hard, board = rows()
-    assert '+ made' not in board
+def predicted_of_new_1(run, predictors, **options):
+    summarize(make_config(run), predictors, **options)
+    board = read_leaderboard(run / 'summary' / f'leaderboard_{TIME}.json')
+    return board.predictions.at('new-1', 'easy', 'predicted')
+
+
+def test_predictions_are_from_losses_alone_unless_asked(run, predictors):
+    """Whatever scores there are elsewhere."""
+    alone = predicted_of_new_1(run, predictors)
     (run / 'results' / 'new-1' / 'easy.json').unlink()
-    filled, others, board = rows()
-    assert others == hard and [*filled[:1], *filled[2:]
-                               ] == [*easy[:1], *easy[2:]]
-    assert filled[1].endswith('+') and not easy[1].endswith('+')
-    assert any(
-        note.startswith('+ made from the losses and the known scores')
-        for note in notes(board))
-    with open(run / 'summary' / f'leaderboard_{TIME}.csv') as file:
-        marked = [(row['model'], row['benchmark'], row['predictor'])
-                  for row in csv.DictReader(file) if row['with_scores'] == '1']
-    assert marked == [('new-1', 'easy', 'predicted')]
+    assert predicted_of_new_1(run, predictors) == alone
+    asked = predicted_of_new_1(run, predictors, complete=COMPLETE)
+    assert asked.with_scores and asked.value != alone.value
 
 
 def test_a_score_on_few_items_tells_less(run, predictors):
-
-    def predicted():
-        summarize(make_config(run), predictors)
-        board = read_leaderboard(run / 'summary' / f'leaderboard_{TIME}.json')
-        return board.predictions.at('new-1', 'easy', 'predicted').value
-
-    alone = predicted()
+    alone = predicted_of_new_1(run, predictors).value
     (run / 'results' / 'new-1' / 'easy.json').unlink()
-    filled = predicted()
+    filled = predicted_of_new_1(run, predictors, complete=COMPLETE).value
     (run / 'configs').mkdir()
     (run / 'configs/run.py').write_text(
         "models=[]\ndatasets=[dict(abbr='hard', reader_cfg="
         "dict(test_range='[0:2]'))]")
-    assert abs(predicted() - alone) < .1 * abs(filled - alone)
+    few = predicted_of_new_1(run, predictors, complete=COMPLETE).value
+    assert abs(few - alone) < .1 * abs(filled - alone)
 
 
 @pytest.mark.parametrize('score, shown', [('NaN', 'nan'), ('101.5', '101.5'),
@@ -558,7 +547,7 @@ def test_names_of_a_stranger_do_no_harm(run, tmp_path, name, capsys):
     """Of a benchmark that no dataset of the run is named after."""
     own = train()
     parts = (own.benchmarks[0], replace(own.benchmarks[1], benchmark=name))
-    renamed = replace(own, benchmarks=parts, partial_scores=None)
+    renamed = replace(own, benchmarks=parts, training_scores=None)
     save_predictor(renamed, tmp_path / 'p')
     table, board = summarize(make_config(run), [('=1', str(tmp_path / 'p'))])
     assert {len(row) for row in table} == {4 + len(MODELS)}

@@ -111,7 +111,7 @@ def test_study(tmp_path):
     study = replace(
         study,
         predictor=replace(
-            study.predictor, benchmarks=parts, partial_scores=None),
+            study.predictor, benchmarks=parts, training_scores=None),
         predictions=replace(
             study.predictions, benchmarks=benchmarks, models=NAMES))
     study_tables.write_predictions(tmp_path / 'p.csv', study,

@@ -1,19 +1,17 @@
 """Notes: plain words about what was learned and what computed the losses."""
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.predictions import Contradiction, Missing, Predictions
 from csv_plugin.core.salience import Auto, Uniform
 from csv_plugin.report.leaderboards import as_text, compare
 from csv_plugin.report.notes import (alarms, engine_notes, findings,
-                                     learning_notes, next_notes, outside_notes,
+                                     learning_notes, outside_notes,
                                      predictor_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
@@ -82,45 +80,6 @@ def test_what_a_user_knows_already(predictor):
     rising = replace(model, curve=replace(model.curve, alpha=np.array(5.0)))
     line, = learning_notes(changed(few, model=rising), told=['easy'])
     assert 'rises with the loss' in line
-
-
-def to_run_next(gains):
-    """Notes on models with one known score, by the share that 'b' takes off.
-
-    The predictor is asked for nothing but these shares.
-    """
-    models = tuple(f'm{m}' for m in range(len(gains)))
-    values = np.tile([.5, np.nan, np.nan], (len(gains), 1))
-    known = AccuracyTable(models, ('a', 'b', 'c'), values, np.zeros(3),
-                          np.zeros(3, int))
-    told = SimpleNamespace(
-        next_benchmarks=lambda *_: {
-            model: {'b': gain, 'c': 0.}
-            for model, gain in zip(models, gains)
-        })  # yapf: disable
-    return [
-        line.removeprefix('to run next on ')
-        for line in next_notes(told, known)
-    ]
-
-
-def test_the_five_benchmarks_that_help_most():
-    lines = to_run_next([.1, .3, .06, .2, .301, .5, .15, .12, .02])
-    assert [line.partition(': ')[0] for line in lines
-            ] == ['m5', 'm1, m4', 'm3', 'm6', 'm7', '3 more models']
-    assert '(it takes 50% off' in lines[0] and 'b, which' in lines[0]
-    assert lines[-1] == ('3 more models: left out, as no benchmark takes more '
-                         'than 10% off')
-
-
-def test_benchmarks_that_hardly_help_are_not_named():
-    assert to_run_next([.04, .01]) == [
-        '2 models: left out, as no benchmark takes more than 4% off'
-    ]
-    first, second = to_run_next([.05, .04])
-    assert first.startswith('m0: b, which')
-    assert second.startswith('1 more model: left out')
-    assert len(to_run_next([.2, .2])) == 1
 
 
 def test_accuracy_that_rises_with_the_loss(predictor):

@@ -188,7 +188,7 @@ def test_errors_of_some_main_benchmarks_say_of_how_many(study):
         replace(second, errors_by_reach=replace(errors, beyond=nothing))
     ]
     predictor = replace(
-        study.predictor, benchmarks=tuple(parts), partial_scores=None)
+        study.predictor, benchmarks=tuple(parts), training_scores=None)
     line = stated_line(replace(study, predictor=predictor), MAIN)
     whole = np.mean([first.cv_mse, second.cv_mse])
     assert f'): {100 * whole**.5:.1f} in all, ' in line

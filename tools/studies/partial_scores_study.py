@@ -18,6 +18,8 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Solver
 from csv_plugin.core.splits import grouped_folds
+from csv_plugin.extras.partial_scores import (learn_partial_scores,
+                                              with_known_scores)
 from csv_plugin.io.model_tables import ModelTables
 
 METHODS = ('losses', 'scores', 'both')
@@ -185,10 +187,11 @@ def _measures(predictor: Predictor, new: ModelTables, name: str,
     told = [b not in hidden for b in new.accuracies.benchmarks]
     known = replace(
         new.accuracies, values=np.where(told, new.accuracies.values, np.nan))
-    alone = predictor.predict(new.features).select(benchmarks=[name])
-    both = predictor.predict(
-        new.features, known=known).select(benchmarks=[name])
-    tables = alone, both
+    alone = predictor.predict(new.features)
+    tables = [
+        part.select(benchmarks=[name])
+        for part in (alone, with_known_scores(predictor, alone, known))
+    ]
     squares = [(table.values[:, 0, 0] - real)**2 for table in tables]
     from_scores = (_from_scores(predictor, known, name) - real)**2
     ends = [(table.low[:, 0, 0], table.high[:, 0, 0]) for table in tables]
@@ -203,7 +206,7 @@ def _measures(predictor: Predictor, new: ModelTables, name: str,
 def _from_scores(predictor: Predictor, known: AccuracyTable,
                  name: str) -> NDArray:
     """Accuracies on one benchmark without losses, `(M,)`."""
-    partial = predictor.partial_scores
+    partial = learn_partial_scores(predictor)
     if partial is None or name not in partial.benchmarks:
         return np.full(len(known.models), np.nan)
     scores = known.select(benchmarks=partial.benchmarks).values

@@ -111,7 +111,7 @@ def train_paper_head(training: Training,
             _with_head(part, fits[part.benchmark], intervals[part.benchmark]
                        ) if part.benchmark in fits else part
             for part in baseline.benchmarks),
-        partial_scores=None,
+        training_scores=None,
         licences=training.texts.licences)
     return PaperHead(predictor.with_tokens(training.targets, source), whole)
 

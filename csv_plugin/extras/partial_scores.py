@@ -14,16 +14,19 @@ one correlation for all pairs, as Ledoit and Wolf do ("Honey, I shrunk the
 sample covariance matrix", Journal of Portfolio Management 30(4), 2004), here
 by a number of imagined models that have it.
 """
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.intervals import inverse, item_variance
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, short_repr
+from csv_plugin.core.intervals import at_least_noise, inverse, item_variance
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.splits import grouped_folds
 
 #: Imagined models whose errors all correlate alike. Chosen, as the next, on
@@ -35,12 +38,15 @@ TOTAL_MODELS = 3
 LEAST_MODELS = 5
 #: Standard deviations of accuracies are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-3
-#: Correlations with a smaller eigenvalue have no inverse to trust.
-LEAST_EIGENVALUE = 1e-8
 #: Of the estimates with missing scores.
 _STEPS = 8
 #: Models that the pooled widening counts as, beside those of a benchmark.
 _POOLED_MODELS = 10
+#: How many lines say what to run next, and the least part of the variance of
+#: predictions that it takes off.
+_NEXT, _LEAST_GAIN = 5, 0.05
+#: How many models or benchmarks a line names.
+_NAMED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +61,6 @@ class PartialScores:
             of held-out models, `(B, B)`.
         widening (NDArray): Size of the errors of held-out models, relative
             to the standard deviations that the covariances give, `(B,)`.
-
-    Raises:
-        InputError: A shape does not fit, or a matrix is no covariance
-            of accuracies, or a number is out of its range.
     """
     benchmarks: tuple[str, ...]
     mean: NDArray[np.float64]
@@ -66,33 +68,7 @@ class PartialScores:
     errors: NDArray[np.float64]
     widening: NDArray[np.float64]
 
-    def __post_init__(self) -> None:
-        check_unique('benchmarks of partial scores', self.benchmarks)
-        n = len(self.benchmarks)
-        shapes = {'mean': (n, ), 'widening': (n, )}
-        for name in ('mean', 'totals', 'errors', 'widening'):
-            shape = getattr(self, name).shape
-            if shape != shapes.get(name, (n, n)):
-                raise InputError(f'partial scores: {name}',
-                                 f'shape {shapes.get(name, (n, n))}',
-                                 str(shape), 'Fit the predictor again.')
-        for name in ('totals', 'errors'):
-            if not _is_covariance(getattr(self, name)):
-                raise InputError(f'partial scores: {name}',
-                                 'a symmetric, positive definite matrix',
-                                 'another', 'Fit the predictor again.')
-        sound = {
-            'mean': (self.mean >= 0) & (self.mean <= 1),
-            'widening': (self.widening >= 0) & (self.widening < np.inf)
-        }
-        for name in (name for name in sound if not sound[name].all()):
-            raise InputError(f'partial scores: {name}',
-                             'numbers in their range',
-                             f'{getattr(self, name)}'[:80],
-                             'Fit the predictor again.')
-
-    def __repr__(self) -> str:
-        return f'PartialScores({len(self.benchmarks)} benchmarks)'
+    __repr__ = short_repr
 
     @cached_property
     def _precisions(self) -> tuple[NDArray, NDArray]:
@@ -119,19 +95,17 @@ class PartialScores:
         return (mean[unknown] + (known - mean)[~unknown] @ slopes,
                 covariance[np.ix_(unknown, unknown)] - across.T @ slopes)
 
-    def complete(self,
-                 predicted: NDArray,
-                 known: NDArray,
-                 noise: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
+    def complete(self, predicted: NDArray, known: NDArray,
+                 noise: NDArray) -> tuple[NDArray, NDArray]:
         """Accuracies of one model from its predictions and known scores.
 
         Args:
             predicted (NDArray): Accuracies from its losses, `(B,)`.
             known (NDArray): Its known accuracies, NaN where not known, one
                 at least. `(B,)`.
-            noise (Optional[NDArray]): By how much the sampling variance of
-                each known accuracy exceeds that of the models fitted on, as
-                `sampling_noise` tells; 0 by default. `(B,)`.
+            noise (NDArray): By how much the sampling variance of each known
+                accuracy exceeds that of the models fitted on, as
+                `sampling_noise` tells. `(B,)`.
 
         Returns:
             tuple[NDArray, NDArray]: Accuracies, `(B,)`: fractions, the known
@@ -139,9 +113,7 @@ class PartialScores:
             predictions from losses alone, at most 1: `(B,)`, 0 where known.
         """
         unknown = np.isnan(known)
-        mean, covariance = self._posterior(
-            predicted, known,
-            np.zeros(len(known)) if noise is None else noise)
+        mean, covariance = self._posterior(predicted, known, noise)
         values, narrowing = known.copy(), np.zeros(len(known))
         values[unknown] = np.clip(mean, 0, 1)
         share = np.diag(covariance) / np.diag(self.errors)[unknown]
@@ -193,46 +165,28 @@ class PartialScores:
         return values
 
 
-def _is_covariance(matrix: NDArray) -> bool:
-    """Whether accuracies may have a covariance, and one with an inverse."""
-    variance = np.diag(matrix)
-    if not np.all((variance > LEAST_DEVIATION**2 / 2) & (variance <= 1)):
-        return False
-    deviation = np.sqrt(variance)
-    correlation = matrix / np.outer(deviation, deviation)
-    return bool(
-        np.allclose(correlation, correlation.T)
-        and np.linalg.eigvalsh(correlation)[0] > LEAST_EIGENVALUE)
-
-
-def learn_partial_scores(benchmarks: Sequence[str], accuracies: NDArray,
-                         held_out: NDArray,
-                         families: NDArray) -> Optional[PartialScores]:
-    """Learn how accuracies go together.
-
-    Args:
-        benchmarks (Sequence[str]): B names.
-        accuracies (NDArray): Of the n models fitted on, NaN where not run,
-            `(n, B)`.
-        held_out (NDArray): Predictions of the same from their losses, by
-            fits that have not seen them; NaN where there is none. `(n, B)`.
-        families (NDArray): Family of each model, `(n,)`.
+def learn_partial_scores(predictor: Predictor) -> Optional[PartialScores]:
+    """Learn how accuracies go together from what a predictor was fitted to.
 
     Returns:
         Optional[PartialScores]: Of the benchmarks with enough held-out
-        models; None if there are not two.
+        models; None if there are not two, or the predictor keeps no scores.
     """
-    errors = accuracies - held_out
+    scores = predictor.training_scores
+    if scores is None:
+        return None
+    errors = scores.observed - scores.held_out
     enough = np.sum(~np.isnan(errors), axis=0) >= LEAST_MODELS
     if enough.sum() < 2:
         return None
-    names = tuple(np.array(benchmarks, dtype=object)[enough])
+    names = tuple(np.array(predictor.names, dtype=object)[enough])
     rows = ~np.isnan(errors[:, enough]).all(axis=1)
     accuracies, held_out = (
         np.where(np.isnan(errors), np.nan, part)[np.ix_(rows, enough)]
-        for part in (accuracies, held_out))
+        for part in (scores.observed, scores.held_out))
+    families = np.array(scores.families)[rows]
     return _learn(names, accuracies, held_out,
-                  _widening(names, accuracies, held_out, families[rows]))
+                  _widening(names, accuracies, held_out, families))
 
 
 def _learn(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
@@ -365,3 +319,181 @@ def sampling_noise(accuracy: NDArray, n_items: NDArray,
     """
     fewer = inverse(n_items) - np.where(n_items > 0, inverse(n_fitted), 0)
     return item_variance(accuracy, n_items) * np.maximum(fewer, 0)
+
+
+def with_known_scores(predictor: Predictor, predictions: Predictions,
+                      known: AccuracyTable) -> Predictions:
+    """Let known scores of models change the predictions of their others.
+
+    Predictions of scores that are known, and of models of which none is, stay
+    as they are; so do all if the predictor was fitted to too few models to
+    learn how its benchmarks go together.
+
+    Args:
+        predictor (Predictor): What predicted.
+        predictions (Predictions): Of this predictor alone, from losses.
+        known (AccuracyTable): Scores of some of the models, and perhaps of
+            others, on some of the benchmarks, and perhaps on others.
+
+    Raises:
+        InputError: The known scores are no table.
+    """
+    if not isinstance(known, AccuracyTable):
+        raise InputError('known scores', 'an AccuracyTable',
+                         f'a {type(known).__name__}',
+                         'Make one of them (docs/api.md).')
+    partial = learn_partial_scores(predictor)
+    if partial is None:
+        return predictions
+    table = known.spread(predictions.models, partial.benchmarks)
+    place = np.array(
+        [predictions.benchmarks.index(name) for name in partial.benchmarks])
+    n_items = np.array(
+        [predictor.benchmark(name).n_items for name in partial.benchmarks])
+    noise = sampling_noise(table.values, table.n_items, n_items)
+    values, low, high = (
+        part[:, :, 0].copy()
+        for part in (predictions.values, predictions.low, predictions.high))
+    helped = np.zeros(values.shape, bool)
+    for row in np.flatnonzero(~np.isnan(table.values).all(axis=1)):
+        gaps = np.isnan(table.values[row])
+        before = values[row, place]
+        after, narrowing = partial.complete(before, table.values[row],
+                                            noise[row])
+        lower, upper = _narrowed(before, low[row, place], high[row, place],
+                                 after, narrowing)
+        lower, upper = at_least_noise(lower, after, upper, n_items,
+                                      predictions.level)
+        cells = row, place[gaps]
+        values[cells], helped[cells] = after[gaps], True
+        low[cells], high[cells] = lower[gaps], upper[gaps]
+    # What known scores have helped to say is no longer what the losses alone
+    # said, which witnesses contradict.
+    alarm = predictions.alarm & ~helped[:, :, None]
+    return replace(
+        predictions,
+        values=values[:, :, None],
+        low=low[:, :, None],
+        high=high[:, :, None],
+        with_scores=helped[:, :, None],
+        alarm=alarm,
+        contradictions={
+            cell: said
+            for cell, said in predictions.contradictions.items()
+            if alarm[predictions.models.index(cell[0]),
+                     predictions.benchmarks.index(cell[1]), 0]
+        })
+
+
+def _narrowed(before: NDArray, low: NDArray, high: NDArray, after: NDArray,
+              narrowing: NDArray) -> tuple[NDArray, NDArray]:
+    """Intervals of other predictions, as much narrower; all `(B,)`.
+
+    Where one was cut off at 0 or 1, that side is no shorter than the other.
+    """
+    below, above = before - low, high - before
+    longer = np.maximum(below, above)
+    below = np.where(low > 0, below, longer) * narrowing
+    above = np.where(high < 1, above, longer) * narrowing
+    # An interval that leaves nothing out has no width to narrow.
+    says = (low > 0) | (high < 1)
+    return (np.where(says, np.clip(after - below, 0, 1),
+                     0), np.where(says, np.clip(after + above, 0, 1), 1))
+
+
+def next_benchmarks(predictor: Predictor,
+                    known: AccuracyTable) -> dict[str, dict[str, float]]:
+    """What a run of each benchmark would tell about the others.
+
+    Args:
+        predictor (Predictor): Predicts them.
+        known (AccuracyTable): Scores of models, NaN where not known.
+
+    Returns:
+        dict: By model and benchmark without a known score, the one that
+        tells most first: by which share the predictive variances of the
+        benchmarks that are then still unknown would shrink, on average.
+        Without benchmarks if the predictor was fitted to too few models.
+    """
+    partial = learn_partial_scores(predictor)
+    if partial is None:
+        return {model: {} for model in known.models}
+    found = {}
+    table = known.spread(known.models, partial.benchmarks)
+    for model, row in zip(known.models, table.values):
+        gains = dict(zip(partial.benchmarks, partial.gains(~np.isnan(row))))
+        unknown = [name for name in gains if not np.isnan(gains[name])]
+        found[model] = {
+            name: float(gains[name])
+            for name in sorted(unknown, key=lambda name: -gains[name])
+        }
+    return found
+
+
+def next_notes(predictor: Predictor, known: AccuracyTable) -> list[str]:
+    """Which benchmark would help most to run next, models alike in a line.
+
+    The `_NEXT` lines that help most, none of less than `_LEAST_GAIN`; one
+    more counts the models that are left out.
+
+    Args:
+        predictor (Predictor): Predicts the others.
+        known (AccuracyTable): Scores of models, NaN where not known. Models
+            with none, or all but one, are left out.
+    """
+    alike: dict[tuple[float, str], list[str]] = {}
+    by_model = next_benchmarks(predictor, known)
+    for model, row in zip(known.models, known.values):
+        gains = by_model[model]
+        if len(gains) > 1 and not np.isnan(row).all():
+            benchmark, gain = next(iter(gains.items()))
+            alike.setdefault((-round(gain, 2), benchmark), []).append(model)
+    best = sorted(alike)
+    named = [key for key in best[:_NEXT] if -key[0] >= _LEAST_GAIN]
+    lines = [
+        f'to run next on {_first(alike[key])}: '
+        f'{key[1]}, which tells most about the scores still missing (it takes '
+        f'{-key[0]:.0%} off the variance of their predictions, on average)'
+        for key in named
+    ]
+    others = best[len(named):]
+    if others:
+        n_models = sum(len(alike[key]) for key in others)
+        lines.append(f'to run next on {n_models} {"more " * bool(named)}'
+                     f'model{"s" * (n_models > 1)}: left out, as no benchmark '
+                     f'takes more than {-others[0][0]:.0%} off')
+    return lines
+
+
+def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
+                 models: Sequence[str]) -> Iterator[str]:
+    """Which known scores changed no prediction, and why.
+
+    Args:
+        where (str): The file of the scores.
+        known (AccuracyTable): All that is in it.
+        predictor (Predictor): Predicts the others.
+        models (Sequence[str]): Models with losses.
+    """
+    has_scores = ~np.isnan(known.values).all(axis=1)
+    without = [m for m in np.array(known.models, object)[has_scores]
+               if m not in models]  # yapf: disable
+    if without:
+        yield (f'{where}: scores of {_first(without)}, of which there are no '
+               'losses, were not used')
+    strange = [b for b in known.benchmarks if b not in predictor.names]
+    if strange:
+        yield (f'{where}: scores on {_first(strange)}, which the predictor '
+               'does not know, were not used')
+    partial = learn_partial_scores(predictor)
+    learned = partial.benchmarks if partial is not None else ()
+    mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
+    if mute:
+        yield (f'{where}: scores on {_first(mute)} changed no prediction, as '
+               'the predictor was fitted to too few models there to learn '
+               'how they go with others')
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ', '.join(names[:_NAMED]) + f' and {more} more' * (more > 0)

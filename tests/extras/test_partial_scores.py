@@ -1,20 +1,26 @@
 """Known scores of a model and its losses, together."""
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from csv_plugin.core import partial_scores
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.partial_scores import (LEAST_MODELS, PartialScores,
-                                            learn_partial_scores,
-                                            sampling_noise)
-from csv_plugin.core.predictor import _both_sides
-from csv_plugin.core.salience import Uniform
+from csv_plugin.core.predictor import TrainingScores
+from csv_plugin.core.salience import Ridge, Uniform
+from csv_plugin.extras import partial_scores
+from csv_plugin.extras.partial_scores import (LEAST_MODELS, PartialScores,
+                                              _moments, _narrowed,
+                                              learn_partial_scores,
+                                              next_benchmarks, next_notes,
+                                              sampling_noise, unused_notes,
+                                              with_known_scores)
+from tests.core.strict_alarm import strict
+from tests.tables import small_tables
 
 NAMES = ('a', 'b', 'c', 'd')
 MEAN = np.array([.3, .4, .5, .6])
@@ -24,6 +30,15 @@ ERRORS = .001 * np.array([[1, .8, .2, 0], [.8, 1, .2, 0], [.2, .2, 1, 0],
 PARTIAL = PartialScores(NAMES, MEAN, TOTALS, ERRORS, np.ones(4))
 PREDICTED = np.array([.35, .45, .5, .55])
 NAN = float('nan')
+EXACT = np.zeros(4)
+
+
+def learned(accuracies, held_out, families, names=NAMES):
+    """From scores alone, of whatever predictor."""
+    return learn_partial_scores(
+        SimpleNamespace(
+            names=names,
+            training_scores=TrainingScores(families, accuracies, held_out)))
 
 
 def test_the_conditional_of_the_product_of_both_distributions():
@@ -39,7 +54,7 @@ def test_the_conditional_of_the_product_of_both_distributions():
     left = covariance[np.ix_(
         [1, 3], [1, 3])] - across @ np.linalg.solve(seen, across.T)
     values, narrowing = PARTIAL.complete(PREDICTED,
-                                         np.array([.38, NAN, .52, NAN]))
+                                         np.array([.38, NAN, .52, NAN]), EXACT)
     np.testing.assert_allclose(values[[1, 3]], expected)
     np.testing.assert_array_equal(values[[0, 2]], [.38, .52])
     np.testing.assert_allclose(narrowing[[1, 3]],
@@ -51,7 +66,7 @@ def test_a_noisy_score_is_one_more_observation():
     """The limits: without noise it is the score, with much it is nothing."""
     known = np.array([.38, NAN, NAN, NAN])
     exact, free = (
-        PARTIAL.complete(PREDICTED, scores)[0]
+        PARTIAL.complete(PREDICTED, scores, EXACT)[0]
         for scores in (known, NAN * known))
     values, widths = zip(
         *(PARTIAL.complete(PREDICTED, known, np.array([noise, 0, 0, 0]))
@@ -71,9 +86,10 @@ def test_scores_alone_are_the_conditional_of_the_totals():
 
 
 def test_predictions_stay_in_range_and_known_scores_as_they_are():
-    values, narrowing = PARTIAL.complete(PREDICTED, np.array([1, 1, NAN, 1]))
+    values, narrowing = PARTIAL.complete(PREDICTED, np.array([1, 1, NAN, 1]),
+                                         EXACT)
     assert values[2] <= 1 and values[0] == 1
-    values, narrowing = PARTIAL.complete(PREDICTED, MEAN)
+    values, narrowing = PARTIAL.complete(PREDICTED, MEAN, EXACT)
     np.testing.assert_array_equal(values, MEAN)
     np.testing.assert_array_equal(narrowing, 0)
 
@@ -102,7 +118,7 @@ def world(n, seed=0, missing=0.0):
 @pytest.mark.parametrize('missing', [0, .3])
 def test_covariances_are_learned(missing):
     accuracies, held_out, families = world(2500, missing=missing)
-    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    partial = learned(accuracies, held_out, families)
     assert partial is not None and partial.benchmarks == NAMES
     np.testing.assert_allclose(partial.errors, ERRORS, atol=1.5e-4)
     np.testing.assert_allclose(partial.totals, .4 * TOTALS + ERRORS, atol=5e-4)
@@ -111,7 +127,7 @@ def test_covariances_are_learned(missing):
 
 def test_few_models_are_shrunk_toward_one_correlation():
     accuracies, held_out, families = world(18)
-    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    partial = learned(accuracies, held_out, families)
     assert partial is not None
     deviation = np.sqrt(np.diag(partial.errors))
     correlation = partial.errors / np.outer(deviation, deviation)
@@ -121,13 +137,13 @@ def test_few_models_are_shrunk_toward_one_correlation():
 
 def test_known_scores_help_by_what_was_promised():
     accuracies, held_out, families = world(400)
-    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    partial = learned(accuracies, held_out, families)
     assert partial is not None
     new, predicted, _ = world(300, seed=1)
     alone, together, promised = [], [], []
     for row, losses in zip(new, predicted):
         known = np.where(np.arange(4) == 1, NAN, row)
-        values, narrowing = partial.complete(losses, known)
+        values, narrowing = partial.complete(losses, known, EXACT)
         alone.append((losses[1] - row[1])**2)
         together.append((values[1] - row[1])**2)
         promised.append(narrowing[1]**2)
@@ -138,23 +154,22 @@ def test_known_scores_help_by_what_was_promised():
 
 def test_too_little_to_learn_from():
     accuracies, held_out, families = world(LEAST_MODELS)
-    assert learn_partial_scores(NAMES, accuracies, held_out, families)
+    assert learned(accuracies, held_out, families)
     short = accuracies[1:], held_out[1:], families[1:]
-    assert learn_partial_scores(NAMES, *short) is None
+    assert learned(*short) is None
     # One benchmark, or none that was held out.
-    assert learn_partial_scores(NAMES[:1], accuracies[:, :1], held_out[:, :1],
-                                families) is None
+    assert learned(accuracies[:, :1], held_out[:, :1], families,
+                   NAMES[:1]) is None
     with warnings.catch_warnings():
         warnings.simplefilter('error')
-        assert learn_partial_scores(NAMES, accuracies,
-                                    np.full(held_out.shape, NAN),
-                                    families) is None
+        assert learned(accuracies, np.full(held_out.shape, NAN),
+                       families) is None
 
 
 def test_a_benchmark_that_few_were_run_on_is_left_out():
     accuracies, held_out, families = world(40)
     accuracies[LEAST_MODELS - 1:, 2] = NAN
-    partial = learn_partial_scores(NAMES, accuracies, held_out, families)
+    partial = learned(accuracies, held_out, families)
     assert partial is not None and partial.benchmarks == ('a', 'b', 'd')
 
 
@@ -163,27 +178,46 @@ def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
     monkeypatch.setattr(partial_scores, '_STEPS', 100)
     skill = np.concatenate([np.linspace(0, .4, 15), np.full(15, 1.0)])
     accuracies = np.stack([skill, np.where(skill < .5, .6 + skill, NAN)], 1)
-    partial = learn_partial_scores(
-        ('a', 'b'), accuracies, accuracies + .01,
-        np.array([f'family-{i % 3}' for i in range(30)]))
+    families = np.array([f'family-{i % 3}' for i in range(30)])
+    partial = learned(accuracies, accuracies + .01, families, ('a', 'b'))
     assert partial is not None and partial.mean[1] == 1
 
 
-@pytest.mark.parametrize('changes', [
-    dict(totals=-TOTALS),
-    dict(totals=np.ones((4, 4))),
-    dict(errors=ERRORS[:3]),
-    dict(errors=np.triu(ERRORS)),
-    dict(mean=MEAN + 1),
-    dict(widening=np.full(4, -1.0)),
-    dict(benchmarks=('a', 'a', 'b', 'c')),
-])
-def test_numbers_that_no_scores_have(changes):
-    parts = vars(PARTIAL) | changes
-    with pytest.raises(InputError):
-        PartialScores(*(parts[name]
-                        for name in ('benchmarks', 'mean', 'totals', 'errors',
-                                     'widening')))
+def test_missing_scores_are_filled_by_what_is_there(monkeypatch):
+    """Against the closed form, where one of two benchmarks lacks scores."""
+    monkeypatch.setattr(partial_scores, '_STEPS', 200)
+    rng = np.random.default_rng(0)
+    first = rng.normal(.5, .1, 400)
+    second = .2 + .6 * first + rng.normal(0, .03, 400)
+    there = first < .5  # weak models alone
+    values = np.stack([first, np.where(there, second, NAN)], axis=1)
+    mean, covariance = _moments(values, 0)
+    slope, offset = np.polyfit(first[there], second[there], 1)
+    rest = np.mean((second - offset - slope * first)[there]**2)
+    var = first.var()
+    np.testing.assert_allclose(
+        mean, [first.mean(), offset + slope * first.mean()], atol=2e-3)
+    np.testing.assert_allclose(
+        covariance, [[var, slope * var], [slope * var, slope**2 * var + rest]],
+        rtol=.05)
+
+
+def test_scores_that_few_have_are_taken_as_they_are():
+    """They scatter about their own mean, not about 0."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(.6, .1, (400, 2))
+    values[40:, 1] = NAN
+    mean, covariance = _moments(values, 3)
+    assert mean[1] == pytest.approx(np.nanmean(values[:, 1]), abs=.01)
+    assert covariance[1, 1] == pytest.approx(np.nanvar(values[:, 1]), rel=.1)
+
+
+def test_the_noise_of_fewer_items():
+    scores = np.array([[.5, .5, .5, 1, NAN]])
+    noise = sampling_noise(scores, np.array([96, 0, 1000, 2, 10]),
+                           np.array([192, 100, 500, 0, 100]))
+    np.testing.assert_allclose(noise,
+                               [[.25 / 192, 0, 0, 2 / 3 * 1 / 3 / 2, NAN]])
 
 
 @pytest.fixture(scope='module')
@@ -216,6 +250,11 @@ def holes(table, benchmarks, models=slice(None)):
                          table.n_items)
 
 
+def predict(predictor, features, known, level=.9):
+    return with_known_scores(predictor, predictor.predict(features, level),
+                             known)
+
+
 def cubes(predictions):
     return {
         name: getattr(predictions, name)[:, :, 0]
@@ -228,15 +267,14 @@ def test_no_known_scores_change_nothing(fitted):
     predictor, features, real = fitted
     alone = cubes(predictor.predict(features))
     for known in (holes(real, ()), real):
-        for name, part in cubes(predictor.predict(features,
-                                                  known=known)).items():
+        for name, part in cubes(predict(predictor, features, known)).items():
             np.testing.assert_array_equal(part, alone[name])
 
 
 def test_known_scores_change_the_others_of_their_model(fitted):
     predictor, features, real = fitted
     alone = predictor.predict(features)
-    table = predictor.predict(features, known=holes(real, 'a', slice(0, 5)))
+    table = predict(predictor, features, holes(real, 'a', slice(0, 5)))
     marks = np.zeros((10, 4), bool)
     marks[:5, 1:] = True
     np.testing.assert_array_equal(table.with_scores[:, :, 0], marks)
@@ -264,8 +302,8 @@ def test_a_score_from_few_items_changes_less(fitted):
     known = holes(real, 'a', slice(0, 5))
     moved, widths = [], []
     for n_items in (2, 20, 200, 0):
-        table = predictor.predict(
-            features, known=replace(known, n_items=np.full(4, n_items)))
+        table = predict(predictor, features,
+                        replace(known, n_items=np.full(4, n_items)))
         moved.append(np.abs(table.values - alone)[:5, 1].mean())
         widths.append((table.high - table.low)[:5, 1].mean())
     assert np.all(np.diff(widths) < 0)
@@ -275,7 +313,7 @@ def test_a_score_from_few_items_changes_less(fitted):
 def test_known_scores_that_are_no_table(fitted):
     predictor, features, _ = fitted
     with pytest.raises(InputError, match='expected an AccuracyTable, found a'):
-        predictor.predict(features, known={'m30': {'a': .5}})
+        predict(predictor, features, {'m30': {'a': .5}})
 
 
 def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):
@@ -286,7 +324,7 @@ def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):
             replace(part, n_items=10) for part in predictor.benchmarks))
     known = holes(real, 'a')
     of_many, noisy = (
-        each.predict(features, known=known) for each in (predictor, of_ten))
+        predict(each, features, known) for each in (predictor, of_ten))
     np.testing.assert_array_equal(of_many.values, noisy.values)
     assert np.all((of_many.high - of_many.low)[:, 1] < .2)
     assert np.all((noisy.high - noisy.low)[:, 1] > .2)
@@ -295,26 +333,49 @@ def test_known_scores_do_not_narrow_below_a_models_own_noise(fitted):
 def test_an_interval_that_leaves_nothing_out_stays_so(fitted):
     """At a level for which too few models were held out."""
     predictor, features, real = fitted
-    table = predictor.predict(features, .99, holes(real, 'a'))
+    table = predict(predictor, features, holes(real, 'a'), .99)
     assert table.with_scores[:, 1:].all()
     np.testing.assert_array_equal(table.low[:, 1:], 0)
     np.testing.assert_array_equal(table.high[:, 1:], 1)
 
 
 def test_a_side_that_was_cut_off_is_no_shorter_than_the_other():
-    below, above = _both_sides(
-        np.array([.1, .5, .9]), np.array([0, .3, .8]), np.array([.4, .6, 1]))
-    np.testing.assert_allclose(below, [.3, .2, .1])
-    np.testing.assert_allclose(above, [.3, .1, .1])
+    before, after = np.array([.1, .5, .9]), np.array([.4, .5, .6])
+    low, high = _narrowed(before, np.array([0, .3, .8]), np.array([.4, .6, 1]),
+                          after, np.full(3, .5))
+    np.testing.assert_allclose(low, after - [.15, .1, .05])
+    np.testing.assert_allclose(high, after + [.15, .05, .05])
+
+
+def test_what_scores_helped_to_say_has_no_alarm():
+    tables = small_tables()
+    benchmarks = tables.accuracies.benchmarks
+    ringing = strict(
+        fit_predictor(
+            tables.features,
+            tables.accuracies,
+            tables.groups,
+            Ridge(),
+            labels=dict.fromkeys(benchmarks, 3)))
+    alone = ringing.predict(tables.features)
+    helped = with_known_scores(ringing, alone,
+                               tables.accuracies.select(benchmarks=('easy', )))
+    assert (alone.alarm & helped.with_scores).any()
+    np.testing.assert_array_equal(helped.alarm,
+                                  alone.alarm & ~helped.with_scores)
+    assert {cell[:2]
+            for cell in helped.contradictions
+            } == {(helped.models[m], helped.benchmarks[b])
+                  for m, b in np.argwhere(helped.alarm[:, :, 0])}
 
 
 def test_the_order_of_models_and_benchmarks_does_not_matter(fitted):
     predictor, features, real = fitted
     known = holes(real, 'ad')
-    table = predictor.predict(features, known=known)
+    table = predict(predictor, features, known)
     order = features.models[::-1]
-    again = predictor.predict(
-        features.select(order), known=known.select(order, NAMES[::-1]))
+    again = predict(predictor, features.select(order),
+                    known.select(order, NAMES[::-1]))
     np.testing.assert_array_equal(
         again.select(features.models).with_scores, table.with_scores)
     np.testing.assert_allclose(
@@ -326,21 +387,21 @@ def test_benchmarks_that_the_predictor_does_not_know(fitted):
     known = holes(real, 'ad')
     more = AccuracyTable(known.models, ('a', 'new', 'c', 'd'), known.values,
                          known.chance, known.n_items)
-    table = predictor.predict(features, known=more)
-    np.testing.assert_array_equal(
-        table.values,
-        predictor.predict(features, known=known).values)
+    table = predict(predictor, features, more)
+    np.testing.assert_array_equal(table.values,
+                                  predict(predictor, features, known).values)
     new = AccuracyTable(known.models, ('p', 'q', 'r', 's'), known.values,
                         known.chance, known.n_items)
-    with pytest.raises(InputError, match='a score on one of the benchmarks a'):
-        predictor.predict(features, known=new)
-    assert not predictor.can_use(new) and predictor.can_use(known)
+    alone = predictor.predict(features)
+    assert not predict(predictor, features, new).with_scores.any()
+    np.testing.assert_array_equal(
+        predict(predictor, features, new).values, alone.values)
 
 
 def test_which_benchmark_to_run_next(fitted):
     predictor, features, real = fitted
     known = holes(real, 'a', slice(0, 1))
-    found = predictor.next_benchmarks(('m30', 'm31'), known)
+    found = next_benchmarks(predictor, known)
     assert list(found['m31'])[-1] == 'd' and len(found['m31']) == 4
     assert 'a' not in found['m30']
     assert list(found['m31'].values()) == sorted(
@@ -352,15 +413,52 @@ def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
     train = features.select(features.models[:9])
     single = fit_predictor(train, real.select(train.models), ['same'] * 9,
                            Uniform())
-    assert single.partial_scores is None and not single.can_use(real)
-    with pytest.raises(InputError, match='how accuracies .* go together'):
-        single.predict(features, known=real)
+    assert learn_partial_scores(single) is None
+    for each in (single, replace(single, training_scores=None)):
+        np.testing.assert_array_equal(
+            predict(each, features, real).values,
+            each.predict(features).values)
+        assert next_notes(each, real) == []
 
 
-def test_the_noise_of_fewer_items():
-    nan = float('nan')
-    noise = sampling_noise(
-        np.array([[.5, .5, .5, 1, nan]]), np.array([96, 0, 1000, 2, 10]),
-        np.array([192, 100, 500, 0, 100]))
-    np.testing.assert_allclose(noise,
-                               [[.25 / 192, 0, 0, 2 / 3 * 1 / 3 / 2, nan]])
+def to_run_next(monkeypatch, gains):
+    """Notes on models with one known score, by what 'b' takes off."""
+    models = tuple(f'm{m}' for m in range(len(gains)))
+    values = np.tile([.5, NAN, NAN], (len(gains), 1))
+    known = AccuracyTable(models, ('a', 'b', 'c'), values, np.zeros(3),
+                          np.zeros(3, int))
+    monkeypatch.setattr(
+        partial_scores, 'next_benchmarks', lambda *_: {
+            model: {'b': gain, 'c': 0.}
+            for model, gain in zip(models, gains)
+        })  # yapf: disable
+    return [
+        line.removeprefix('to run next on ')
+        for line in next_notes(None, known)
+    ]
+
+
+def test_the_five_benchmarks_that_help_most(monkeypatch):
+    lines = to_run_next(monkeypatch,
+                        [.1, .3, .06, .2, .301, .5, .15, .12, .02])
+    assert [line.partition(': ')[0] for line in lines
+            ] == ['m5', 'm1, m4', 'm3', 'm6', 'm7', '3 more models']
+    assert '(it takes 50% off' in lines[0] and 'b, which' in lines[0]
+    assert lines[-1] == ('3 more models: left out, as no benchmark takes more '
+                         'than 10% off')
+
+
+def test_scores_that_changed_nothing_are_named(fitted):
+    predictor, features, real = fitted
+    observed = predictor.training_scores.observed.copy()
+    observed[LEAST_MODELS - 1:, 0] = NAN
+    predictor = replace(
+        predictor,
+        training_scores=replace(predictor.training_scores, observed=observed))
+    known = AccuracyTable(('m30', 'gone'), ('a', 'b', 'new'),
+                          np.full((2, 3), .5), np.zeros(3), np.zeros(3, int))
+    notes = list(unused_notes('s.csv', known, predictor, features.models))
+    assert len(notes) == 3
+    assert notes[0].startswith('s.csv: scores of gone, of which there are no')
+    assert notes[1].startswith('s.csv: scores on new, which the predictor')
+    assert notes[2].startswith('s.csv: scores on a changed no prediction')
