@@ -179,7 +179,7 @@ class Readings:
         }
         changed = [
             name for name, stamp in stamps.items()
-            if name not in self._stamps or self._stamps[name] != stamp
+            if self._stamps.get(name) != stamp
         ]
         new = []
         for name in progress(changed):
