@@ -18,8 +18,6 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.collection import Collection, write_collection
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import BenchmarkInfo, read_models, write_csv
-from csv_plugin.report.leaderboards import write_leaderboard
-from tests.extras.page.pages import make_board
 from tests.io.runs.test_run_gaps import config, write_config
 from tests.runs import write_result, write_summary
 
@@ -47,13 +45,11 @@ def make_world(root: Path) -> None:
         shutil.copytree(
             shipped.ZOO / 'd/tokenizer', root / path, dirs_exist_ok=True)
     _write_run(root / 'outputs/mine/20260101_120000', zoo, SPLITS)
-    for alias in ('WORK_DIR', 'outputs/mine/TIME', 'outputs/csv/TIME'):
+    for alias in ('WORK_DIR', 'outputs/mine/TIME', 'outputs/csv/TIME',
+                  'outputs/csv/20260101_120000'):
         (root / alias).parent.mkdir(parents=True, exist_ok=True)
         (root / alias).symlink_to(root / 'outputs/mine/20260101_120000')
     _write_run(root / 'outputs/earlier/20260101_120000', zoo, 'c')
-    summary = root / 'outputs/csv/20260101_120000/summary'
-    summary.mkdir(parents=True)
-    write_leaderboard(summary / 'leaderboard_20260101_120000', make_board())
     for folder, series in (('new', 'd'), ('earlier', 'c')):
         (root / folder).mkdir()
         for path in (root / 'demo/collection').glob(f'{series}-*.safetensors'):
