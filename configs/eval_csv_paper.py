@@ -3,8 +3,8 @@
     opencompass configs/eval_csv_paper.py
 
 On one machine, this runs as many models at a time as there are GPUs for, and
-at most eight; eval_csv_paper_slurm.py is for a cluster. Once a predictor is
-trained, `-m viz -r` shows its predictions.
+at most eight; docs/cluster.md says how to use several machines. Once a
+predictor is trained, `-m viz -r` shows its predictions.
 """
 from mmengine.config import read_base
 

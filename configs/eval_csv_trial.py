@@ -1,6 +1,6 @@
 """The embedded models on real benchmarks, one question of each task.
 
-tools/studies/try_real_data.sh runs this config, to show that everything works on real
+tools/studies/try_real_data.sh runs this config, to show that all works on real
 data. The accuracies mean nothing: such small models know no answers.
 """
 from mmengine.config import read_base

@@ -20,8 +20,12 @@ trained, those that tell most, with the losses on them:
     salience texts --out outputs/fewer \\
         --choose 50 --from outputs/predictor/collection
 
-OpenCompass looks for the data
-in $COMPASS_DATA_CACHE and in ~/.cache/opencompass; nothing is downloaded.
+Or, for lm-evaluation-harness, the task that scores texts (docs/importing.md):
+
+    salience texts --out tasks --lm-eval-task outputs/texts/texts.jsonl
+
+OpenCompass looks for the data in $COMPASS_DATA_CACHE and in
+~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
 from collections.abc import Mapping
@@ -37,13 +41,15 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collection import (BENCHMARKS, read_collection,
                                       write_collection)
 from csv_plugin.io.tables import read_benchmarks
+from csv_plugin.io.text_sets import read_texts
 from csv_plugin.io.validation_sets import (MANIFEST, TEXTS,
                                            shipped_validation_set,
                                            write_validation_set)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_out(parser, 'texts.jsonl and manifest.json, or the collection')
+    add_out(parser, 'texts.jsonl and manifest.json, the collection or the '
+            'task')
     recipe = parser.add_mutually_exclusive_group()
     recipe.add_argument(
         '--shipped',
@@ -68,6 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='write N texts of the collection --from that predict its\n'
         'benchmarks best, chosen by all but its test models\n'
         '(default: draw texts)')
+    recipe.add_argument(
+        '--lm-eval-task',
+        metavar='JSONL',
+        help='write a task of lm-evaluation-harness that scores the\n'
+        'texts of this file (default: draw texts)')
     parser.add_argument(
         '--from',
         dest='collection',
@@ -97,19 +108,19 @@ def run(args: argparse.Namespace) -> None:
     if bool(args.choose) != bool(args.collection):
         raise InputError('--choose and --from', 'both or none of them', 'one',
                          'Say how many texts, and of which collection.')
-    for option, is_given in (('--permissive', args.permissive),
-                             ('--skip-missing', args.skip_missing)):
-        if is_given and (args.shipped or args.choose):
-            raise InputError(option, 'texts to be drawn',
-                             '--shipped' if args.shipped else '--choose',
-                             f'Leave {option} out, which is for draws.')
-    if args.seed and args.shipped:
-        raise InputError(
-            '--seed', 'texts to be drawn or chosen', '--shipped',
-            'Leave --seed out: the texts of this package are '
-            'always the same.')
+    drawn = not (args.shipped or args.choose or args.lm_eval_task)
+    for option, is_given, is_used in [
+        ('--permissive', args.permissive, drawn),
+        ('--skip-missing', args.skip_missing, drawn),
+        ('--seed', args.seed, drawn or args.choose),
+    ]:
+        if is_given and not is_used:
+            raise InputError(option, 'texts to be drawn', 'none',
+                             f'Leave {option} out.')
     if args.shipped:
         ship(args)
+    elif args.lm_eval_task:
+        write_task(args)
     elif args.choose:
         if args.out.resolve() == args.collection.resolve():
             raise InputError('--out', 'another folder than that of --from',
@@ -127,6 +138,15 @@ def ship(args: argparse.Namespace) -> None:
     print(f'{source["n_texts"]} texts, {source["licence"]}, fingerprint '
           f'{validation_set.texts.fingerprint}\n\n'
           f'Written to {args.out}: {TEXTS}, {MANIFEST}')
+
+
+def write_task(args: argparse.Namespace) -> None:
+    """Write a task of lm-evaluation-harness."""
+    from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
+    task = write_lm_eval_task(args.out, read_texts(args.lm_eval_task))
+    print(f'Written to {args.out}. Run the harness with\n'
+          f'  --tasks {task} --include_path {args.out} --log_samples\n'
+          'and with add_bos_token=False among --model_args.')
 
 
 def choose(args: argparse.Namespace) -> None:

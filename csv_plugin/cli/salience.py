@@ -43,9 +43,6 @@ VERBS = {
     'losses':
     _Verb('csv_plugin.cli.score_models',
           'score models on texts, with any engine', 'lm'),
-    'lm-eval-task':
-    _Verb('csv_plugin.cli.write_lm_eval_task',
-          'have lm-evaluation-harness score the texts'),
     'import':
     _Verb('csv_plugin.cli.import_losses',
           'read losses that other programs measured'),

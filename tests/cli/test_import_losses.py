@@ -116,16 +116,6 @@ def test_records_of_every_eval_ever(tmp_path, capsys):
     assert '--texts' in capsys.readouterr().err
 
 
-def test_a_task_for_the_harness(tmp_path, capsys):
-    out = tmp_path / 'tasks'
-    assert not salience.main(
-        ['lm-eval-task', '--texts',
-         str(TEXTS), '--out',
-         str(out)])
-    assert '--tasks salience_texts-8d6b081c24bb' in capsys.readouterr().out
-    assert sorted(path.suffix for path in out.iterdir()) == ['.jsonl', '.yaml']
-
-
 def test_the_tables_are_those_that_a_training_reads(tmp_path, capsys):
     """Two models are too few to learn from, which is said."""
     assert not salience.main([
