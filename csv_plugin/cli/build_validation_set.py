@@ -151,8 +151,9 @@ def write_task(args: argparse.Namespace) -> None:
 
 def choose(args: argparse.Namespace) -> None:
     """Write a collection of the texts that tell most."""
+    from csv_plugin.extras.choosing_units import choose_texts
     collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
-    fewer = collection.choose_texts(args.choose, args.seed)
+    fewer = choose_texts(collection, args.choose, args.seed)
     benchmarks = read_benchmarks(args.collection / BENCHMARKS)
     scores = {
         model: {

@@ -27,8 +27,6 @@ from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.nested_choice import (nested_predictions,
-                                           with_nested_errors)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.shortages import shortages
@@ -183,9 +181,11 @@ def _study(args: argparse.Namespace, tables: ModelTables,
 def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
                      fit: Sequence[str]) -> Study:
     """The same with chosen units, and errors that no choice has seen."""
+    from csv_plugin.extras.choosing_units import (choose_columns,
+                                                  nested_predictions,
+                                                  with_nested_errors)
     solver, accuracies = SOLVERS[args.solver], tables.accuracies.select(fit)
-    chosen = tables.select_units(
-        tables.chosen_units(fit, args.choose, args.seed))
+    chosen = choose_columns(tables, fit, args.choose, args.seed)
     families = [tables.families[model] for model in accuracies.models]
     nested = nested_predictions(tables.features, accuracies, families,
                                 args.choose, tables.main, solver, args.seed,

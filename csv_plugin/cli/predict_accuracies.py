@@ -21,8 +21,6 @@ from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.extras.partial_scores import (next_notes, unused_notes,
-                                              with_known_scores)
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
@@ -88,6 +86,8 @@ def run(args: argparse.Namespace) -> None:
     notes = predictor_notes({PREDICTED: predictor},
                             {PREDICTED: args.predictor})
     if known is not None:
+        from csv_plugin.extras.partial_scores import (next_notes, unused_notes,
+                                                      with_known_scores)
         real = known.spread(predictions.models, predictions.benchmarks)
         if np.isnan(real.values).all():
             raise InputError(

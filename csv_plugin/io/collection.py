@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.features import text_columns
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io import model_splits
@@ -126,33 +124,6 @@ class Collection:
     def select_texts(self, texts: TextSet) -> 'Collection':
         """The same models on some of the texts."""
         return replace(self, losses=self.losses.select_texts(texts))
-
-    def choose_texts(self, n: int, seed: int = 0) -> 'Collection':
-        """The same models on the texts that predict the benchmarks best.
-
-        They are chosen by the main benchmarks and by all models that are not
-        for test.
-
-        Args:
-            n (int): How many texts.
-            seed (int): Of the folds of families.
-
-        Raises:
-            InputError: No model has a split, a model to choose by lacks
-                losses on a text, or as in `choose_units`.
-        """
-        models = self.models_to_fit()
-        main = [b for b in self.accuracies.benchmarks if b not in self.side]
-        table = self.losses.tokens_of(models[0]).table(
-            {model: self.losses[model].texts
-             for model in models})
-        chosen = choose_units(
-            text_columns(table).features(table),
-            self.accuracies.select(models, main),
-            [self.families[model] for model in models], n, seed)
-        return self.select_texts(
-            TextSet(
-                tuple(text for text in self.texts if text.text_id in chosen)))
 
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:

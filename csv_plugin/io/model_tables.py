@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.choosing_units import choose_units
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.io import model_splits
 from csv_plugin.io.files import FilePath
@@ -59,23 +58,6 @@ class ModelTables:
             self,
             accuracies=self.accuracies.select(benchmarks=benchmarks),
             main=tuple(name for name in self.main if name in benchmarks))
-
-    def chosen_units(self,
-                     models: Sequence[str],
-                     n: int,
-                     seed: int = 0) -> tuple[str, ...]:
-        """The units that tell most; arguments and errors as `choose_units`.
-
-        Args:
-            models (Sequence[str]): To choose by, with their accuracies on
-                the main benchmarks.
-            n (int): How many units.
-            seed (int): Of the folds of families.
-        """
-        return choose_units(self.features,
-                            self.accuracies.select(models, self.main),
-                            [self.families[model] for model in models], n,
-                            seed)
 
     def select_units(self, units: Sequence[str]) -> 'ModelTables':
         """The given units, in the given order, as a table that has no other.

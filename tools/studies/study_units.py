@@ -26,6 +26,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.study import geometric_mean
+from csv_plugin.extras.choosing_units import choose_columns
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.tables import write_csv
 
@@ -86,10 +87,8 @@ def units_study(tables: ModelTables, fit: Sequence[str],
     """
     every = tables.features.columns.units
     for number in numbers:
-        chosen = tables.chosen_units(fit, number)
-        yield UnitsStudyRow(
-            CHOSEN, number, 0,
-            *_errors(tables.select_units(chosen), fit, predict))
+        chosen = choose_columns(tables, fit, number)
+        yield UnitsStudyRow(CHOSEN, number, 0, *_errors(chosen, fit, predict))
         for seed in range(n_draws):
             drawn = Random(seed).sample(every, number)
             yield UnitsStudyRow(

@@ -7,10 +7,10 @@ from typing import Optional
 
 from matplotlib.figure import Figure
 
-from csv_plugin.core.coverage import Coverage
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.extras.capability_points import CapabilityPoints
+from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
                                         methods_picture, outliers_picture,
                                         save)

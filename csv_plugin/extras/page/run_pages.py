@@ -8,13 +8,13 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
-from csv_plugin.core.coverage import coverage_by_level
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.extras.capability_points import capability_points
+from csv_plugin.extras.coverage import coverage_by_level
 from csv_plugin.extras.page.drawings import Picture, run_pictures
 from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.sections import PredictorFile, heat_sections

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from csv_plugin.core.coverage import Coverage
+from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures.style import (GREY, few_ticks, legend_above,
                                               look, pad, panels, picture,
                                               say_empty, wrapped)

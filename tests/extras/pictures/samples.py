@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.coverage import Coverage
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.training_curve import TrainingCurve
 from csv_plugin.extras.capability_points import CapabilityPoints
+from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures import (Trajectory, capability_picture,
                                         convergence_picture, coverage_picture,
                                         methods_picture, order_picture,

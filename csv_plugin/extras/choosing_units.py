@@ -4,8 +4,13 @@ Losses are taken as noisy measurements of a few hidden factors of the models,
 whose values all units together give well. A unit is good if it follows what
 predicts the benchmarks beyond its noise, which is measured on models of
 families left out; and a choice is good if the units measure different things.
+
+The models that cross-validation holds out helped to choose the units, so its
+errors are too small. `nested_predictions` chooses the units anew without them,
+and `with_nested_errors` makes intervals as wide as these errors are large.
 """
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,17 +18,26 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, check_list
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.salience import Ridge, Task, fold_masks
+from csv_plugin.core.conventions import InputError, Progress, check_list
+from csv_plugin.core.features import FeatureTable, text_columns
+from csv_plugin.core.fitting import fit_models
+from csv_plugin.core.held_out import HeldOut
+from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.salience import Ridge, Solver, Task, fold_masks
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.stated_errors import (ErrorsByReach, held_out_families,
+                                           is_beyond, reach)
+from csv_plugin.core.texts import TextSet
+from csv_plugin.io.collection import Collection
+from csv_plugin.io.model_tables import ModelTables
 
 #: Most factors; and models and units for each of them, at least, so that a
 #: factor is no single model's or unit's own noise.
 MOST_FACTORS, MODELS_PER_FACTOR, UNITS_PER_FACTOR = 24, 2, 10
-#: Families are left out in as many parts.
-N_FOLDS = 12
+#: Families are left out in as many parts, to measure the noise of units and
+#: to measure errors.
+N_FOLDS, N_NESTED = 12, 5
 #: Units that compete for a place, at least, where there are as many.
 RIVALS = 10
 #: Least variance of the noise, relative to the variance of the losses.
@@ -110,6 +124,58 @@ def choose_units(features: FeatureTable,
             _Factors(factors.values, factors.loadings[able],
                      factors.noise[able]), slopes, errors, n)
     return tuple(units[k] for k in np.sort(able[best]))
+
+
+def choose_texts(collection: Collection, n: int, seed: int = 0) -> Collection:
+    """The same models on the texts that predict the benchmarks best.
+
+    They are chosen by the main benchmarks and by all models that are not for
+    test.
+
+    Args:
+        collection (Collection): Has more texts.
+        n (int): How many texts.
+        seed (int): Of the folds of families.
+
+    Raises:
+        InputError: No model has a split, a model to choose by lacks losses
+            on a text, or as in `choose_units`.
+    """
+    models = collection.models_to_fit()
+    accuracies = collection.accuracies
+    main = [b for b in accuracies.benchmarks if b not in collection.side]
+    table = collection.losses.tokens_of(models[0]).table(
+        {model: collection.losses[model].texts
+         for model in models})
+    chosen = choose_units(
+        text_columns(table).features(table), accuracies.select(models, main),
+        [collection.families[model] for model in models], n, seed)
+    return collection.select_texts(
+        TextSet(
+            tuple(text for text in collection.texts
+                  if text.text_id in chosen)))
+
+
+def choose_columns(tables: ModelTables,
+                   models: Sequence[str],
+                   n: int,
+                   seed: int = 0) -> ModelTables:
+    """The same models with the units that predict the benchmarks best.
+
+    Args:
+        tables (ModelTables): Have more units.
+        models (Sequence[str]): To choose by, with their accuracies on the
+            main benchmarks.
+        n (int): How many units.
+        seed (int): Of the folds of families.
+
+    Raises:
+        InputError: As in `choose_units`.
+    """
+    units = choose_units(tables.features,
+                         tables.accuracies.select(models, tables.main),
+                         [tables.families[model] for model in models], n, seed)
+    return tables.select_units(units)
 
 
 def _predictions(features: FeatureTable, accuracies: AccuracyTable,
@@ -206,3 +272,108 @@ def _most_telling(factors: _Factors, slopes: NDArray, errors: NDArray,
         chosen.append(unit)
         covariance -= np.outer(measured[unit], measured[unit]) / variance[unit]
     return np.array(chosen)
+
+
+def nested_predictions(features: FeatureTable,
+                       accuracies: AccuracyTable,
+                       families: Sequence[str],
+                       n: int,
+                       by: Sequence[str],
+                       solver: Solver,
+                       seed: int = 0,
+                       progress: Progress = iter) -> HeldOut:
+    """Predict each model by units that were chosen by other families.
+
+    Args:
+        features (FeatureTable): Holds every model of `accuracies`.
+        accuracies (AccuracyTable): What was observed, `(M, B)`.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        n (int): How many units.
+        by (Sequence[str]): The benchmarks to choose them by.
+        solver (Solver): Fits to them.
+        seed (int): Of the folds.
+        progress (Progress): Wraps the folds.
+
+    Returns:
+        HeldOut: Of shape `(M, B)`; NaN where the other families tell
+        nothing, such as for a single family.
+    """
+    groups, models = np.asarray(families), np.asarray(accuracies.models,
+                                                      object)
+    predicted = np.full(accuracies.values.shape, np.nan)
+    beyond = np.zeros(predicted.shape, bool)
+    if len(set(families)) < 2:
+        return HeldOut(predicted, beyond)
+    folds = grouped_folds(list(families), N_NESTED, seed)
+    for fold in progress(range(folds.max() + 1)):
+        out = folds == fold
+        others = accuracies.select(list(models[~out]))
+        try:
+            units = choose_units(features, others.select(benchmarks=by),
+                                 list(groups[~out]), n, seed)
+        except InputError:
+            # On no benchmark do the accuracies of the others differ.
+            continue
+        taken = np.isin(features.columns.units, units)
+        chosen = FeatureTable.of_losses(features.models, units,
+                                        features.values[:, taken])
+        fitted = fit_models(chosen, others, list(groups[~out]), solver, seed)
+        values = chosen.select(accuracies.models).values
+        for b, model in enumerate(fitted):
+            every = model.predict(values)
+            rows = ~out & ~np.isnan(accuracies.values[:, b])
+            predicted[out, b] = every[out]
+            beyond[out, b] = is_beyond(every[out],
+                                       reach(every[rows], groups[rows]))
+    return HeldOut(predicted, beyond)
+
+
+def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
+                       families: Sequence[str], nested: HeldOut) -> Predictor:
+    """A predictor whose intervals are as wide as nested errors are large.
+
+    Each benchmark states the errors of the nested predictions if their mean
+    square is the larger one, and the errors of its intervals grow alike.
+
+    Args:
+        predictor (Predictor): Fitted to the chosen units.
+        accuracies (AccuracyTable): That it was fitted to, `(M, B)`.
+        families (Sequence[str]): Family of each model of `accuracies`.
+        nested (HeldOut): From `nested_predictions`, `(M, B)`.
+    """
+    groups = np.asarray(families)
+    return replace(
+        predictor,
+        benchmarks=tuple(
+            _with_error(part, accuracies.values[:, b], groups,
+                        HeldOut(nested.predicted[:, b], nested.beyond[:, b]))
+            for b, part in enumerate(predictor.benchmarks)))
+
+
+def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
+                nested: HeldOut) -> BenchmarkPredictor:
+    """The part of one benchmark, of which accuracies `(M,)` may be NaN."""
+    squares = np.square(nested.predicted - accuracy)
+    known = np.flatnonzero(~np.isnan(squares))
+    error = float(squares[known].mean()) if len(known) else np.nan
+    # Also where one of them is not known.
+    if not error > part.cv_mse > 0:
+        return part
+    errors = part.errors_by_reach and ErrorsByReach.of(
+        part.errors_by_reach.reach, squares[known], known, families[known],
+        nested.beyond[known])
+    factor = np.sqrt(error / part.cv_mse)
+    # The errors of intervals are in standard deviations, which forecasts of
+    # pretraining runs use, too.
+    intervals = replace(
+        part.intervals, variance=factor**2 * part.intervals.variance)
+    note = (f'intervals {factor:.2f} times as wide, as errors are where held-'
+            'out families had no part in the choice of the units')
+    return replace(
+        part,
+        cv_mse=error,
+        families=held_out_families(families[known].tolist(), accuracy[known],
+                                   nested.predicted[known]),
+        intervals=intervals,
+        notes=(*part.notes, note),
+        errors_by_reach=errors)
