@@ -17,24 +17,19 @@ from tests.hostile_names import (FORMULAS, LEADING_OUT, MARKS, NAMES, UNSEEN,
 SIGNS = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
 
 
-@pytest.mark.parametrize('name', USUAL)
-def test_usual_names_stay_as_they_are(name):
-    assert name == one_line(name) == markdown(name) == csv_cell(name)
-    assert file_name(name) == name.replace('/', '%2F')
+def test_usual_names_stay_as_they_are():
+    for name in USUAL:
+        assert name == one_line(name) == markdown(name) == csv_cell(name)
+        assert file_name(name) == name.replace('/', '%2F')
 
 
-@pytest.mark.parametrize('name', FORMULAS)
-def test_no_cell_is_a_formula(name):
-    [[cell]] = csv.reader(io.StringIO(csv_text(name), newline=''))
-    assert cell.startswith("'")
-    assert not cell.strip().startswith(SIGNS)
-    assert from_csv_cell(cell) == name
-
-
-def csv_text(name: str) -> str:
+def test_no_cell_is_a_formula():
     file = io.StringIO(newline='')
-    csv.writer(file).writerow([csv_cell(name)])
-    return file.getvalue()
+    csv.writer(file).writerows([csv_cell(name)] for name in FORMULAS)
+    file.seek(0)
+    for name, [cell] in zip(FORMULAS, csv.reader(file)):
+        assert cell.startswith("'") and not cell.strip().startswith(SIGNS)
+        assert from_csv_cell(cell) == name
 
 
 @given(st.text(alphabet="'=+-@＝ \t\r\na1"))
@@ -53,6 +48,7 @@ def test_a_line_has_glyphs_alone(text):
 
 def test_different_lines_stay_different():
     assert len({one_line(name) for name in NAMES}) == len(NAMES)
+    assert all(name != one_line(name) for name in UNSEEN)
 
 
 def rendered(text: str) -> str:
@@ -63,22 +59,19 @@ def rendered(text: str) -> str:
     return renderer.render(f'| h |\n|---|\n| {text} |\n\n* {text}\n')
 
 
-@pytest.mark.parametrize('name', [*NAMES, *USUAL])
-def test_markdown_reads_as_the_name(name):
-    page = rendered(markdown(name))
-    assert set(re.findall(r'<(\w+)', page)) == {
-        'table', 'thead', 'tbody', 'tr', 'th', 'td', 'ul', 'li'
-    }
-    shown = one_line(' '.join(name.split()))
-    [cell] = re.findall('<td>(.*?)</td>', page)
-    assert html.unescape(cell) == shown
-    assert html.unescape(page.partition('<li>')[2]).startswith(shown)
-
-
-@pytest.mark.parametrize('name', [n for n in MARKS if 'x.y' in n])
-def test_addresses_are_not_those_that_github_links(name):
-    """Which a renderer of plain Markdown does not know."""
-    assert not re.search(r'https?://|ftp://|www\.', markdown(name))
+def test_markdown_reads_as_the_name():
+    for name in (*NAMES, *USUAL):
+        page = rendered(markdown(name))
+        assert set(re.findall(r'<(\w+)', page)) == {
+            'table', 'thead', 'tbody', 'tr', 'th', 'td', 'ul', 'li'
+        }
+        shown = one_line(' '.join(name.split()))
+        [cell] = re.findall('<td>(.*?)</td>', page)
+        assert html.unescape(cell) == shown
+        assert html.unescape(page.partition('<li>')[2]).startswith(shown)
+    for name in MARKS:
+        # GitHub links them, which a renderer of plain Markdown does not.
+        assert not re.search(r'https?://|ftp://|www\.', markdown(name))
 
 
 @given(st.text(st.sampled_from('#+-=*_~`$[]()!<>&;|\\ ab:/w.')))
@@ -87,26 +80,15 @@ def test_markdown_is_never_more_than_text(text):
     assert not re.search('<(a|img|em|strong|s|code|del|p|br)[ >/]', page)
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_files_stay_in_their_folder(name, tmp_path):
-    path = tmp_path / file_name(name)
-    assert path.parent == tmp_path and is_file_name(path.name)
-    assert os.path.normpath(path) == str(path)
-
-
-@pytest.mark.parametrize('name',
-                         [*LEADING_OUT, '', 'a\x00b', 'a\nb', '\udcff'])
-def test_names_that_no_file_has(name):
-    assert not is_file_name(name)
+def test_files_stay_in_their_folder(tmp_path):
+    for name in NAMES:
+        path = tmp_path / file_name(name)
+        assert path.parent == tmp_path and is_file_name(path.name)
+        assert os.path.normpath(path) == str(path)
+    for name in (*LEADING_OUT, '', 'a\x00b', 'a\nb', '\udcff'):
+        assert not is_file_name(name)
 
 
 @given(st.lists(st.text('a.%/2E5\n', min_size=1), unique=True))
 def test_different_files_stay_different(names):
     assert len({file_name(name) for name in names}) == len(names)
-
-
-def test_the_table_has_a_name_of_each_kind():
-    assert all(map(any, zip(*[(n != one_line(n), n != markdown(n),
-                               n != csv_cell(n), n != file_name(n))
-                              for n in NAMES])))  # yapf: disable
-    assert all(name != one_line(name) for name in UNSEEN)
