@@ -4,15 +4,11 @@ import pytest
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import render
-from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.extras.page.sections import HeatSection
-from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import write_csv
 from tests.extras.page.browser import needs_browser, visit
 from tests.extras.page.pages import (EVIL, hostile_page, make_board, make_page,
                                      page_cells)
 from tests.report.boards import NO_DUMP, predict
-from tests.runs import train, write_run
 
 pytestmark = pytest.mark.slow
 
@@ -73,27 +69,6 @@ def test_hostile_texts_do_nothing(tmp_path):
     visited = visit(render(hostile_page()), tmp_path, action)
     # The page's own script and the two of the visit.
     assert visited.result == [EVIL, EVIL, EVIL, 3]
-    assert visited.problems == [] and visited.loaded == []
-
-
-@needs_browser
-def test_hostile_names_of_a_run(tmp_path):
-    """Through files, predictions and pictures."""
-    name = '<img src=x onerror=alert(1)>&"\' $x_1$'
-    write_run(tmp_path, {name: 1.1, 'new': 0.3, 'more': 0.8})
-    save_predictor(train(), tmp_path / 'p')
-    write_csv(tmp_path / 's.csv', ('model', 'easy', 'hard'),
-              [(name, 0.5, 0.5), ('new', 0.2, 0.1), ('more', 0.3, 0.2)])
-    page = run_page(tmp_path, [(name, str(tmp_path / 'p'))],
-                    tmp_path / 's.csv')
-    action = """
-        const images = [...document.images];
-        return [images.map(image => image.complete && image.naturalWidth > 49),
-                document.querySelector('.sortable tbody th').textContent];"""
-    visited = visit(render(page), tmp_path, action)
-    assert visited.result == [[True] * len(page.pictures), name]
-    # The hostile name is also one that lies far off, and drawn as such.
-    assert len(page.pictures) == 4
     assert visited.problems == [] and visited.loaded == []
 
 
