@@ -5,7 +5,7 @@ numbers are refused, with the file and the place.
 """
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
-from csv_plugin.core.conventions import InputError, check_list
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.io.containers import read_metadata
-from csv_plugin.io.csv_rows import (date_hint, decimals, each_row, read_rows,
-                                    remedy_of)
+from csv_plugin.io.csv_rows import decimals, read_rows
 from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.parquet_tables import read_numbers
 
 #: What names the rows and the columns of a tensor, in its folder.
 ROWS, UNITS = 'models.txt', 'units.txt'
-#: The table whose order the rows have if nothing names them.
+#: The table whose order the rows have if nothing else names them.
 MODELS = 'models.csv'
 #: What names the rows in the tensor's own metadata: a JSON list.
 ROWS_KEY = 'models'
+#: How to name rows and columns of a tensor.
+_HOW_TO_NAME = 'docs/formats.md says how rows and columns are named.'
 #: Types of floating-point numbers by their names in safetensors files. Those
 #: of BF16 are the upper halves of numbers of 32 bits.
 _FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
@@ -67,8 +68,7 @@ class ModelColumns:
                 raise InputError(
                     os.fspath(where), f'the {len(columns)} columns that are '
                     'needed', f'none of {name!r}',
-                    'Add it, or fit to the columns that are there.' +
-                    date_hint(self.columns))
+                    'Add it, or fit to the columns that are there.')
         places = [place[name] for name in columns]
         return ModelColumns(self.models, tuple(columns),
                             np.take(self.values, places, axis=1))
@@ -100,34 +100,24 @@ class Quantity:
         """Which of the numbers cannot be; NaN is one of them."""
         return ~((0 <= numbers) & (numbers <= self.most))
 
-    def fault(self, number: float, not_finite: str) -> tuple[str, str]:
-        """What was expected in the place of a number, and what to do.
-
-        Args:
-            number (float): One that cannot be.
-            not_finite (str): What to do if it is not finite.
-        """
+    def remedy(self, number: float) -> str:
+        """What to do about a number that cannot be; NaN is one of them."""
         if not np.isfinite(number):
-            return 'a finite number', not_finite
-        return self.name, self.too_small if number < 0 else self.too_large
+            return self.absent
+        return self.too_small if number < 0 else self.too_large
 
 
-def read_model_columns(path: FilePath,
-                       quantity: Quantity,
-                       models: Optional[FilePath] = None) -> ModelColumns:
+def read_model_columns(path: FilePath, quantity: Quantity) -> ModelColumns:
     """Read a table of numbers, in the format of its name's ending.
 
     Args:
         path (FilePath): A CSV or Parquet file with a column `model` and
             others of numbers; or a safetensors file with a tensor `(M, K)`,
             beside `units.txt`, the K names of its columns, one a line. Its
-            rows are named by the JSON list `models` in its metadata, or by
-            `models.txt` beside it, one a line.
+            rows are named by the JSON list `models` in its metadata, by
+            `models.txt` beside it, one a line, or by `models.csv` beside
+            it, of which a warning tells.
         quantity (Quantity): What the numbers are.
-        models (Optional[FilePath]): A CSV file with a column `model`, in the
-            order of the rows of a tensor that does not name them, of which a
-            warning tells; by default `models.csv` beside it. Other files do
-            not need it.
 
     Raises:
         InputError: The name has another ending, the file is not such a
@@ -136,42 +126,34 @@ def read_model_columns(path: FilePath,
     file = os.fspath(path)
     ending = Path(file).suffix.lower()
     if ending == '.csv':
-        return _of_csv(file, quantity)
+        return _checked(file, quantity, *_of_csv(file, quantity))
     if ending == '.parquet':
         return _checked(file, quantity, *_of_parquet(file))
     if ending == '.safetensors' and quantity.tensor:
-        return _checked(file, quantity, *_of_tensor(file, quantity, models))
+        return _checked(file, quantity, *_of_tensor(file, quantity.tensor))
     endings = '.csv, .parquet or .safetensors' if quantity.tensor else (
         '.csv or .parquet')
     raise InputError(file, f'a name that ends in {endings}', ending
                      or 'no ending', 'Write the table in such a format.')
 
 
-def _of_csv(file: str, quantity: Quantity) -> ModelColumns:
-    models, values = [], []
-    columns: tuple[str, ...] = ()
-    for row in each_row(file, ('model', )):
-        cells = dict(row.cells)
-        models.append(cells.pop('model'))
-        columns = tuple(cells)
-        numbers = np.array(decimals(list(cells.values())))
-        refused = quantity.refused(numbers)
-        if quantity.optional:
-            refused &= [cell != '' for cell in cells.values()]
-        for k in np.flatnonzero(refused):
-            raise row.error(
-                columns[k],
-                *quantity.fault(numbers[k],
-                                remedy_of(cells[columns[k]], quantity.absent)))
-        values.append(numbers)
-    if not columns:
-        raise InputError(f'{file}, line 1', "a column besides 'model'",
-                         "only 'model'", 'Add one column per text or '
-                         'benchmark.')  # yapf: disable
-    return ModelColumns(tuple(models), columns, np.array(values))
-
-
 _Table = tuple[Sequence[str], Sequence[str], NDArray[np.float64]]
+
+
+def _of_csv(file: str, quantity: Quantity) -> _Table:
+    rows = read_rows(file, ('model', ))
+    models = [row.cells['model'] for row in rows]
+    columns = [name for name in rows[0].cells if name != 'model']
+    if not columns:
+        raise InputError(f'{file}, header', "a column besides 'model'", 'none',
+                         'Add one column per text or benchmark.')
+    values = np.array(
+        [decimals([row.cells[name] for name in columns]) for row in rows])
+    # NaN stands for an empty cell; other cells that are no number are wrong.
+    for m, k in np.argwhere(np.isnan(values)):
+        if rows[m].cells[columns[k]]:
+            raise rows[m].error(columns[k], quantity.name, quantity.absent)
+    return models, columns, values
 
 
 def _of_parquet(file: str) -> _Table:
@@ -181,26 +163,37 @@ def _of_parquet(file: str) -> _Table:
                          f'{len(names)} rows, {len(columns)} such columns',
                          'Add one row per model, one column per text or '
                          'benchmark.')  # yapf: disable
-    places = {
-        f'row {number}': name or ''
-        for number, name in enumerate(names, start=1)
-    }
-    return _names(file, places), columns, values
+    return _names(f'{file}, models', names), columns, values
 
 
-def _of_tensor(file: str, quantity: Quantity,
-               models: Optional[FilePath]) -> _Table:
+def _of_tensor(file: str, tensor: str) -> _Table:
     data = read_bytes(file)
-    values = _floats(file, data, quantity.tensor)
-    source, names = _rows(file, data, models)
-    units = _beside(file, UNITS)
+    values = _floats(file, data, tensor)
+    metadata = read_metadata(file, data)
+    if ROWS_KEY in metadata:
+        source = f'{file}, metadata {ROWS_KEY!r}'
+        names = parse_json(metadata[ROWS_KEY], source, _HOW_TO_NAME)
+        check_fields(source, 'it', {ROWS_KEY: names},
+                     {ROWS_KEY: 'a list of texts'}, _HOW_TO_NAME)
+        names = _names(source, names)
+    elif Path(file).with_name(ROWS).exists():
+        source = str(Path(file).with_name(ROWS))
+        names = _lines(source)
+    else:
+        source = str(Path(file).with_name(MODELS))
+        names = [row.cells['model'] for row in read_rows(source, ('model', ))]
+        warnings.warn(
+            f'{file} does not name its models: its rows were taken in the '
+            f'order of {source}. Name them in {ROWS} beside it, one a line.',
+            stacklevel=2)
+    units = str(Path(file).with_name(UNITS))
     columns = _lines(units)
     expected = len(names), len(columns)
     if values.shape != expected:
         raise InputError(
-            f'{file}, {quantity.tensor!r}', f'a tensor of shape {expected}: '
-            f'the models of {source}, the lines of {units}',
-            f'the shape {values.shape}', 'Name every row and every column.')
+            f'{file}, {tensor!r}', f'a tensor of shape {expected}: the models '
+            f'of {source}, the lines of {units}', f'the shape {values.shape}',
+            'Name every row and every column.')
     return names, columns, values
 
 
@@ -226,67 +219,24 @@ def _floats(file: str, data: bytes, name: str) -> NDArray[np.float64]:
     return numbers.astype(np.float64).reshape(shape)
 
 
-def _rows(file: str, data: bytes,
-          models: Optional[FilePath]) -> tuple[str, list[str]]:
-    """What names the rows of a tensor, and the names."""
-    metadata = read_metadata(file, data)
-    if ROWS_KEY in metadata:
-        source = f'{file}, metadata {ROWS_KEY!r}'
-        remedy = 'Write the names as a JSON list.'
-        names = parse_json(metadata[ROWS_KEY], source, remedy)
-        check_fields(source, 'it', {ROWS_KEY: names},
-                     {ROWS_KEY: 'a list of texts'}, remedy)
-        return 'its metadata', _names(source, {
-            f'name {n}': name
-            for n, name in enumerate(names, start=1)
-        })
-    if Path(file).with_name(ROWS).exists():
-        source = _beside(file, ROWS)
-        return source, _lines(source)
-    source = os.fspath(models or _beside(file, MODELS))
-    names = [row.cells['model'] for row in read_rows(source, ('model', ))]
-    warnings.warn(
-        f'{file} does not name its models: its rows were taken in the order '
-        f'of {source}, and are those of other models if that was sorted '
-        f'anew. Name them in {ROWS} beside it, one a line.',
-        stacklevel=2)
-    return source, names
-
-
 def _lines(file: str) -> list[str]:
-    """Names that stand in a file, one a line."""
+    """Names that stand in a file beside a tensor, one a line."""
+    if not os.path.exists(file):
+        raise InputError(file, 'a file that names rows or columns', 'none',
+                         _HOW_TO_NAME)
     lines = read_text(file).removesuffix('\n').split('\n')
-    return _names(
-        file, {
-            f'line {number}': line.strip()
-            for number, line in enumerate(lines, start=1)
-        })
+    return _names(file, [line.strip() for line in lines])
 
 
-def _beside(file: str, name: str) -> str:
-    """A file in the same folder, which must be there."""
-    path = Path(file).with_name(name)
-    if not os.path.exists(path):
-        raise InputError(
-            str(path), f'a file beside {Path(file).name} that names its '
-            f'{"rows" if name == MODELS else "columns"}', 'none',
-            'docs/formats.md describes it.')
-    return str(path)
-
-
-def _names(file: str, places: Mapping[str, str]) -> list[str]:
-    """Names by their places, if each is there once."""
-    first: dict[str, str] = {}
-    for place, name in places.items():
-        if not name:
-            raise InputError(f'{file}, {place}', 'a name', 'none',
-                             'Write it there, or take the place away.')
-        if first.setdefault(name, place) != place:
-            raise InputError(
-                f'{file}, {place}', 'a name that stands nowhere '
-                'before', repr(name), f'It is that of '
-                f'{first[name]}: remove one of the two.')
-    return list(places.values())
+def _names(source: str, names: Sequence[Optional[str]]) -> list[str]:
+    """Names that are there, each once."""
+    given = [name for name in names if name]
+    if len(given) < len(names):
+        raise InputError(source, 'names without a gap',
+                         f'only {len(given)} of {len(names)}',
+                         'Write it there, or take the place away.')
+    check_unique(source, given)
+    return given
 
 
 def _checked(file: str, quantity: Quantity, models: Sequence[str],
@@ -295,7 +245,7 @@ def _checked(file: str, quantity: Quantity, models: Sequence[str],
     if quantity.optional:
         refused &= ~np.isnan(values)
     for m, k in np.argwhere(refused):
-        expected, remedy = quantity.fault(values[m, k], quantity.absent)
         raise InputError(f'{file}, model {models[m]!r}, column {columns[k]!r}',
-                         expected, f'{values[m, k]}', remedy)
+                         quantity.name, f'{values[m, k]:g}',
+                         quantity.remedy(values[m, k]))
     return ModelColumns(tuple(models), tuple(columns), values)

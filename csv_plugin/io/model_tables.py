@@ -90,7 +90,7 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
         InputError: A file cannot be used, the table of models lacks a model
             with losses, or a model with accuracies has no losses.
     """
-    features = read_loss_features(losses_path, models_path)
+    features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
     info = read_models(models_path)
     check_models_in(losses_path, features.models, models_path, info)
@@ -104,16 +104,12 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
 
 
 def read_loss_features(path: FilePath,
-                       models: Optional[FilePath] = None,
                        units: Optional[Sequence[str]] = None) -> FeatureTable:
     """Read a table of losses as columns to fit to or to predict from.
 
     Args:
         path (FilePath): Losses by model and unit: CSV, Parquet or
             safetensors, by the ending of the name; see docs/formats.md.
-        models (Optional[FilePath]): Table with the names of the models, in
-            the order of the rows of a safetensors file; by default
-            `models.csv` beside it. Other files name them.
         units (Optional[Sequence[str]]): Units to keep, in this order, such as
             those of a predictor; by default all.
 
@@ -124,7 +120,7 @@ def read_loss_features(path: FilePath,
     Raises:
         InputError: As in `tables.read_losses`, or a unit is not there.
     """
-    losses = read_losses(path, models)
+    losses = read_losses(path)
     if units is not None:
         losses = losses.select(units, path)
     return FeatureTable.of_losses(losses.models, losses.columns, losses.values)

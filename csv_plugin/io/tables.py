@@ -10,14 +10,13 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Optional
 
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell
-from csv_plugin.io.csv_rows import CsvRow, date_hint, marked, read_rows
+from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import FilePath, atomic_path
 from csv_plugin.io.model_columns import (ModelColumns, Quantity,
                                          read_model_columns)
@@ -65,15 +64,13 @@ class BenchmarkInfo:
     kind: str
 
 
-def read_losses(path: FilePath,
-                models: Optional[FilePath] = None) -> ModelColumns:
+def read_losses(path: FilePath) -> ModelColumns:
     """Read losses by model and unit of text.
 
     Args:
         path (FilePath): The file, for example `losses.csv`,
             `losses.parquet` or `losses.safetensors`; see
             `read_model_columns`.
-        models (Optional[FilePath]): As there.
 
     Returns:
         ModelColumns: Losses in the unit of the file, such as nats per token
@@ -83,7 +80,7 @@ def read_losses(path: FilePath,
         InputError: The file is not such a table, a loss is missing, not
             finite or negative, or all losses of a model are the same.
     """
-    losses = read_model_columns(path, _LOSSES, models)
+    losses = read_model_columns(path, _LOSSES)
     _check_not_constant(os.fspath(path), losses)
     return losses
 
@@ -199,11 +196,10 @@ def read_accuracies(scores_path: FilePath,
     for benchmark in accuracies.columns:
         if benchmark not in info:
             raise InputError(
-                f'{os.fspath(scores_path)}, line 1, column {benchmark!r}',
+                f'{os.fspath(scores_path)}, column {benchmark!r}',
                 f'a benchmark of {os.fspath(benchmarks_path)}',
                 repr(benchmark),
-                'Add a row with its chance level and number of items there.' +
-                date_hint([*accuracies.columns, *info]))
+                'Add a row with its chance level and number of items there.')
     benchmarks = [info[benchmark] for benchmark in accuracies.columns]
     return AccuracyTable(
         accuracies.models, accuracies.columns, accuracies.values,
@@ -228,12 +224,9 @@ def check_models_in(path: FilePath, models: Collection[str],
     missing = [model for model in models if model not in other_models]
     if missing:
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
-        without = [model for model in other_models if model not in models]
         raise InputError(
             os.fspath(path), f'models of {os.fspath(other_path)}',
-            f'{marked(missing[0])}{more}',
-            f'Add {"them" if more else "it"} there or remove '
-            f'{"them" if more else "it"} here.{date_hint(missing + without)}')
+            f'{missing[0]!r}{more}', 'Add them there or remove them here.')
 
 
 def with_all_models(accuracies: AccuracyTable,

@@ -193,13 +193,6 @@ def test_units_of_a_table_are_found_by_their_names(folder, capsys):
         "fewer.parquet: expected the 4 columns that are needed, found none "
         "of 't2'. Add it, or fit to the columns that are there.\n"
     ) in capsys.readouterr().err
-    renamed = [name.replace('t2', '2-Feb') for name in table.column_names]
-    pq.write_table(table.rename_columns(renamed), 'dates.parquet')
-    assert main([
-        'predict', '--losses', 'dates.parquet', '--predictor',
-        'fit/predictor.safetensors'
-    ]) == 2
-    assert "taken a name for a date: '2-Feb'." in capsys.readouterr().err
 
 
 def test_a_table_is_not_for_a_predictor_of_token_losses(folder, capsys):

@@ -175,7 +175,7 @@ READERS = {
     'losses in Parquet':
     Reader('t.parquet', write_parquet, read_losses),
     'losses in a tensor':
-    Reader('t.safetensors', write_tensor, read_losses),
+    Reader('t.safetensors', write_tensor, read_losses, or_else='models.csv'),
     'names of units':
     Reader('units.txt', write_tensor,
            lambda path: read_losses(path.with_name('t.safetensors')),

@@ -13,7 +13,6 @@ from hypothesis.extra import numpy as npst
 from safetensors.numpy import save
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.csv_rows import decimal, decimals
 from csv_plugin.io.model_columns import MODELS, ROWS, UNITS
 from csv_plugin.io.tables import read_accuracy_columns, read_losses, write_csv
 
@@ -130,16 +129,18 @@ def test_numbers_of_16_bits_with_a_large_range(tmp_path):
 
 @pytest.mark.parametrize('ending', ENDINGS)
 @pytest.mark.parametrize('number, message', [
-    (nan, 'expected a finite number'),
-    (inf, "expected a finite number, found '?inf"),
-    (-0.5, "expected a loss of 0 or more, found '?-0.5.* change the sign"),
+    (nan, 'Leave the model or the column out'),
+    (inf, 'Leave the model or the column out'),
+    (-0.5, 'found -0.5. .* change the sign'),
 ])
 def test_losses_that_cannot_be(tmp_path, ending, number, message):
     values = VALUES.astype(np.float16)
     values[1, 0] = number
     path = write(tmp_path / f'l{ending}', values)
-    place = 'line 3' if ending == '.csv' else "model 'c'"
-    assert_refused(path, f"l{ending}, {place}, column 't0': {message}")
+    said = "model 'c'|line 3" if np.isinf(number) else "model 'c'"
+    assert_refused(
+        path, f"l{ending}, ({said}), column 't0': expected a loss "
+        f'of 0 or more, .*{message}')
 
 
 @pytest.mark.parametrize('ending', ENDINGS)
@@ -164,39 +165,14 @@ def test_accuracies_may_all_be_the_same(tmp_path):
 
 @pytest.mark.parametrize('ending', ENDINGS[:2])
 @pytest.mark.parametrize('number, message', [
-    (54.3, "an accuracy in 0..1, found '?54.3.* divide them by 100"),
-    (-1, "an accuracy in 0..1, found '?-1.* Leave the cell empty"),
-    (inf, 'a finite number'),
+    (54.3, 'found 54.3.* divide them by 100'),
+    (-1, 'found -1.* Leave the cell empty'),
 ])
 def test_accuracies_that_cannot_be(tmp_path, ending, number, message):
     path = write(tmp_path / f's{ending}', [[1, nan], [0, number]])
-    assert_refused(path, f"column 'text, 1': expected {message}",
-                   read_accuracy_columns)
-
-
-@pytest.mark.parametrize('cell, remedy', [
-    ('NaN', 'Leave the model or the column out.'),
-    ('', 'Leave the model or the column out.'),
-    ('N/A', 'Leave the model or the column out.'),
-    ('1,5', 'Write it with a decimal point'),
-])
-def test_losses_that_are_missing_in_csv(tmp_path, cell, remedy):
-    path = tmp_path / 'l.csv'
-    path.write_text(f'model,t0,t1\na,1,"{cell}"\n', 'utf-8')
-    assert_refused(path, f"line 2, column 't1': expected a finite .*{remedy}")
-
-
-@pytest.mark.parametrize('cell, remedy', [
-    ('-', 'Leave the cell empty if the benchmark was not run'),
-    ('NaN', 'Leave the cell empty if the benchmark was not run'),
-    ('25.4%', 'Divide percentages by 100, and write no sign'),
-    ('0,254', 'Write it with a decimal point'),
-])
-def test_scores_that_are_none_in_csv(tmp_path, cell, remedy):
-    path = tmp_path / 's.csv'
-    path.write_text(f'model,x,y\na,,"{cell}"\n', 'utf-8')
-    assert_refused(path, f"line 2, column 'y': expected a finite .*{remedy}",
-                   read_accuracy_columns)
+    assert_refused(
+        path, f"column 'text, 1': expected an accuracy in 0..1, {message}",
+        read_accuracy_columns)
 
 
 @pytest.mark.parametrize('name, found', [
@@ -215,7 +191,6 @@ def test_tensors_of_accuracies_are_refused(tmp_path):
                    read_accuracy_columns)
 
 
-@pytest.mark.parametrize('read', [read_losses, read_accuracy_columns])
 @pytest.mark.parametrize('table, message', [
     (dict(x=[1.0]), "a column 'model' of texts, found the columns x. Add or"),
     (dict(model=['a']), 'found 1 rows, 0 such columns'),
@@ -223,10 +198,8 @@ def test_tensors_of_accuracies_are_refused(tmp_path):
         [], pa.float32())), 'found 0 rows, 1 such columns'),
     (dict(model=[1], x=[1.0]), "a column 'model' of texts, found the col"),
     (dict(model=[['a']], x=[1.0]), "a column 'model' of texts, found the col"),
-    (dict(model=['a', None], x=[1.0, 1]), 'row 2: expected a name, found non'),
-    (dict(model=['a', 'b', 'a'], x=[1.0, 1, 1]),
-     "row 3: expected a name that stands nowhere before, found 'a'. It is "
-     'that of row 1'),
+    (dict(model=['a', None], x=[1.0, 1]), 'names without a gap'),
+    (dict(model=['a', 'b', 'a'], x=[1.0, 1, 1]), "models: .*'a' twice"),
     (dict(model=['a'], x=['1']), "column 'x': expected floating-point numbers"
      ', found string'),
     (dict(model=['a'], x=[1]), "column 'x': .* found int64. .* as float32"),
@@ -237,23 +210,17 @@ def test_tensors_of_accuracies_are_refused(tmp_path):
     }]), "column 'x': .* found struct<"),
     (dict(model=['a'], x=pa.nulls(1)), "column 'x': .* found null"),
 ])
-def test_other_parquet_tables_are_refused(tmp_path, read, table, message):
+def test_other_parquet_tables_are_refused(tmp_path, table, message):
     path = tmp_path / 't.parquet'
     pq.write_table(pa.table(table), path)
-    assert_refused(path, message, read)
-
-
-def test_columns_of_parquet_that_are_twice_there(tmp_path):
-    path = tmp_path / 't.parquet'
-    for names in (['model', 'x', 'x'], ['model', 'x', 'model']):
-        pq.write_table(pa.table([['a'], [1.0], [1.0]], names), path)
-        assert_refused(path, 'every name once, found .* twice')
+    assert_refused(path, message)
 
 
 @pytest.mark.parametrize('values, tensor, message', [
     (VALUES, 'loss', "expected a tensor 'losses', found loss. Rename"),
     (VALUES[0], 'losses', r"'losses': expected a tensor of shape \(2, 2\): "
-     r'the models of its metadata, the lines of .*units.txt, found the shape '
+     r'the models of .*metadata .models., the lines of .*units.txt, found the '
+     r'shape '
      r'\(2,\)'),
     (VALUES[:1], 'losses', r'the shape \(1, 2\). Name every row and every'),
     (VALUES[:, :1], 'losses', r'the shape \(2, 1\)'),
@@ -267,38 +234,43 @@ def test_other_tensors_are_refused(tmp_path, values, tensor, message):
     assert_refused(path, message)
 
 
-def write_table(path: Path, names=NAMES) -> Path:
-    """A table of models."""
-    write_csv(path, ['model', 'family'], [[name, 'F'] for name in names])
-    return path
-
-
-def test_a_tensor_that_names_its_models_needs_no_order(tmp_path):
-    """Neither the table of models nor a list beside it changes a name."""
+def test_a_tensor_names_its_models(tmp_path):
+    """Neither a list nor a table beside it changes a name."""
     path = write(tmp_path / 'l.safetensors')
-    table = write_table(path.with_name(MODELS), NAMES[::-1])
+    path.with_name(MODELS).write_text('model\nc\na/b\n', 'utf-8')
     path.with_name(ROWS).write_text('other\nmodels\n', 'utf-8')
     assert read_losses(path).models == NAMES
-    assert read_losses(path, table).models == NAMES
 
 
 def test_a_list_names_the_models_of_a_tensor(tmp_path):
     path = write(tmp_path / 'l.safetensors', metadata={})
     path.with_name(ROWS).write_text('a/b\r\nc\n', 'utf-8')
-    table = write_table(path.with_name(MODELS), NAMES[::-1])
-    assert read_losses(path, table).models == NAMES
+    path.with_name(MODELS).write_text('model\nc\na/b\n', 'utf-8')
+    assert read_losses(path).models == NAMES
     path.with_name(ROWS).write_text('c\nc\n', 'utf-8')
-    assert_refused(path, "models.txt, line 2: .*, found 'c'. It is that of")
+    assert_refused(path, "models.txt: .*'c' twice")
     path.with_name(ROWS).write_text('c\n', 'utf-8')
     assert_refused(path, r'shape \(1, 2\): the models of .*models.txt, the li')
+
+
+def test_rows_without_names_are_in_the_order_of_a_table(tmp_path):
+    path = write(tmp_path / 'l.safetensors', metadata={'by': 'hand'})
+    path.with_name(MODELS).write_text('model,family\nc,F\na/b,F\n', 'utf-8')
+    with pytest.warns(
+            UserWarning,
+            match='does not name its models: .*order '
+            'of .*models.csv. Name them in models.txt'):
+        assert read_losses(path).models == NAMES[::-1]
+    path.with_name(MODELS).unlink()
+    assert_refused(path, 'models.csv')
 
 
 @pytest.mark.parametrize('models, message', [
     ('a,c', "metadata 'models': expected JSON in UTF-8"),
     ('{"a": "c"}', "metadata 'models': expected a list of texts as 'models'"),
     ('["a", 3]', "metadata 'models': expected a list of texts as 'models'"),
-    ('["a", "a"]', "name 2: expected a name that stands nowhere before"),
-    ('["a", ""]', 'name 2: expected a name, found none'),
+    ('["a", "a"]', "'a' twice"),
+    ('["a", ""]', 'names without a gap, found only 1 of 2'),
     ('["a"]', r'a tensor of shape \(1, 2\)'),
 ])
 def test_names_in_a_tensor_that_cannot_be(tmp_path, models, message):
@@ -306,39 +278,17 @@ def test_names_in_a_tensor_that_cannot_be(tmp_path, models, message):
     assert_refused(path, message)
 
 
-def test_rows_without_names_are_in_the_order_of_a_table(tmp_path):
-    path = write(tmp_path / 'l.safetensors', metadata={'by': 'hand'})
-    said = ('l.safetensors does not name its models: its rows were taken in '
-            'the order of .*{}, .* Name them in models.txt')
-    table = write_table(tmp_path / 'other.csv', NAMES[::-1])
-    with pytest.warns(UserWarning, match=said.format('other.csv')):
-        assert read_losses(path, table).models == NAMES[::-1]
-    assert_refused(
-        path, 'models.csv: expected a file beside l.safetensors '
-        'that names its rows, found none')
-    table.rename(path.with_name(MODELS))
-    with pytest.warns(UserWarning, match=said.format('models.csv')):
-        assert read_losses(path).models == NAMES[::-1]
-    path.with_name(ROWS).write_text('a/b\nc\n', 'utf-8')
-    path.with_name(UNITS).unlink()
-    assert_refused(
-        path, 'units.txt: expected a file beside l.safetensors '
-        'that names its columns, found none')
-
-
 @pytest.mark.parametrize('content, message', [
-    (b'', 'units.txt, line 1: expected a name, found none'),
-    (b'a\n\nb\n', 'units.txt, line 2: expected a name, found none'),
-    (b'a\nb\n\n', 'units.txt, line 3: expected a name, found none'),
-    (b'a\na\n', "line 2: .* found 'a'. It is that of line 1"),
+    (b'', 'units.txt: expected names without a gap'),
+    (b'a\n\nb\n', 'units.txt: expected names without a gap'),
     (b'a\nb\nc\n', r'expected a tensor of shape \(2, 3\)'),
-    (b'a\nb\xff\n', 'line 2: expected UTF-8 text, found the byte 0xff'),
-    (b'a\n\0\n', 'line 2: expected text, found a NUL'),
 ])
 def test_units_that_cannot_be(tmp_path, content, message):
     path = write(tmp_path / 'l.safetensors')
     path.with_name(UNITS).write_bytes(content)
     assert_refused(path, message)
+    path.with_name(UNITS).unlink()
+    assert_refused(path, 'units.txt: expected a file that names')
 
 
 @pytest.mark.parametrize('content', [
@@ -348,22 +298,3 @@ def test_units_of_editors_are_read(tmp_path, content):
     path = write(tmp_path / 'l.safetensors')
     path.with_name(UNITS).write_bytes(content)
     assert read_losses(path).columns == COLUMNS
-
-
-@pytest.mark.parametrize('ending', ENDINGS[1:])
-@pytest.mark.parametrize('damage', [
-    lambda data: b'', lambda data: data[:20], lambda data: data[:-5],
-    lambda data: data[5:], lambda data: b'model,x\na,1\n',
-    lambda data: bytes(len(data))
-])  # yapf: disable
-def test_files_that_are_cut_or_others(tmp_path, ending, damage):
-    path = write(tmp_path / f'l{ending}')
-    path.write_bytes(damage(path.read_bytes()))
-    assert_refused(path, f'l{ending}: expected (an intact|a readable)')
-
-
-def test_numbers_by_the_row_are_those_of_each_cell():
-    for texts in (['1', '.5', '+1e-3'], ['1', ''], ['1_0', '2'], ['e', '1'],
-                  ['１'], ['nan', 'inf'], ['1e999'], ['-'], []):
-        np.testing.assert_array_equal(
-            decimals(texts), [decimal(text) for text in texts])

@@ -145,16 +145,16 @@ def test_select(read):
 
 @pytest.mark.parametrize('table, row, message', [
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
-     "found 'e'. Add it there or"),
+     "found 'e'. Add them there or"),
     ('scores', 'e,1,1\n', "scores.csv: expected models of .*losses.csv, "
-     "found 'e'. Add it there or"),
+     "found 'e'. Add them there or"),
     ('scores', 'unused,1,1\n', "scores.csv: .*losses.csv, found 'unused'"),
     ('losses', 'a,1,1\n', "losses.csv, line 6.*earlier line.*'a'"),
     ('scores', 'c,1,1\n', "scores.csv, line 4.*earlier line.*'c'"),
     ('models', 'a,F,test\n', "models.csv, line 7.*earlier line.*'a'"),
     ('benchmarks', 'y,0,1,1\n', "benchmarks.csv, line 5.*earlier line.*'y'"),
-    ('losses', 'e,,1\n', "losses.csv, line 6, column 't0': .*an empty cell"),
-    ('scores', 'b,45.5,1\n', "scores.csv, line 4, column 'x': .*'45.5'.*"
+    ('losses', 'e,,1\n', "losses.csv, model 'e', column 't0': .*found nan"),
+    ('scores', 'b,45.5,1\n', "scores.csv, model 'b', column 'x': .*45.5.*"
      'divide them by 100'),
     ('benchmarks', 'w,1,1,1\n', "line 5, column 'chance': .*below 1.*'1'"),
 ])
@@ -179,31 +179,6 @@ def test_how_many_models_are_not_there(read, table):
             match=f'{table}.csv: .*, found '
             "'e' and 2 more. Add them there or remove them here."):
         read(**{table: CONTENT[table] + rows})
-
-
-def test_a_mark_inside_a_file_is_named(read):
-    """Where files were joined, each begins with one."""
-    text = CONTENT['scores'].replace('a,0.25', '\ufeffa,0.25')
-    with pytest.raises(
-            InputError,
-            match="'.ufeffa', which begins with a byte "
-            'order mark, invisible. Add it there'):
-        read(scores=text)
-
-
-@pytest.mark.parametrize('date', [
-    '8-Mar', '08-Mar-2024', 'Mar-24', '3/8/2024', '2024-03-08',
-    '2024-03-08 00:00:00'
-])
-@pytest.mark.parametrize('table, name', [('losses', 'd'), ('scores', 'a'),
-                                         ('models', 'b'), ('benchmarks', 'y')])
-def test_names_that_a_spreadsheet_made_into_dates(read, table, name, date):
-    """Whichever of two tables has them."""
-    changed = CONTENT[table].replace(f'\n{name},', f'\n{date},')
-    with pytest.raises(InputError) as error:
-        read(**{table: changed})
-    assert str(error.value).endswith(
-        f' A spreadsheet may have taken a name for a date: {date!r}.')
 
 
 def test_a_benchmark_that_is_not_described(read):
