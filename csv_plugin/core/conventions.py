@@ -6,8 +6,6 @@ from dataclasses import fields
 from textwrap import shorten
 from typing import Any
 
-from csv_plugin.core.escaping import one_line
-
 #: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
 Progress = Callable[[Sequence[Any]], Iterable[Any]]
 
@@ -48,11 +46,41 @@ _ALL, _PART = 950, 230
 
 def _line(text: str, width: int) -> str:
     """The text in one line, and without its middle if it is too long."""
-    line = one_line(re.sub(r'\s', ' ', text))
+    line = ''.join(
+        c if c.isprintable() else c.encode('unicode_escape').decode()
+        for c in re.sub(r'\s', ' ', text))
     if len(line) <= width:
         return line
     tail = width // 3
     return f'{line[:width - tail - 5]} ... {line[-tail:]}'
+
+
+def utf8_bytes(text: str, where: str = 'text') -> bytes:
+    r"""The UTF-8 bytes of a text.
+
+    Args:
+        text (str): Any text without lone surrogates.
+        where (str): What to call the text in an error.
+
+    Returns:
+        bytes: The encoded text, with no byte order mark.
+
+    Raises:
+        InputError: The text holds a lone surrogate (half of a UTF-16 pair),
+            which is no character and has no bytes.
+
+    >>> utf8_bytes('né')
+    b'n\xc3\xa9'
+    """
+    try:
+        return text.encode('utf-8')
+    except UnicodeEncodeError as error:
+        raise InputError(
+            where, 'text that UTF-8 can encode',
+            f'the lone surrogate U+{ord(text[error.start]):04X} at '
+            f'character {error.start}',
+            'Repair the source of the text, or replace that character.'
+        ) from None
 
 
 def check_list(where: str, several: object) -> None:

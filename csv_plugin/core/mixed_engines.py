@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import Constant
 
 #: What the line about models to fit to begins with.
 MIXED = 'the models to fit to were scored in different ways'
@@ -64,8 +63,8 @@ def noted(predictor: Predictor, notes: Sequence[str]) -> Predictor:
     return replace(
         predictor,
         benchmarks=tuple(
-            part if part.solver ==
-            Constant.name else replace(part, notes=(*part.notes, *notes))
+            part if part.
+            is_mean else replace(part, notes=(*part.notes, *notes))
             for part in predictor.benchmarks))
 
 

@@ -68,6 +68,11 @@ class BenchmarkPredictor:
                 f'{len(self.fit_models)} models fitted)')
 
     @property
+    def is_mean(self) -> bool:
+        """Whether it predicts the mean accuracy, whatever the losses."""
+        return self.solver == 'constant'
+
+    @property
     def typical_error(self) -> float:
         """The error that half of the held-out families stay below.
 

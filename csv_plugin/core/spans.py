@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.texts import utf8_bytes
+from csv_plugin.core.conventions import InputError, utf8_bytes
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,35 +5,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Optional
 
-from csv_plugin.core.conventions import InputError
-
-
-def utf8_bytes(text: str, where: str = 'text') -> bytes:
-    r"""The UTF-8 bytes of a text.
-
-    Args:
-        text (str): Any text without lone surrogates.
-        where (str): What to call the text in an error.
-
-    Returns:
-        bytes: The encoded text, with no byte order mark.
-
-    Raises:
-        InputError: The text holds a lone surrogate (half of a UTF-16 pair),
-            which is no character and has no bytes.
-
-    >>> utf8_bytes('né')
-    b'n\xc3\xa9'
-    """
-    try:
-        return text.encode('utf-8')
-    except UnicodeEncodeError as error:
-        raise InputError(
-            where, 'text that UTF-8 can encode',
-            f'the lone surrogate U+{ord(text[error.start]):04X} at '
-            f'character {error.start}',
-            'Repair the source of the text, or replace that character.'
-        ) from None
+from csv_plugin.core.conventions import InputError, utf8_bytes
 
 
 def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:

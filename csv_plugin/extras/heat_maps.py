@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, utf8_bytes
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import Text, TextSet, utf8_bytes
+from csv_plugin.core.texts import Text, TextSet
 
 #: Classes of what Jupyter does not read as formulas, as names may hold dollar
 #: signs.

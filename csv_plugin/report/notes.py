@@ -16,7 +16,6 @@ from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import Constant
 from csv_plugin.core.shortages import least_models
 
 #: What marks the model whose tokens have the weights of a predictor.
@@ -350,7 +349,7 @@ def _by_remark(remarks: Iterable[tuple[str, str]],
 def _remarks(part: BenchmarkPredictor, predictor: Predictor,
              told: bool) -> Iterator[str]:
     n_models, enough = len(part.fit_models), least_models(_LEVEL)
-    if part.solver == Constant.name:
+    if part.is_mean:
         why = [note.rpartition('accuracy: ')[2] for note in part.notes]
         if not told:
             yield ('all models get the same number, the mean accuracy of the '

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.texts import Text, TextSet, fingerprint, utf8_bytes
+from csv_plugin.core.conventions import InputError, utf8_bytes
+from csv_plugin.core.texts import Text, TextSet, fingerprint
 from tests.core.strategies import texts
 
 
