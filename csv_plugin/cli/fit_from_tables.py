@@ -29,13 +29,13 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.shortages import shortages
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import learning_notes, shortage_notes
-from csv_plugin.report.study_tables import (summary, write_leaderboard,
+from csv_plugin.report.leaderboards import write_markdown
+from csv_plugin.report.notes import learning_notes, shortage_notes, shortages
+from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
 
@@ -216,7 +216,8 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
         write_csv(units, ('unit', ),
                   ((unit, ) for unit in study.predictor.columns.units))
     write_predictions(args.out / 'predictions.csv', study, splits)
-    write_leaderboard(args.out / 'leaderboard.md', study, shown, tables.main)
+    write_markdown(args.out / 'leaderboard.md',
+                   leaderboard(study, shown, tables.main))
     write_report(
         args.out / 'report.md',
         study,

@@ -97,9 +97,10 @@ def run(args: argparse.Namespace) -> None:
                                         known).with_real(real)
         notes += next_notes(predictor, real)
         notes += unused_notes(args.known, known, predictor, predictions.models)
-    board = Leaderboard.of(predictions, {m: m
-                                         for m in predictions.models}, notes,
-                           scoring_lms({PREDICTED: predictor}, infos))
+    board = Leaderboard.of(
+        predictions,
+        remarks=notes,
+        scoring_lms=scoring_lms({PREDICTED: predictor}, infos))
     _show(args, board)
 
 

@@ -21,15 +21,14 @@ from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.mixed_engines import mixed_engines, noted, other_engines
-from csv_plugin.core.shortages import shortages
+from csv_plugin.core.mixed_engines import mixed_engines, noted
 from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collection import MODELS, Collection, read_collection
 from csv_plugin.io.tables import ModelInfo, read_models, split_name
 from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
-from csv_plugin.report.notes import shortage_notes
+from csv_plugin.report.notes import shortage_notes, shortages
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -134,7 +133,7 @@ def run(args: argparse.Namespace) -> None:
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
     collection = collected(args, info)
-    mixed, others, few = warn(collection, method.models)
+    mixed, few = warn(collection, method.models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -148,11 +147,14 @@ def run(args: argparse.Namespace) -> None:
         collection.families, targets, args.seed)
     trained = method.train(training, states)
     predictor = replace(
-        noted(trained.predictor, mixed), scoring_lm=args.scoring_lm)
+        noted(trained.predictor,
+              {name: collection.losses[name].info
+               for name in method.models}),
+        scoring_lm=args.scoring_lm)
     said = write_training(args.out,
                           {method.name: predictor} | training.baselines(),
                           losses, collection, trained.curve, args.command,
-                          others, args.verbose, few)
+                          mixed, args.verbose, few)
     print(f'{said}\n\nWritten to {args.out}.')
 
 
@@ -169,7 +171,7 @@ def chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
 
 
 def warn(collection: Collection,
-         models: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+         models: Sequence[str]) -> tuple[list[str], list[str]]:
     """Print what is there, and what may harm.
 
     Args:
@@ -177,21 +179,21 @@ def warn(collection: Collection,
         models (Sequence[str]): Models to fit to.
 
     Returns:
-        tuple[list[str], list[str], list[str]]: As `mixed_engines` says of the
-        models to fit to, and `other_engines` of the others; benchmarks with
+        tuple[list[str], list[str]]: As `mixed_engines` says; benchmarks with
         too few models to fit to.
     """
     print(*collection.coverage(models), sep='\n')
-    infos = {name: dump.info for name, dump in collection.losses.items()}
-    mixed = mixed_engines({name: infos[name] for name in models})
-    others = other_engines(infos, models)
+    mixed = mixed_engines({
+        name: dump.info
+        for name, dump in collection.losses.items()
+    })
     few = shortages(collection.accuracies, collection.families, models)
     for line in [
-            *(f'{note}.' for note in [*mixed, *others]),
+            *(f'{note}.' for note in mixed),
             *shortage_notes(few, collection.accuracies.benchmarks)
     ]:
         print(f'warning: {one_line(line)}', flush=True)
-    return mixed, others, list(few)
+    return mixed, list(few)
 
 
 def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:

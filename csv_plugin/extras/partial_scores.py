@@ -28,6 +28,7 @@ from csv_plugin.core.intervals import at_least_noise, inverse, item_variance
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.splits import grouped_folds
+from csv_plugin.report.notes import first
 
 #: Imagined models whose errors all correlate alike. Chosen, as the next, on
 #: models of two public collections that no result is reported on.
@@ -45,8 +46,6 @@ _POOLED_MODELS = 10
 #: How many lines say what to run next, and the least part of the variance of
 #: predictions that it takes off.
 _NEXT, _LEAST_GAIN = 5, 0.05
-#: How many models or benchmarks a line names.
-_NAMED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,7 +450,7 @@ def next_notes(predictor: Predictor, known: AccuracyTable) -> list[str]:
     best = sorted(alike)
     named = [key for key in best[:_NEXT] if -key[0] >= _LEAST_GAIN]
     lines = [
-        f'to run next on {_first(alike[key])}: '
+        f'to run next on {first(alike[key])}: '
         f'{key[1]}, which tells most about the scores still missing (it takes '
         f'{-key[0]:.0%} off the variance of their predictions, on average)'
         for key in named
@@ -479,21 +478,16 @@ def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
     without = [m for m in np.array(known.models, object)[has_scores]
                if m not in models]  # yapf: disable
     if without:
-        yield (f'{where}: scores of {_first(without)}, of which there are no '
+        yield (f'{where}: scores of {first(without)}, of which there are no '
                'losses, were not used')
     strange = [b for b in known.benchmarks if b not in predictor.names]
     if strange:
-        yield (f'{where}: scores on {_first(strange)}, which the predictor '
+        yield (f'{where}: scores on {first(strange)}, which the predictor '
                'does not know, were not used')
     partial = learn_partial_scores(predictor)
     learned = partial.benchmarks if partial is not None else ()
     mute = [b for b in known.benchmarks if b not in (*strange, *learned)]
     if mute:
-        yield (f'{where}: scores on {_first(mute)} changed no prediction, as '
+        yield (f'{where}: scores on {first(mute)} changed no prediction, as '
                'the predictor was fitted to too few models there to learn '
                'how they go with others')
-
-
-def _first(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ', '.join(names[:_NAMED]) + f' and {more} more' * (more > 0)

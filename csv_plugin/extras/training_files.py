@@ -20,7 +20,8 @@ from csv_plugin.io.collection import Collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.study_tables import (summary, write_leaderboard,
+from csv_plugin.report.leaderboards import write_markdown
+from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
 PREDICTOR, CURVE = 'predictor.safetensors', 'training_curve.csv'
@@ -72,7 +73,7 @@ def write_training(out: Path,
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     _remove_earlier(out)
     write_predictions(out / 'predictions.csv', study, splits)
-    write_leaderboard(out / 'leaderboard.md', study, shown, main)
+    write_markdown(out / 'leaderboard.md', leaderboard(study, shown, main))
     write_report(out / 'report.md', study, main, title, command, remarks,
                  verbose)
     if curve:

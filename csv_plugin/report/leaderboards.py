@@ -1,38 +1,67 @@
 """Real and predicted accuracies side by side, to read and as files."""
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, product, repeat
+from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
 from csv_plugin.core.cells import interval, number, percent
-from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import markdown, one_line
 from csv_plugin.core.overall import FilledMeans, Overall
-from csv_plugin.core.predictions import (REAL, Missing, Predictions,
-                                         check_labels)
-from csv_plugin.io.files import FilePath, check_fields, write_text
-from csv_plugin.io.json_files import read_json
+from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (FILLED, SCORING_LM, alarms, filled_notes,
-                                     findings, legend, outside_notes, reasons,
+from csv_plugin.report.notes import (FILLED, SCORING_LM, prediction_notes,
                                      scoring_lm_notes)
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
+
+_percents = np.vectorize(percent, otypes=[np.float64])
+
+
+class Beside(NamedTuple):
+    """A number that stands beside each prediction.
+
+    Args:
+        title (str): What stands above it in tables.
+        points (Callable): Gives it for all cells, in points of percent, NaN
+            where there is none, `(M, B, P)`.
+        foot (Callable): Gives its last row likewise, `(B, P)`.
+    """
+    title: str
+    points: Callable[[Predictions], NDArray[np.float64]]
+    foot: Callable[[Predictions], NDArray[np.float64]]
+
+
+def _differences(predictions: Predictions) -> NDArray[np.float64]:
+    """Predicted minus real accuracies."""
+    return _percents(predictions.values) - _percents(predictions.real)[:, :,
+                                                                       None]
+
+
+def _mean_differences(predictions: Predictions) -> NDArray[np.float64]:
+    """Mean sizes of the differences of held-out models."""
+    return _percents(
+        np.stack([
+            predictions.mean_difference(label) for label in predictions.methods
+        ],
+                 axis=1))
+
+
+#: What stands beside predictions, by its field in files.
+BESIDE = {'difference': Beside('diff', _differences, _mean_differences)}
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
-          'high', 'difference', 'extrapolated', 'in_sample', 'missing',
+          'high', *BESIDE, 'extrapolated', 'in_sample', 'missing',
           'scoring_lm', 'with_scores', 'alarm')
-
-_REMEDY = 'Write the summary again, with -m viz -r.'
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,37 +77,41 @@ class Leaderboard:
             missing values, and remarks. One line each.
         scoring_lms (Mapping[str, str]): By predictor, the model that is its
             scoring LM, where it is one of the models.
+        main (Optional[Sequence[str]]): Benchmarks of the means; all by
+            default.
     """
     predictions: Predictions
     folders: Mapping[str, str]
     notes: tuple[str, ...]
     scoring_lms: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({}))
+    main: Optional[Sequence[str]] = None
 
     def __repr__(self) -> str:
         return f'Leaderboard({self.predictions}, {len(self.notes)} notes)'
 
     @classmethod
-    def of(
-        cls,
-        predictions: Predictions,
-        folders: Mapping[str, str],
-        remarks: Sequence[str],
-        scoring_lms: Mapping[str, str] = MappingProxyType({})
-    ) -> 'Leaderboard':
+    def of(cls,
+           predictions: Predictions,
+           folders: Optional[Mapping[str, str]] = None,
+           remarks: Sequence[str] = (),
+           scoring_lms: Mapping[str, str] = MappingProxyType({}),
+           main: Optional[Sequence[str]] = None) -> 'Leaderboard':
         """A leaderboard that explains its marks and its missing values.
 
         Args:
             predictions (Predictions): As in the class.
-            folders (Mapping[str, str]): As in the class.
+            folders (Optional[Mapping[str, str]]): As in the class; models
+                have one name by default.
             remarks (Sequence[str]): Notes to add at the end.
             scoring_lms (Mapping[str, str]): As in the class.
+            main (Optional[Sequence[str]]): As in the class.
         """
-        notes = (*legend(predictions), *reasons(predictions),
-                 *alarms(predictions), *findings(predictions),
-                 *filled_notes(predictions), *outside_notes(predictions),
+        notes = (*prediction_notes(predictions, main),
                  *scoring_lm_notes(scoring_lms), *remarks)
-        return cls(predictions, folders, notes, scoring_lms)
+        models = predictions.models
+        return cls(predictions, folders or dict(zip(models, models)), notes,
+                   scoring_lms, main)
 
     def shown_name(self, model: str) -> str:
         """The name of a model, marked if it is a scoring LM."""
@@ -92,13 +125,17 @@ class Leaderboard:
             dict: Of the `FIELDS`: percent, flags as 0 and 1, None where a
             value is missing, and the reasons why.
         """
-        for record in self.predictions.records():
-            row = {**record, 'predictor': record['method'], 'difference': None}
+        beside = {
+            name: column.points(self.predictions).ravel()
+            for name, column in BESIDE.items()
+        }
+        for i, record in enumerate(self.predictions.records()):
+            row = {**record, 'predictor': record['method']}
             for name in ('real', 'predicted', 'low', 'high'):
                 if row[name] is not None:
                     row[name] = percent(row[name])
-            if None not in (row['real'], row['predicted']):
-                row['difference'] = row['predicted'] - row['real']
+            for name, numbers in beside.items():
+                row[name] = None if np.isnan(numbers[i]) else float(numbers[i])
             for name in ('extrapolated', 'in_sample', 'with_scores', 'alarm'):
                 if row[name] is not None:
                     row[name] = int(row[name])
@@ -140,8 +177,7 @@ def compare(
         scoring_lms)
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """Means and ranks of all models, real or by one predictor, as cells.
 
     Args:
@@ -157,46 +193,51 @@ class Standing:
     differences: list[str]
 
 
-def standings(predictions: Predictions) -> tuple[str, list[Standing]]:
+def standings(
+        predictions: Predictions,
+        main: Optional[Sequence[str]] = None) -> tuple[str, list[Standing]]:
     """Means over the benchmarks, the real ones first.
 
     Args:
         predictions (Predictions): Beside the real accuracies.
+        main (Optional[Sequence[str]]): As in `Leaderboard`.
 
     Returns:
         tuple[str, list[Standing]]: What to call the means, and the means of
         the real accuracies and of each predictor, if there are some; none of
         a single benchmark, which is its own mean.
     """
-    if len(predictions.benchmarks) < 2:
+    table = predictions.select(benchmarks=main)
+    if len(table.benchmarks) < 2:
         return '', []
-    overall = Overall.of(predictions).of_methods_with_means()
-    is_known = predictions.has_real()
-    found = [_standing(REAL, overall.real, overall.real_ranks())
-             ] if is_known else []
-    by_method = zip(overall.methods, overall.values.T,
-                    overall.predicted_ranks().T, overall.in_sample.T,
-                    overall.differences().T, overall.mean_differences())
-    for label, means, places, fitted, differences, mean in by_method:
-        cells = [
-            *(number(percent(d), '+.1f') for d in differences),
-            number(percent(mean))
-        ] if is_known else []
-        found.append(_standing(label, means, places, fitted, cells))
+    overall = Overall.of(table).of_methods_with_means()
+    is_known = table.has_real()
+    found = []
+    if is_known:
+        found.append(
+            Standing(REAL, _cells(overall.real), _ranks(overall.real_ranks()),
+                     []))
+    places, sizes = overall.predicted_ranks(), overall.mean_differences()
+    for p, label in enumerate(overall.methods):
+        means = [
+            cell + '*' * bool(fitted) for cell, fitted in zip(
+                _cells(overall.values[:, p]), overall.in_sample[:, p])
+        ]
+        differences = [
+            *_cells(overall.differences()[:, p], '+'), *_cells(sizes[p:p + 1])
+        ]
+        found.append(
+            Standing(label, means, _ranks(places[:, p]),
+                     differences if is_known else []))
     return f'mean of {len(overall.benchmarks)}', found
 
 
-def _standing(
-    label: str,
-    means: NDArray,
-    ranks: NDArray,
-    fitted: Iterable[bool] = repeat(False),
-    differences: Sequence[str] = ()
-) -> Standing:
-    return Standing(label, [
-        number(percent(mean)) + '*' * bool(mark)
-        for mean, mark in zip(means, fitted)
-    ], [number(rank, '.0f') for rank in ranks], [*differences])
+def _cells(fractions: Iterable[float], sign: str = '') -> list[str]:
+    return [number(percent(value), f'{sign}.1f') for value in fractions]
+
+
+def _ranks(ranks: Iterable[float]) -> list[str]:
+    return [number(rank, '.0f') for rank in ranks]
 
 
 def as_text(board: Leaderboard) -> str:
@@ -262,8 +303,9 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     are known, the mean difference.
     """
     predictions = board.predictions
-    foot = [''] if predictions.has_real() else []
-    title, found = standings(predictions)
+    is_known = predictions.has_real()
+    foot = [''] if is_known else []
+    title, found = standings(predictions, board.main)
     columns: list[list[str]] = []
     for standing in found:
         columns += [['', standing.label, *standing.means, *foot],
@@ -273,52 +315,48 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     if columns:
         columns[0][0] = title
         yield columns
-    filled = FilledMeans.of(predictions)
+    filled = FilledMeans.of(predictions.select(benchmarks=board.main))
     if filled.has_both:
         yield _filled_columns(filled, foot)
-    for benchmark in predictions.benchmarks:
-        yield _columns(predictions, benchmark, foot)
+    beside = [(column.title, column.points(predictions),
+               column.foot(predictions)) for column in BESIDE.values()]
+    for b, benchmark in enumerate(predictions.benchmarks):
+        columns = []
+        if is_known:
+            columns = [['', REAL, *_cells(predictions.real[:, b]), *foot]]
+        for p, label in enumerate(predictions.methods):
+            cells = predictions.cells(benchmark, label)
+            columns.append(['', label, *cells, *foot])
+            for title, points, last in beside:
+                if is_known or np.isfinite(points).any():
+                    shown = [
+                        number(value, '+.1f') for value in points[:, b, p]
+                    ]
+                    columns.append([
+                        '', title, *shown, *(number(last[b, p]) for _ in foot)
+                    ])
+        columns[0][0] = benchmark
+        yield columns
 
 
 def _filled_columns(filled: FilledMeans,
                     foot: Sequence[str]) -> list[list[str]]:
+    """The means over real and predicted accuracies, ranks and counts."""
     n_benchmarks = len(filled.benchmarks)
+    has_mean = ~np.isnan(filled.values)
     means = [
-        number(percent(value)) +
-        f' ({interval(low, high)})' * bool(n and not np.isnan(value))
-        for value, low, high, n in zip(filled.values, filled.low, filled.high,
-                                       filled.n_predicted)
+        cell + f' ({interval(low, high)})' * bool(n and known)
+        for cell, known, low, high, n in zip(
+            _cells(filled.values), has_mean, filled.low, filled.high,
+            filled.n_predicted)
     ]
-    places = [number(rank, '.0f') for rank in filled.ranks()]
     counts = [
-        '-' if np.isnan(value) else f'{n} of {n_benchmarks}'
-        for value, n in zip(filled.values, filled.n_predicted)
+        f'{n} of {n_benchmarks}' if known else '-'
+        for n, known in zip(filled.n_predicted, has_mean)
     ]
     return [[f'mean of {n_benchmarks}', FILLED, *means, *foot],
-            ['', 'rank', *places, *foot],
+            ['', 'rank', *_ranks(filled.ranks()), *foot],
             ['', 'are predicted', *counts, *foot]]
-
-
-def _columns(predictions: Predictions, benchmark: str,
-             foot: Sequence[str]) -> list[list[str]]:
-    table = predictions.select(benchmarks=[benchmark])
-    real = [percent(accuracy) for accuracy in table.real[:, 0]]
-    columns = [['', 'real', *map(number, real), *foot]] if foot else []
-    for p, label in enumerate(table.methods):
-        cells = table.cells(benchmark, label)
-        columns.append(['', label, *cells, *foot])
-        if foot:
-            differences = [
-                percent(value) - accuracy
-                for value, accuracy in zip(table.values[:, 0, p], real)
-            ]
-            mean = percent(table.mean_difference(label)[0])
-            columns.append([
-                '', 'diff', *(number(d, '+.1f') for d in differences),
-                number(mean)
-            ])
-    columns[0][0] = benchmark
-    return columns
 
 
 def _width(column: Sequence[str]) -> int:
@@ -349,9 +387,7 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
         Path(f'{os.fspath(stem)}.{kind}')
         for kind in ('txt', 'md', 'csv', 'json'))
     write_text(text, f'{as_text(board)}\n')
-    notes = [f'* {markdown(note)}' for note in board.notes]
-    lines = [as_markdown(board), '', *notes]
-    write_text(page, '\n'.join([*lines, '']))
+    write_markdown(page, board)
     rows = list(board.rows())
     write_csv(table, FIELDS, (list(row.values()) for row in rows))
     content = {
@@ -370,169 +406,15 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     return [text, page, table, data]
 
 
-#: Kinds of the fields of a row that are read.
-_ROW = dict.fromkeys(('model', 'benchmark', 'predictor', 'missing'), 'a text')
-_NUMBERS = ('predicted', 'low', 'high', 'extrapolated', 'in_sample',
-            'with_scores', 'alarm')
-_ROW |= dict.fromkeys(('real', *_NUMBERS), 'a number or null')
-_ROW |= {'scoring_lm': 'a count'}
-#: The largest number in each field of a row: percent, or 1 for yes.
-_MOST = {name: 100 for name in ('real', 'predicted', 'low', 'high')}
-_MOST |= dict.fromkeys(
-    ('extrapolated', 'in_sample', 'scoring_lm', 'with_scores', 'alarm'), 1)
-_LISTS = ('models', 'benchmarks', 'predictors', 'notes')
-#: Rows by predictor, model and benchmark.
-_Rows = dict[tuple[str, str, str], dict[str, Any]]
-
-
-def read_leaderboard(path: FilePath) -> Leaderboard:
-    """Read the JSON file of a leaderboard.
+def write_markdown(path: FilePath, board: Leaderboard) -> None:
+    """Write a leaderboard as a Markdown table with its notes as a list.
 
     Args:
-        path (FilePath): A file that `write_leaderboard` wrote.
-
-    Returns:
-        Leaderboard: The level of the intervals is not in the file: NaN.
+        path (FilePath): The file to create or replace.
+        board (Leaderboard): The leaderboard.
 
     Raises:
-        InputError: The file cannot be read, or is not a leaderboard.
+        InputError: The folder does not exist.
     """
-    where = os.fspath(path)
-    content = _read_content(where)
-    models, benchmarks, labels, notes = (tuple(content[key]) for key in _LISTS)
-    rows = _read_rows(where, content['rows'], labels, models, benchmarks)
-    cubes = _read_cubes(where, rows, labels, models, benchmarks)
-    predictions = Predictions(
-        models,
-        benchmarks,
-        labels,
-        values=cubes['predicted'] / 100,
-        low=cubes['low'] / 100,
-        high=cubes['high'] / 100,
-        extrapolated=np.nan_to_num(cubes['extrapolated']).astype(bool),
-        in_sample=np.nan_to_num(cubes['in_sample']).astype(bool),
-        with_scores=np.nan_to_num(cubes['with_scores']).astype(bool),
-        alarm=np.nan_to_num(cubes['alarm']).astype(bool),
-        real=cubes['real'][:, :, 0] / 100,
-        level=np.nan,
-        missing={
-            cell: Missing(reason)
-            for model, benchmark in product(models, benchmarks)
-            for cell, reason in _read_reasons(rows, model, benchmark, labels)
-            if reason
-        },
-        chance={
-            name: level / 100
-            for name, level in content['chance'].items()
-        })
-    folders = content['folders']
-    return Leaderboard(
-        predictions, {model: folders.get(model, model)
-                      for model in models}, notes,
-        {
-            label: model
-            for (label, model, _), row in rows.items() if row['scoring_lm']
-        })
-
-
-def _read_rows(where: str, rows: Sequence[Any], labels: Sequence[str],
-               models: Sequence[str], benchmarks: Sequence[str]) -> _Rows:
-    """All rows by their places, each of which has one."""
-    if not labels or not models:
-        raise InputError(where, 'a model and a predictor or more', 'none',
-                         _REMEDY)
-    check_unique(f'{where}, models', models)
-    check_unique(f'{where}, benchmarks', benchmarks)
-    check_labels(f'{where}, predictors', labels)
-    places = [_read_row(where, row) for row in rows]
-    check_unique(f'{where}, rows', [', '.join(place) for place, _ in places])
-    by_place = dict(places)
-    for place in product(labels, models, benchmarks):
-        if place not in by_place:
-            raise InputError(where, f'a row of {", ".join(place)}', 'none',
-                             _REMEDY)
-    return by_place
-
-
-def _read_cubes(where: str, rows: _Rows, labels: Sequence[str],
-                models: Sequence[str],
-                benchmarks: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """The numbers of the rows by field, each of shape `(M, B, P)`."""
-    shape = len(models), len(benchmarks), len(labels)
-    cubes = {
-        name: np.array([
-            rows[label, model, benchmark][name]
-            for model, benchmark, label in product(models, benchmarks, labels)
-        ], np.float64).reshape(shape)
-        for name in ('real', *_NUMBERS)
-    }  # yapf: disable
-    real = np.broadcast_to(cubes['real'][:, :, :1], shape)
-    if not np.array_equal(cubes['real'], real, equal_nan=True):
-        raise InputError(
-            where, 'the same real score in all rows of a model '
-            'and a benchmark', 'others', _REMEDY)
-    return cubes
-
-
-def _read_content(where: str) -> dict[str, Any]:
-    content = read_json(where, _REMEDY)
-    check_fields(where, 'the leaderboard', content, {
-        **dict.fromkeys(_LISTS, 'a list of texts'), 'rows': 'a list'
-    }, _REMEDY)
-    # Files of earlier versions lack them.
-    content.setdefault('folders', {})
-    content.setdefault('chance', {})
-    check_fields(where, 'the leaderboard', content, {
-        'folders': 'texts by name',
-        'chance': 'numbers by name'
-    }, _REMEDY)
-    for benchmark, level in content['chance'].items():
-        if not 0 <= level <= 100:
-            raise InputError(where, f'chance of {benchmark!r} in 0..100',
-                             repr(level), _REMEDY)
-    return dict(content)
-
-
-def _read_row(where: str,
-              row: Any) -> tuple[tuple[str, str, str], dict[str, Any]]:
-    if isinstance(row, dict):
-        # Files of earlier versions lack them.
-        row.setdefault('scoring_lm', 0)
-        for name in ('with_scores', 'alarm'):
-            row.setdefault(name, row.get('in_sample') and 0)
-    check_fields(where, 'a row', row, _ROW, _REMEDY)
-    place = row['predictor'], row['model'], row['benchmark']
-    for name, most in _MOST.items():
-        if not (row[name] is None or 0 <= row[name] <= most):
-            raise InputError(where,
-                             f'{name!r} of {", ".join(place)} in 0..{most}',
-                             repr(row[name]), _REMEDY)
-    prediction = [row[name] for name in _NUMBERS]
-    if None in prediction and prediction != [None] * len(prediction):
-        raise InputError(
-            where, f'{", ".join(_NUMBERS)} of {", ".join(place)} '
-            'or none of them', repr(prediction), _REMEDY)
-    return place, row
-
-
-def _read_reasons(
-        rows: _Rows, model: str, benchmark: str,
-        labels: Sequence[str]) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """Reasons of a model on a benchmark, which its rows hold joined.
-
-    Where the real accuracy and a prediction are missing, the reason of the
-    first stands in front.
-    """
-    cells = [rows[label, model, benchmark] for label in labels]
-    real: Optional[str] = None
-    if cells[0]['real'] is None:
-        real = next((cell['missing']
-                     for cell in cells if cell['predicted'] is not None),
-                    cells[0]['missing'].partition('; ')[0])
-        yield (model, benchmark, REAL), real
-    for label, cell in zip(labels, cells):
-        if cell['predicted'] is None:
-            reason = cell['missing']
-            if real:
-                reason = reason.removeprefix(real).removeprefix('; ')
-            yield (model, benchmark, label), reason
+    notes = [f'* {markdown(note)}' for note in board.notes]
+    write_text(path, '\n'.join([as_markdown(board), '', *notes, '']))

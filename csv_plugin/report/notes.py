@@ -1,14 +1,15 @@
 """What a reader of predictions must know, one line each, in plain words."""
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (Container, Hashable, Iterable, Iterator, Mapping,
+                             Sequence)
 from itertools import product
-from types import MappingProxyType
-from typing import Optional, Union
+from typing import Optional, TypeVar, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval
-from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.mixed_engines import MIXED
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.outliers import outliers
@@ -16,7 +17,7 @@ from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.shortages import least_models
+from csv_plugin.core.scaling_law import LEAST_MODELS
 
 #: What marks the model whose tokens have the weights of a predictor.
 SCORING_LM = 'scoring LM'
@@ -26,8 +27,54 @@ FILLED = 'real or predicted'
 _NAMED = 8
 #: How many real accuracies outside of their intervals a line names.
 _OUTSIDE = 4
+#: Fewer families leave nothing to hold out.
+_LEAST_FAMILIES = 2
 #: Level of the intervals that `Predictor.predict` gives if not told.
 _LEVEL = 0.9
+
+_Key = TypeVar('_Key', bound=Hashable)
+
+
+def _alike(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
+    """Names by what is to be said of them, in the order of the first."""
+    names: dict[_Key, list[str]] = {}
+    for key, name in pairs:
+        names.setdefault(key, []).append(name)
+    return names
+
+
+def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
+    if len(names) == len(everything) > 1:
+        return f'all {len(everything)} {kind}'
+    return first(names)
+
+
+def first(names: Sequence[str], most: int = _NAMED) -> str:
+    """Names in a line, and how many more there are."""
+    more = len(names) - most
+    return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
+
+
+def _where(names: Sequence[str], mask: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The names whose place in a mask is true."""
+    return tuple(name for name, chosen in zip(names, mask) if chosen)
+
+
+def prediction_notes(predictions: Predictions,
+                     main: Optional[Sequence[str]] = None) -> list[str]:
+    """All that is to be said of a table of predictions.
+
+    Args:
+        predictions (Predictions): Beside the real accuracies.
+        main (Optional[Sequence[str]]): Benchmarks of the means; all by
+            default.
+    """
+    return [
+        *legend(predictions), *reasons(predictions), *alarms(predictions),
+        *findings(predictions, main),
+        *filled_notes(predictions.select(benchmarks=main)),
+        *outside_notes(predictions)
+    ]
 
 
 def legend(predictions: Predictions) -> list[str]:
@@ -44,69 +91,51 @@ def legend(predictions: Predictions) -> list[str]:
 def reasons(predictions: Predictions) -> Iterator[str]:
     """Why cells have no number, cells with the same reason in one line."""
     models, benchmarks = predictions.models, predictions.benchmarks
-    lacking: dict[tuple[str, str, str], list[str]] = {}
-    for column, model, benchmark in product((REAL, *predictions.methods),
-                                            models, benchmarks):
-        missing = predictions.missing.get((model, benchmark, column))
-        if missing is not None:
-            lacking.setdefault((missing.reason, column, model),
-                               []).append(benchmark)
+    missing = predictions.missing
+    by_cell = [((missing[model, benchmark,
+                         column].reason, column, model), benchmark)
+               for column, model, benchmark in product((
+                   REAL, *predictions.methods), models, benchmarks)
+               if (model, benchmark, column) in missing]
     # Models that lack the same benchmarks, then columns that lack the same
     # of the same models.
-    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (reason, column, model), names in lacking.items():
-        alike.setdefault((reason, column, tuple(names)), []).append(model)
-    columns: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for (reason, column, where), rows in alike.items():
-        columns.setdefault((reason, where, tuple(rows)), []).append(column)
-    for (reason, where, who), labels in columns.items():
+    by_model = [((reason, column, tuple(names)), model)
+                for (reason, column, model), names in _alike(by_cell).items()]
+    by_column = [((reason, where, tuple(names)), column)
+                 for (reason, column,
+                      where), names in _alike(by_model).items()]
+    for (reason, where, who), columns in _alike(by_column).items():
         of_models = _named(who, models, 'models')
         on_benchmarks = _named(where, benchmarks, 'benchmarks')
-        yield (f'{", ".join(labels)} of {of_models} on {on_benchmarks}: '
+        yield (f'{", ".join(columns)} of {of_models} on {on_benchmarks}: '
                f'{reason}')
 
 
 def alarms(predictions: Predictions) -> Iterator[str]:
     """Which predictions the mean loss or the label-token loss contradicts."""
-    for method in predictions.methods:
-        cells = [(cell, said)
+    for p, method in enumerate(predictions.methods):
+        named = [(gap, words)
                  for cell, said in predictions.contradictions.items()
-                 if cell[2] == method]
-        if cells:
-            named = [
-                _contradiction(predictions, cell, said)
-                for cell, said in sorted(
-                    cells, key=lambda item: -_gap(predictions, *item))
-            ]
-            yield (f'{method}: {len(cells)} of '
-                   f'{_n_cells(predictions, method)} predictions are '
-                   f'contradicted, marked !: {_first(named, _OUTSIDE)}')
-
-
-def _gap(predictions: Predictions, cell: tuple[str, str, str],
-         said: Sequence[Contradiction]) -> float:
-    """The largest difference of accuracies in a cell."""
-    value = _value(predictions, cell)
-    return max(abs(other.value - value) for other in said)
+                 if cell[2] == method
+                 for gap, words in [_contradiction(predictions, cell, said)]]
+        if named:
+            named.sort(key=lambda item: -item[0])
+            n_cells = np.isfinite(predictions.values[:, :, p]).sum()
+            yield (f'{method}: {len(named)} of {n_cells} predictions are '
+                   'contradicted, marked !: ' +
+                   first([words for _, words in named], _OUTSIDE))
 
 
 def _contradiction(predictions: Predictions, cell: tuple[str, str, str],
-                   said: Sequence[Contradiction]) -> str:
+                   said: Sequence[Contradiction]) -> tuple[float, str]:
+    """The largest difference in a cell, a fraction, and all in words."""
     model, benchmark, _ = cell
-    others = [f'{100 * other.value:.1f} by the {other.witness}'
-              for other in said]  # yapf: disable
-    return (f'{model} on {benchmark} ({100 * _value(predictions, cell):.1f}, '
-            f'but {", ".join(others)})')
-
-
-def _value(predictions: Predictions, cell: tuple[str, str, str]) -> float:
     prediction = predictions.at(*cell)
-    return math.nan if isinstance(prediction, Missing) else prediction.value
-
-
-def _n_cells(predictions: Predictions, method: str) -> int:
-    values = predictions.select(methods=[method]).values
-    return int(np.isfinite(values).sum())
+    value = math.nan if isinstance(prediction, Missing) else prediction.value
+    others = ', '.join(f'{100 * other.value:.1f} by the {other.witness}'
+                       for other in said)
+    return (max(abs(other.value - value) for other in said),
+            f'{model} on {benchmark} ({100 * value:.1f}, but {others})')
 
 
 def findings(predictions: Predictions,
@@ -124,12 +153,16 @@ def findings(predictions: Predictions,
     side = [b for b in predictions.benchmarks if b not in in_means.benchmarks]
     if side:
         yield ('Means leave out benchmarks that are not main ones: '
-               f'{_first(side)}.')
-    method, *_ = predictions.methods
+               f'{first(side)}.')
+    method = predictions.methods[0]
     far = outliers(predictions)
     if far:
-        n_cells = _n_bounded(predictions, method)
-        others = int(predictions.held_out(method).sum()) - n_cells
+        held_out = predictions.held_out(method)
+        # None lies outside of 0 to 1, which would make many misses look few.
+        narrow = ((predictions.low[:, :, 0] > 0) |
+                  (predictions.high[:, :, 0] < 1))
+        n_cells = int((held_out & narrow).sum())
+        others = int(held_out.sum()) - n_cells
         more = f' ({others} more have the interval 0 to 100)' if others else ''
         by_chance = (1 - predictions.level) * n_cells
         named = [
@@ -139,24 +172,14 @@ def findings(predictions: Predictions,
         ]
         yield (f'{method}: {len(far)} of {n_cells} real scores lie outside of '
                f'their interval{more}, where about {by_chance:.0f} would by '
-               'chance: ' + _first(named, _OUTSIDE))
-
-
-def _n_bounded(predictions: Predictions, method: str) -> int:
-    """Held-out scores that may lie outside of their intervals.
-
-    None lies outside of 0 to 1, which would make many misses look few.
-    """
-    table = predictions.select(methods=[method])
-    narrow = (table.low[:, :, 0] > 0) | (table.high[:, :, 0] < 1)
-    return int((table.held_out(method) & narrow).sum())
+               'chance: ' + first(named, _OUTSIDE))
 
 
 def _of_means(predictions: Predictions) -> Iterator[str]:
     overall = Overall.of(predictions)
     some = len(overall.benchmarks) < len(predictions.benchmarks)
     yield 'Rank 1 is the largest mean.' + (
-        f' Means are over {_first(overall.benchmarks)}; on other benchmarks, '
+        f' Means are over {first(overall.benchmarks)}; on other benchmarks, '
         'too many scores or predictions are missing.' if some else '')
     yield from _without_mean(overall, predictions)
     agreements = []
@@ -175,14 +198,12 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
     predicted = np.isfinite(predictions.values)
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for method, models in zip(predictions.methods, mostly.T):
-        if models.any():
-            named = tuple(np.array(predictions.models, object)[models])
-            alike.setdefault(named, []).append(method)
-    for named, methods in alike.items():
+    alike = _alike((_where(predictions.models, models), method)
+                   for method, models in zip(predictions.methods, mostly.T)
+                   if models.any())
+    for models, methods in alike.items():
         yield (f'{", ".join(methods)}: most predictions of '
-               f'{_named(named, predictions.models, "models")} lie outside '
+               f'{_named(models, predictions.models, "models")} lie outside '
                'the range fitted on (>). Stated errors are those of models '
                'like the fitted ones, and far outside fewer intervals hold '
                'than should: fit to models that are more like these.')
@@ -192,7 +213,7 @@ def filled_notes(predictions: Predictions) -> Iterator[str]:
     """What a mean over real and predicted accuracies is, if there is one."""
     filled = FilledMeans.of(predictions)
     if filled.has_both:
-        yield (f'{FILLED}: means over {_first(filled.benchmarks)}, of real '
+        yield (f'{FILLED}: means over {first(filled.benchmarks)}, of real '
                f'accuracies where a model has them and of {filled.method} '
                'elsewhere; in brackets, from where all of these predictions '
                'are at the lower ends of their intervals to where all are at '
@@ -205,11 +226,9 @@ def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
     columns = dict(zip(overall.methods, overall.values.T))
     if predictions.has_real():
         columns = {REAL: overall.real, **columns}
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for label, means in columns.items():
-        lacking = tuple(np.array(models, object)[np.isnan(means)])
-        if lacking:
-            alike.setdefault(lacking, []).append(label)
+    alike = _alike((_where(models, np.isnan(means)), label)
+                   for label, means in columns.items()
+                   if np.isnan(means).any())
     if alike:
         places = [
             f'{", ".join(labels)} of {_named(lacking, models, "models")}'
@@ -228,9 +247,7 @@ def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:
     Args:
         scoring_lms (Mapping[str, str]): The model by predictor.
     """
-    alike: dict[str, list[str]] = {}
-    for label, model in scoring_lms.items():
-        alike.setdefault(model, []).append(label)
+    alike = _alike((model, label) for label, model in scoring_lms.items())
     return [
         f'{model} is the {SCORING_LM} of {", ".join(labels)}: the weights are '
         'on its tokens, and its hidden states helped to find them.'
@@ -270,32 +287,6 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
     return lines
 
 
-def beyond_notes(
-    predictors: Mapping[str, Union[Predictor, Missing]],
-    columns: Mapping[str, Mapping[str, Union[FeatureTable, Missing]]],
-    names: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[str]:
-    """Which models have higher losses than all that were fitted on.
-
-    Args:
-        predictors (Mapping): By label, a predictor or why it is unusable.
-        columns (Mapping): What they predict from, by label and model.
-        names (Mapping[str, str]): What to call models instead.
-    """
-    for label, predictor in predictors.items():
-        if isinstance(predictor, Missing):
-            continue
-        beyond = [
-            names.get(model, model) for model, table in columns[label].items()
-            if isinstance(table, FeatureTable) and any(
-                part.intervals.beyond(table.values).any()
-                for part in predictor.benchmarks)
-        ]
-        if beyond:
-            yield (f'{label} promises nothing of {_first(beyond)}: higher '
-                   'losses than those of all models fitted on')
-
-
 def learning_notes(predictor: Predictor,
                    verbose: bool = False,
                    told: Container[str] = ()) -> list[str]:
@@ -312,7 +303,7 @@ def learning_notes(predictor: Predictor,
         list[str]: Benchmarks with the same remark are in one line.
     """
     lines = _by_remark(
-        ((part.benchmark, remark) for part in predictor.benchmarks
+        ((remark, part.benchmark) for part in predictor.benchmarks
          for remark in _remarks(part, predictor, part.benchmark in told)),
         predictor.names)
     if verbose:
@@ -323,26 +314,12 @@ def learning_notes(predictor: Predictor,
     return lines
 
 
-def shortage_notes(few: Mapping[str, str],
-                   benchmarks: Sequence[str]) -> list[str]:
-    """Too few models to fit to, benchmarks that lack the same in one line.
-
-    Args:
-        few (Mapping[str, str]): As `shortages` returns it.
-        benchmarks (Sequence[str]): All that were looked at.
-    """
-    return _by_remark(few.items(), benchmarks)
-
-
 def _by_remark(remarks: Iterable[tuple[str, str]],
                benchmarks: Sequence[str]) -> list[str]:
-    """Remarks on benchmarks, each behind the names of all it is made on."""
-    alike: dict[str, list[str]] = {}
-    for benchmark, remark in remarks:
-        alike.setdefault(remark, []).append(benchmark)
+    """Remarks and benchmarks, each behind the names of all it is made on."""
     return [
         f'{_named(names, benchmarks, "benchmarks")}: {remark}'
-        for remark, names in alike.items()
+        for remark, names in _alike(remarks).items()
     ]
 
 
@@ -375,15 +352,86 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
                'learned did better on held-out families of models')
 
 
+def least_models(level: float) -> int:
+    """Models that intervals need, so as not to reach from 0 to 100 %.
+
+    CV+ takes the smallest of n errors that a share `level (n + 1) / n` of
+    them does not exceed.
+
+    Args:
+        level (float): Of the intervals, in (0, 1).
+
+    >>> least_models(0.9)
+    9
+    """
+    # Less a rounding error: 0.9 / (1 - 0.9) is a little more than 9.
+    return math.ceil(level / (1 - level) - 1e-9)
+
+
+def shortages(accuracies: AccuracyTable,
+              families: Mapping[str, str],
+              fitted: Sequence[str],
+              level: float = _LEVEL) -> dict[str, str]:
+    """Benchmarks with too few models to fit to, told before they are fitted.
+
+    Args:
+        accuracies (AccuracyTable): Of these models and perhaps more.
+        families (Mapping[str, str]): Family of each model.
+        fitted (Sequence[str]): Models to fit to.
+        level (float): Of the intervals that predictions will have.
+
+    Returns:
+        dict[str, str]: By benchmark what is lacking, what comes of it, and
+        what would do.
+    """
+    table = accuracies.select(fitted)
+    found = {}
+    for benchmark, column in zip(table.benchmarks, table.values.T):
+        models = _where(fitted, ~np.isnan(column))
+        n_families = len({families[model] for model in models})
+        if few := _too_few(len(models), n_families, level):
+            found[benchmark] = few
+    return found
+
+
+def _too_few(n: int, n_families: int, level: float) -> str:
+    """What comes of n models of so many families; empty if they suffice."""
+    enough = least_models(level)
+    if not n:
+        return 'left out, as no model to fit to was run there.'
+    if n < LEAST_MODELS:
+        result = 'the mean accuracy is predicted'
+    elif n_families < _LEAST_FAMILIES:
+        result = ('nothing can be held out, so that settings are not chosen '
+                  'and all intervals are 0 to 100 %')
+    elif n < enough:
+        result = f'all {level:.0%} intervals are 0 to 100 %'
+    else:
+        return ''
+    noun = 'family' if n_families == 1 else 'families'
+    return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
+            f'{enough} models of {_LEAST_FAMILIES} families would do, some '
+            'dozens are better.')
+
+
+def shortage_notes(few: Mapping[str, str],
+                   benchmarks: Sequence[str]) -> list[str]:
+    """Too few models to fit to, benchmarks that lack the same in one line.
+
+    Args:
+        few (Mapping[str, str]): As `shortages` returns it.
+        benchmarks (Sequence[str]): All that were looked at.
+    """
+    return _by_remark(((few[name], name) for name in few), benchmarks)
+
+
 def engine_notes(infos: Mapping[str, DumpInfo]) -> list[str]:
     """What computed the losses, models with the same answer in one line.
 
     Args:
         infos (Mapping[str, DumpInfo]): How the losses were made, by model.
     """
-    alike: dict[str, list[str]] = {}
-    for model, info in infos.items():
-        alike.setdefault(_engine(info), []).append(model)
+    alike = _alike((_engine(info), model) for model, info in infos.items())
     return [
         f'losses of {_named(models, list(infos), "models")}: {engine}'
         for engine, models in alike.items()
@@ -395,14 +443,3 @@ def _engine(info: DumpInfo) -> str:
     cache = ('no cache' if info.cache_dtype == 'none' else
              f'a cache in {info.cache_dtype}')
     return f'{info.engine} ({", ".join(versions)}), {info.dtype}, {cache}'
-
-
-def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
-    if len(names) == len(everything) > 1:
-        return f'all {len(everything)} {kind}'
-    return _first(names)
-
-
-def _first(names: Sequence[str], most: int = _NAMED) -> str:
-    more = len(names) - most
-    return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')

@@ -17,7 +17,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.runs.run_dumps import RunDumps
 from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.report.leaderboards import Leaderboard, compare
-from csv_plugin.report.notes import beyond_notes, engine_notes, predictor_notes
+from csv_plugin.report.notes import engine_notes, predictor_notes
 
 #: Changes the predictions of a predictor by a table `known` of real accuracies
 #: of the same models, as `extras.partial_scores.with_known_scores` does.
@@ -89,10 +89,8 @@ def predict_columns(columns: RunColumns,
                    most_items)
     predictions = predict_models(predictors, columns, known.benchmarks,
                                  complete and partial(complete, known=known))
-    names = dict(zip(folders.values(), folders))
     remarks = [
-        *engine_notes(infos), *beyond_notes(predictors, columns, names),
-        *predictor_notes(predictors, files, verbose)
+        *engine_notes(infos), *predictor_notes(predictors, files, verbose)
     ]
     return compare(predictions, folders, real, remarks,
                    scoring_lms(predictors, infos))

@@ -7,14 +7,12 @@ from tabulate import tabulate
 
 from csv_plugin.core.cells import number, percent
 from csv_plugin.core.escaping import markdown, one_line, visible
-from csv_plugin.core.predictions import REAL
 from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
 from csv_plugin.core.study import BenchmarkErrors, Study, geometric_mean
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.leaderboards import standings
-from csv_plugin.report.notes import (alarms, findings, learning_notes,
-                                     outside_notes)
+from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import learning_notes, outside_notes
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'alarm')
@@ -56,51 +54,17 @@ def write_predictions(path: FilePath, study: Study,
 
 
 def leaderboard(study: Study, models: Sequence[str],
-                main: Sequence[str]) -> str:
-    """Real and predicted accuracies side by side, as a Markdown table.
+                main: Sequence[str]) -> Leaderboard:
+    """Real accuracies beside those that the solver predicts.
 
     Args:
-        study (Study): Shown in percent; means and ranks first.
-        models (Sequence[str]): One row each, in this order.
+        study (Study): The study.
+        models (Sequence[str]): Those to show, in this order.
         main (Sequence[str]): Benchmarks of the means.
     """
     solver = study.predictions.methods[0]
-    table = study.predictions.select(models, methods=[solver])
-    columns = [['model', *models]]
-    title, found = standings(table.select(benchmarks=main))
-    # Without a real accuracy, nothing before it says what is predicted.
-    predicted = 'predicted' if len(found) > 1 else f'{title}, predicted'
-    for standing in found:
-        name = title if standing.label == REAL else predicted
-        columns += [[name, *standing.means], ['rank', *standing.ranks]]
-    for benchmark, real in zip(table.benchmarks, table.real.T):
-        columns += [[benchmark, *map(number, map(percent, real))],
-                    ['predicted', *table.cells(benchmark, solver)]]
-    header, *rows = zip(*(map(markdown, column) for column in columns))
-    align = ['left', *['right'] * (len(header) - 1)]
-    return tabulate(rows, header, tablefmt='pipe', colalign=align,
-                    disable_numparse=True)  # yapf: disable
-
-
-def write_leaderboard(path: FilePath, study: Study, models: Sequence[str],
-                      main: Sequence[str]) -> None:
-    """Write `leaderboard` with lines that explain it.
-
-    Args:
-        path (FilePath): The file to create or replace.
-        study (Study): The study.
-        models (Sequence[str]): One row each, in this order.
-        main (Sequence[str]): Benchmarks of the means.
-    """
-    table = study.predictions.select(
-        models, methods=[study.predictions.methods[0]])
-    notes = [
-        *table.legend(), *alarms(table), *findings(table, main),
-        *outside_notes(table)
-    ]
-    lines = [f'* {markdown(note)}' for note in notes]
-    write_text(path,
-               '\n'.join([leaderboard(study, models, main), '', *lines, '']))
+    return Leaderboard.of(
+        study.predictions.select(models, methods=[solver]), main=main)
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:

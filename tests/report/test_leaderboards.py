@@ -5,7 +5,6 @@ import os
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
@@ -13,9 +12,7 @@ from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
                                             as_markdown, as_text, compare,
-                                            read_leaderboard, standings,
-                                            write_leaderboard)
-from tests.io.mutations import mutations
+                                            standings, write_leaderboard)
 from tests.report.boards import NO_DUMP, Cells, make_cells, predict
 from tests.runs import FITTED, dump, model_losses, train
 
@@ -236,15 +233,6 @@ def test_one_reason_for_all():
         'predicted, all-token of all 3 models on bench-0: no dump', )
 
 
-def test_long_lists_are_cut():
-    cells = some_cells(1, tuple(f'm{i}' for i in range(100)))
-    for i in range(90):
-        cells.real[f'm{i}', 'bench-0'] = NO_DUMP
-    assert cells.board().notes[2] == (
-        'real of m0, m1, m2, m3, m4, m5, m6, m7 and 82 more on bench-0: '
-        'no dump')
-
-
 def test_nothing_known():
     cells = Cells(MODELS, (), ('predicted', ), {}, {}, {}, ('why', ))
     assert as_text(cells.board()) == 'why'
@@ -362,129 +350,6 @@ def test_no_folder(tmp_path):
         write_leaderboard(tmp_path / 'none' / 'x', some_cells().board())
 
 
-def assert_same(read: Leaderboard, board: Leaderboard) -> None:
-    """Everything but the level, which files do not hold."""
-    assert list(read.rows()) == list(board.rows())
-    assert (read.notes, read.folders) == (board.notes, board.folders)
-    for name in ('models', 'benchmarks', 'methods', 'missing'):
-        assert getattr(read.predictions,
-                       name) == getattr(board.predictions, name)
-    assert read.predictions.chance == dict(board.predictions.chance)
-    for name in ('values', 'low', 'high', 'real'):
-        np.testing.assert_allclose(
-            getattr(read.predictions, name),
-            getattr(board.predictions, name),
-            rtol=1e-14)
-    for name in ('extrapolated', 'in_sample', 'alarm'):
-        np.testing.assert_array_equal(
-            getattr(read.predictions, name), getattr(board.predictions, name))
-
-
-def test_a_file_is_read_as_it_was_written(tmp_path):
-    cells = awkward_cells()
-    cells.predicted['predicted', 'm2', 'bench-1'] = predict(in_sample=True)
-    for board in (cells.board(),
-                  Cells(MODELS, (), ('p', ), {}, {}, {
-                      m: m
-                      for m in MODELS
-                  }, ('why', )).board()):
-        *_, path = write_leaderboard(tmp_path / 'leaderboard_1', board)
-        assert_same(read_leaderboard(path), board)
-    assert np.isnan(read_leaderboard(path).predictions.level)
-
-
-@pytest.mark.parametrize('real', ['not run', 'not run; failed'])
-@pytest.mark.parametrize('is_predicted', [True, False])
-def test_joined_reasons_are_told_apart(tmp_path, real, is_predicted):
-    """The row of another predictor may hold the first reason alone."""
-    cells = some_cells(1)
-    cells.real['m0', 'bench-0'] = Missing(real)
-    cells.predicted['predicted', 'm0', 'bench-0'] = NO_DUMP
-    if not is_predicted:
-        cells.predicted['all-token', 'm0', 'bench-0'] = Missing('unknown')
-    board = cells.board()
-    *_, path = write_leaderboard(tmp_path / 'leaderboard_1', board)
-    read = read_leaderboard(path)
-    assert list(read.rows()) == list(board.rows())
-    if is_predicted or ';' not in real:
-        assert_same(read, board)
-
-
-def test_file_without_folders_and_chance(tmp_path):
-    """As earlier versions wrote it."""
-    *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
-    content = json.loads(path.read_text('utf-8'))
-    del content['folders'], content['chance']
-    path.write_text(json.dumps(content), 'utf-8')
-    board = read_leaderboard(path)
-    assert board.folders == {m: m for m in MODELS}
-    assert board.predictions.chance == {}
-
-
-@pytest.mark.parametrize('change, says', [
-    (lambda c: c.pop('rows'), "'rows' in the leaderboard"),
-    (lambda c: c['rows'].pop(), 'a row of all-token, m2, bench-1'),
-    (lambda c: c['rows'][0].pop('low'), "'low' in a row"),
-    (lambda c: c['rows'][0].update(real='x'), "a number or null as 'real'"),
-    (lambda c: c.update(models=[1]), "a list of texts as 'models'"),
-    (lambda c: c.update(predictors=[]), 'a model and a predictor'),
-    (lambda c: c.update(models=[]), 'a model and a predictor'),
-    (lambda c: c.update(folders={'m0': 1}), "texts by name as 'folders'"),
-    (lambda c: c.update(chance=['x']), "numbers by name as 'chance'"),
-    (lambda c: c.update(chance={'bench-0': '1'}), "by name as 'chance'"),
-    (lambda c: c.update(chance={'bench-0': 101}),
-     "chance of 'bench-0' in 0..100, found 101"),
-    (lambda c: c['rows'][0].update(low=None),
-     'of predicted, m0, bench-0 or none'),
-    (lambda c: c['rows'][0].update(predicted=None), 'or none of them'),
-    (lambda c: c['rows'][0].update(in_sample=None), 'or none of them'),
-    (lambda c: c['rows'][0].update(real=101.5),
-     "'real' of predicted, m0, bench-0 in 0..100, found 101.5"),
-    (lambda c: c['rows'][0].update(real=-1),
-     'm0, bench-0 in 0..100, found -1'),
-    (lambda c: c['rows'][0].update(high=1e300), "'high' of .* 1e.300"),
-    (lambda c: c['rows'][0].update(in_sample=7), "'in_sample' of .* in 0..1,"),
-    (lambda c: c['rows'][0].update(scoring_lm=2),
-     "'scoring_lm' of .* in 0..1"),
-    (lambda c: c['rows'][0].update(scoring_lm='m0'),
-     "a count as 'scoring_lm'"),
-    (lambda c: c['rows'][0].update(real=1), 'the same real score in all'),
-    (lambda c: c['rows'].append(c['rows'][0]),
-     "'predicted, m0, bench-0' twice"),
-    (lambda c: c['rows'].__setitem__(0, [[]] * 99), 'a row with named fields'),
-    (lambda c: c['models'].append('m0'), "'m0' twice"),
-])
-def test_leaderboard_of_another_form(tmp_path, change, says):
-    *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
-    content = json.loads(path.read_text('utf-8'))
-    change(content)
-    path.write_text(json.dumps(content), 'utf-8')
-    with pytest.raises(InputError, match=says) as caught:
-        read_leaderboard(path)
-    assert str(path) in str(caught.value)
-
-
-def test_leaderboard_that_is_no_json(tmp_path):
-    path = tmp_path / 'x.json'
-    path.write_bytes(b'{"models": [')
-    with pytest.raises(InputError, match='expected JSON in UTF-8'):
-        read_leaderboard(path)
-
-
-def test_damaged_leaderboards_are_read_or_refused(tmp_path):
-    *_, path = write_leaderboard(tmp_path / 'x', some_cells().board())
-    for data in mutations(path.read_bytes(), 200):
-        path.write_bytes(data)
-        try:
-            board = read_leaderboard(path)
-        except InputError as error:
-            assert str(path) in str(error) and '\n' not in str(error)
-            continue
-        for part in ('values', 'low', 'high', 'real'):
-            numbers = getattr(board.predictions, part)
-            assert np.nanmin(numbers) >= 0 and np.nanmax(numbers) <= 1
-
-
 def test_no_columns_of_a_predictor_without_means():
     cells = some_cells()
     for model in MODELS:
@@ -512,14 +377,3 @@ def test_the_scoring_lm_is_marked(tmp_path):
     for rows in (csv.DictReader(table.splitlines()), json.loads(data)['rows']):
         assert {(r['model'], r['predictor'])
                 for r in rows if int(r['scoring_lm'])} == {('m1', 'all-token')}
-    again = read_leaderboard(files[-1])
-    assert again.scoring_lms == board.scoring_lms
-
-
-def test_leaderboards_of_earlier_versions_mark_none(tmp_path):
-    *_, path = write_leaderboard(tmp_path / 'x', scoring_lm_board())
-    content = json.loads(path.read_text('utf-8'))
-    for row in content['rows']:
-        del row['scoring_lm']
-    path.write_text(json.dumps(content), 'utf-8')
-    assert not read_leaderboard(path).scoring_lms

@@ -1,22 +1,20 @@
 """What a study writes: numbers that are those of the study."""
 import csv
-import os
 from dataclasses import replace
 from math import nan
 
 import numpy as np
 import pytest
 
-from csv_plugin.core.cells import interval
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.stated_errors import StatedError
 from csv_plugin.core.study import Study, geometric_mean, split_study
+from csv_plugin.report.leaderboards import as_markdown
 from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,
                                             leaderboard, stated_line,
                                             stated_table, summary,
-                                            write_leaderboard,
                                             write_predictions, write_report)
 from tests.tables import Tables, small_tables
 
@@ -106,14 +104,6 @@ def test_means(study, main):
 def test_no_main_benchmark(study):
     last = cells(error_table(study, ()).splitlines()[-1])
     assert last == ['mean of 0', '', '-', '-', '', '-', '-', '-', '-', '-']
-
-
-def test_the_solver_comes_first(study):
-    methods = study.predictions.methods[::-1]
-    predictions = study.predictions.select(methods=methods)
-    header = error_table(replace(study, predictions=predictions), MAIN)
-    assert cells(
-        header.splitlines()[0])[2:4] == ['MSE constant', 'MSE uniform']
 
 
 def test_report(tmp_path, study):
@@ -228,26 +218,6 @@ def test_level_is_that_of_the_predictions(tmp_path, study):
     assert 'width of the 50%' in (tmp_path / 'r.md').read_text('utf-8')
 
 
-def test_same_report_twice(tmp_path, study):
-    for name in ('a', 'b'):
-        write_report(tmp_path / name, study, MAIN, 'T', 'c')
-    assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
-
-
-def test_failed_report_leaves_the_old_file(tmp_path, study, monkeypatch):
-    path = tmp_path / 'r.md'
-    path.write_text('old', 'utf-8')
-
-    def interrupted(source, target):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, 'replace', interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_report(path, study, MAIN, 'T', 'c')
-    assert path.read_text('utf-8') == 'old'
-    assert os.listdir(tmp_path) == ['r.md']
-
-
 def test_a_perfect_prediction(tmp_path, study):
     """An MSE of 0 has a geometric mean of 0, with no warning."""
     same = study.errors('constant')['same']
@@ -262,62 +232,20 @@ def test_a_perfect_prediction(tmp_path, study):
 
 
 def test_leaderboard(study):
-    """Cells against the tables they come from; marks where they belong."""
-    table = study.predictions
-    models = table.models[::-1]
-    lines = leaderboard(study, models, table.benchmarks).splitlines()
-    rows = [cells(line) for line in lines]
-    names = [name for b in table.benchmarks for name in (b, 'predicted')]
-    # One of the benchmarks was not run, and one only on few models.
-    means = ['mean of 4', 'rank', 'predicted', 'rank']
-    assert rows[0] == ['model', *means, *names]
-    assert [row[0] for row in rows[2:]] == list(models)
-    for row in rows[2:]:
-        m = table.models.index(row[0])
-        for b in range(len(table.benchmarks)):
-            real, predicted = row[5 + 2 * b:7 + 2 * b]
-            observed = table.real[m, b]
-            assert real == ('-'
-                            if np.isnan(observed) else f'{100 * observed:.1f}')
-            chance = table.chance[table.benchmarks[b]]
-            ends = interval(table.low[m, b, 0], table.high[m, b, 0], chance)
-            assert predicted.startswith(
-                f'{100 * table.values[m, b, 0]:.1f} ({ends})')
-            assert ('*' in predicted) == table.in_sample[m, b, 0]
-            assert ('>' in predicted) == table.extrapolated[m, b, 0]
-    assert table.in_sample.any() and not table.in_sample.all()
-
-
-def test_means_without_a_real_accuracy_are_called_means(study):
-    table = study.predictions
-    unknown = replace(
-        study,
-        predictions=replace(table, real=np.full_like(table.real, np.nan)))
-    header = cells(leaderboard(unknown, table.models, MAIN).splitlines()[0])
-    assert header[:3] == ['model', f'mean of {len(MAIN)}, predicted', 'rank']
-
-
-def test_leaderboard_file(tmp_path, study):
-    models = study.predictions.models[:2]
-    benchmarks = study.predictions.benchmarks
-    write_leaderboard(tmp_path / 'leaderboard.md', study, models, benchmarks)
-    text = (tmp_path / 'leaderboard.md').read_text('utf-8')
-    table = leaderboard(study, models, benchmarks)
-    assert text.startswith(f'{table}\n\n* Percent (90% interval)')
-
-
-def test_the_same_benchmarks_in_all_means(tmp_path, study):
-    """Others have columns, and no share in means and ranks."""
-    table = study.predictions
-    write_leaderboard(tmp_path / 'l.md', study, table.models, MAIN)
-    head, _, first, *rest = (tmp_path / 'l.md').read_text('utf-8').splitlines()
-    title = f'mean of {len(MAIN)}'
-    assert cells(error_table(study, MAIN).splitlines()[-1])[0] == title
-    assert cells(head)[:2] == ['model', title] and 'chance' in cells(head)
-    real = table.select(benchmarks=MAIN).real[0]
-    assert cells(first)[1] == f'{100 * real.mean():.1f}'
-    assert ('* Means leave out benchmarks that are not main ones: chance, '
-            'same, pair, none.') in rest
+    """That of a run: of the solver alone, on the models to show."""
+    models = study.predictions.models[:2][::-1]
+    board = leaderboard(study, models, MAIN)
+    assert board.predictions.models == models
+    assert board.predictions.methods == ('uniform', )
+    header, _, first, *_ = map(cells, as_markdown(board).splitlines())
+    assert header[:6] == ['model', 'mean of 2 real', 'rank', 'uniform', 'rank',
+                          'diff']  # yapf: disable
+    real = board.predictions.select(benchmarks=MAIN).real[0]
+    assert first[:2] == [models[0], f'{100 * real.mean():.1f}']
+    # Others have columns, and no share in means and ranks.
+    assert 'chance real' in header
+    assert ('Means leave out benchmarks that are not main ones: chance, same, '
+            'pair, none.') in board.notes
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):
