@@ -68,13 +68,14 @@ _PUBLIC = {
     ('extras.pictures.accuracy_by_score', 'plot_capability'),
     'plot_leaderboard': ('extras.pictures.models_in_rows', 'plot_leaderboard'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
-    'plot_trajectories': ('extras.triage_picture', 'plot_trajectories'),
+    'plot_trajectories':
+    ('extras.pictures.accuracy_by_tokens', 'plot_trajectories'),
     'predictor_card': ('extras.sharing.predictor_cards', 'predictor_card'),
     'read_accuracies': ('io.tables', 'read_accuracies'),
     'read_collection': ('io.collection', 'read_collection'),
     'read_dumps': ('io.dumps', 'read_dumps'),
-    'read_every_eval_ever':
-    ('extras.sharing.every_eval_ever', 'read_every_eval_ever'),
+    'read_every_eval_ever': ('extras.sharing.every_eval_ever',
+                             'read_every_eval_ever'),
     'read_lm_eval_accuracies': ('extras.importers.lm_eval_accuracies',
                                 'read_lm_eval_accuracies'),
     'read_loss_features': ('io.model_tables', 'read_loss_features'),

@@ -92,7 +92,7 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """The tables and the picture, for `--out` and `--json`."""
     files = write_triage(args.out, triage)
     try:
-        from csv_plugin.extras.triage_picture import write_picture
+        from csv_plugin.extras.pictures.accuracy_by_tokens import write_picture
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise

@@ -54,7 +54,9 @@ def test_files_and_screen(world, tmp_path, capsys):
 
 def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
     monkeypatch.delitem(
-        sys.modules, 'csv_plugin.extras.triage_picture', raising=False)
+        sys.modules,
+        'csv_plugin.extras.pictures.accuracy_by_tokens',
+        raising=False)
     for name in list(sys.modules):
         if name.startswith('csv_plugin.extras.pictures'):
             monkeypatch.delitem(sys.modules, name)

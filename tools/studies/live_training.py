@@ -26,8 +26,8 @@ from csv_plugin.demo import shipped
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.pictures import save
-from csv_plugin.extras.pictures.accuracy_by_tokens import trajectory_picture
-from csv_plugin.extras.triage_picture import trajectory_of
+from csv_plugin.extras.pictures.accuracy_by_tokens import (trajectory_of,
+                                                           trajectory_picture)
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses

@@ -106,20 +106,19 @@ def _cells(benchmark: str, results: Mapping[str, Results],
             f'results of {", ".join(results)}'[:200],
             f'the task {benchmark!r} of a model or more', tasks,
             'Run the harness with this task, or correct the name.')
-    for field, words, remedy in (('metric', 'metric',
-                                  'Name one that all have, or run it with one '
-                                  'version of the harness.'),
-                                 ('shots', 'number of few-shot examples',
-                                  'Run it with the same '
-                                  '--num_fewshot.'),
-                                 ('n_items', 'number of items',
-                                  'Run it whole, without --limit, with '
-                                  'all models.')):
-        found = _differing(cells, field)
+    for words, values, remedy in (
+        ('metric', [cell.metric for cell in cells.values()],
+         'Name one that all have, or run it with one version of the harness.'),
+        ('number of few-shot examples',
+         [cell.shots
+          for cell in cells.values()], 'Run it with the same --num_fewshot.'),
+        ('number of items', [cell.n_items for cell in cells.values()],
+         'Run it whole, without --limit, with all models.')):
+        found = _differing([*cells], values)
         if found:
             raise InputError(f'results on {benchmark!r}',
                              f'one {words} for all models', found, remedy)
-    found = _differing(cells, 'version')
+    found = _differing([*cells], [cell.version for cell in cells.values()])
     if found:
         warnings.warn(
             f'results on {benchmark!r} are of several versions of the task: '
@@ -129,11 +128,10 @@ def _cells(benchmark: str, results: Mapping[str, Results],
     return cells
 
 
-def _differing(cells: Mapping[str, _Cell], field: str) -> str:
+def _differing(models: Sequence[str], values: Sequence[Any]) -> str:
     """Every known value with a model that has it; empty if there is one."""
-    first: dict[Any, str] = {}
-    for model, cell in cells.items():
-        value = getattr(cell, field)
+    first: dict[str, str] = {}
+    for model, value in zip(models, values):
         if value is not None:
             first.setdefault(str(value), model)
     if len(first) < 2:

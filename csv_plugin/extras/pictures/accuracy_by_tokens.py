@@ -1,6 +1,7 @@
 """Accuracy in the course of pretraining runs, predicted and observed."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Optional
 
 import numpy as np
@@ -12,10 +13,13 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures.style import (GREY, Look, distinct, drawing,
                                               few_ticks, legend_above,
                                               log_axis, looks, panels, picture,
-                                              say_empty, wrapped)
+                                              save, say_empty, wrapped)
+from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.trajectories import RunTrajectory
 
 #: A range of tokens wider than this factor gets a logarithmic axis.
 LINEAR_RANGE = 10
@@ -87,28 +91,75 @@ def trajectory_picture(by_benchmark: Mapping[str, Sequence[Trajectory]],
     return figure
 
 
-def plot_runs(runs: Sequence[Trajectory],
-              benchmark: str,
-              measure: str = 'tokens',
-              ax: Optional[Axes] = None) -> Axes:
-    """`trajectory_picture` of one benchmark, on axes.
+def write_picture(path: Path, triage: Triage) -> None:
+    """Write `trajectory_picture` of all benchmarks.
 
     Args:
-        runs (Sequence[Trajectory]): One or more, on the benchmark.
-        benchmark (str): Its name.
-        measure (str): Unit of the trainings, 'tokens' or 'steps'.
-        ax (Optional[Axes]): Where to draw, by default in a new figure.
+        path (Path): The file to create or replace, `.png` or `.svg`.
+        triage (Triage): What to draw.
     """
+    by_benchmark = {
+        benchmark: [trajectory_of(triage, run, b) for run in triage.runs]
+        for b, benchmark in enumerate(triage.benchmarks)
+    }
+    save(trajectory_picture(by_benchmark, triage.measure), path)
+
+
+def plot_trajectories(triage: Triage,
+                      benchmark: str,
+                      ax: Optional[Axes] = None) -> Axes:
+    """Draw runs and their forecasts on one benchmark.
+
+    Args:
+        triage (Triage): What `forecast` returns.
+        benchmark (str): One of its benchmarks.
+        ax (Optional[Axes]): Where to draw, by default in a new figure.
+
+    Returns:
+        Axes: Those that were drawn on.
+
+    Raises:
+        InputError: There is no such benchmark.
+    """
+    if benchmark not in triage.benchmarks:
+        raise InputError('triage', 'one of the benchmarks '
+                         f'{", ".join(triage.benchmarks)}', repr(benchmark),
+                         'Correct the name.')  # yapf: disable
+    b = triage.benchmarks.index(benchmark)
+    runs = [trajectory_of(triage, run, b) for run in triage.runs]
     look = looks(run.run for run in runs)
     tokens = np.concatenate([_all_tokens(run) for run in runs])
     with drawing(ax) as axes:
         _draw_panel(axes, runs, look, tokens)
         axes.set(
             title=wrapped(benchmark, 40),
-            xlabel=f'training {measure}',
+            xlabel=f'training {triage.measure}',
             ylabel='accuracy')
         axes.legend(handles=_handles(look, runs))
     return axes
+
+
+def trajectory_of(triage: Triage, run: RunTrajectory, b: int) -> Trajectory:
+    """A run on a benchmark as it is drawn.
+
+    Args:
+        triage (Triage): What to draw.
+        run (RunTrajectory): One of its runs.
+        b (int): Place of the benchmark among the benchmarks.
+
+    Returns:
+        Trajectory: With a forecast if the run is not finished and the error
+        of the forecast is known; observed accuracies are not known.
+    """
+    predicted = triage.predictions.select(run.checkpoints)
+    expected = triage.expected[run.run]
+    ahead = None
+    if not run.finished and not np.isnan(expected.low[b]):
+        ahead = Forecast(run.budget, expected.values[b], expected.low[b],
+                         expected.high[b])
+    return Trajectory(run.run, run.tokens, predicted.values[:, b, 0],
+                      predicted.low[:, b, 0], predicted.high[:, b, 0],
+                      np.full(len(run.tokens), np.nan), ahead)
 
 
 def _draw_panel(axes: Axes, runs: Sequence[Trajectory],

@@ -1,6 +1,6 @@
 """The picture of a triage shows its forecasts."""
-from csv_plugin.extras.pictures.accuracy_by_tokens import Forecast
-from csv_plugin.extras.triage_picture import trajectory_of
+from csv_plugin.extras.pictures.accuracy_by_tokens import (Forecast,
+                                                           trajectory_of)
 from csv_plugin.triage.judging import forecast
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
