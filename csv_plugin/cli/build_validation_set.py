@@ -175,10 +175,9 @@ def choose(args: argparse.Namespace) -> None:
 def draw(args: argparse.Namespace) -> None:
     """Draw texts from benchmarks, and write them."""
     # They load OpenCompass, which takes long and the options do without.
-    from csv_plugin.oc.validation_set.assembly import build_validation_set
-    from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE,
-                                                           read_recipe,
-                                                           recipe_of_samples)
+    from csv_plugin.oc.text_sampling.assembly import build_validation_set
+    from csv_plugin.oc.text_sampling.recipes import (PAPER_RECIPE, read_recipe,
+                                                     recipe_of_samples)
     recipe = PAPER_RECIPE
     if args.recipe:
         recipe = read_recipe(args.recipe)

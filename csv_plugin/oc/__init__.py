@@ -2,6 +2,6 @@
 
 `models`, `datasets`, `inferencers`, `evaluators` and `summarizers` hold the
 registered classes. `labels` marks the right answers of a benchmark, and
-`validation_set` draws texts from OpenCompass's benchmarks. Nothing of
+`text_sampling` draws texts from OpenCompass's benchmarks. Nothing of
 OpenCompass is replaced.
 """

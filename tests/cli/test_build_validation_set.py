@@ -15,7 +15,7 @@ from csv_plugin.io import collection  # noqa: E402
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo  # noqa: E402
 from csv_plugin.io.text_sets import read_texts  # noqa: E402
 from tests import runs  # noqa: E402
-from tests.oc.validation_set import invented  # noqa: E402
+from tests.oc.text_sampling import invented  # noqa: E402
 
 ROOT = shipped.ZOO.parents[2]
 TOOL = ROOT / 'tools' / 'build_validation_set.py'
@@ -105,7 +105,7 @@ def test_bad_input_is_one_line(main, capsys, arguments, message):
 
 def test_shipped_texts_need_nothing_else(tmp_path, monkeypatch, capsys):
     # Nothing that loads OpenCompass.
-    for name in ('opencompass', 'csv_plugin.oc.validation_set.assembly'):
+    for name in ('opencompass', 'csv_plugin.oc.text_sampling.assembly'):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.chdir(tmp_path)
     assert salience.main(['texts', '--out', 'out', '--shipped']) == 0

@@ -1,7 +1,7 @@
 """Builds a validation set from a recipe, with a record of how it was made."""
 import csv
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
@@ -13,14 +13,13 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.licences import is_permissive
 from csv_plugin.io.validation_sets import ValidationSet, subtask_name
-from csv_plugin.oc.validation_set.benchmark_texts import (Subtask,
-                                                          load_subtask,
-                                                          load_worked_examples)
-from csv_plugin.oc.validation_set.dataset_configs import read_config
-from csv_plugin.oc.validation_set.dataset_loading import (DataMissingError,
-                                                          LoaderError)
-from csv_plugin.oc.validation_set.text_recipes import TextSource
-from csv_plugin.oc.validation_set.text_sampling import Sample, sample_texts
+from csv_plugin.oc.text_sampling.benchmark_texts import (Subtask, load_subtask,
+                                                         load_worked_examples)
+from csv_plugin.oc.text_sampling.dataset_configs import read_config
+from csv_plugin.oc.text_sampling.dataset_loading import (DataMissingError,
+                                                         LoaderError)
+from csv_plugin.oc.text_sampling.drawing import Sample, sample_texts
+from csv_plugin.oc.text_sampling.recipes import TextSource
 
 WORKED_EXAMPLES = 'worked examples of the prompt'
 UNKNOWN = 'unknown'
@@ -50,22 +49,24 @@ def build_validation_set(recipe: Sequence[TextSource],
             few items, or if no source is permissive.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
-    left_out = _not_permissive(configs) if permissive else {}
+    left_out = {
+        name: f'not permissive: {_licences_of(parts.values())}'
+        for name, parts in configs.items() if permissive and not all(
+            is_permissive(_licence_of(part)) for part in parts.values())
+    }
     wanted = [source for source in recipe if source.name not in left_out]
     if not wanted:
-        reasons = '; '.join(f'{name} ({why})'
-                            for name, why in left_out.items())
         raise InputError(
-            'the recipe', 'a source whose licence allows any use', reasons,
+            'the recipe', 'a source whose licence allows any use',
+            _listed(left_out),
             'Choose other sources, leave out --permissive, or take the texts '
             'of --shipped.')
     subtasks, skipped = _load(wanted, configs, progress)
     loadable = len(skipped) < len(wanted)
     if skipped and not (skip_missing and loadable):
-        reasons = '; '.join(f'{name} ({why})' for name, why in skipped.items())
         raise InputError(
             'the recipe', 'datasets that can be loaded',
-            f'{len(skipped)} that cannot: {reasons}',
+            f'{len(skipped)} that cannot: {_listed(skipped)}',
             'Fetch or repair their data as OpenCompass describes it' +
             (', or leave them out with --skip-missing.' if loadable else '.'))
     seen: set[str] = set()
@@ -75,7 +76,7 @@ def build_validation_set(recipe: Sequence[TextSource],
     }
     texts = TextSet(
         tuple(
-            replace(text, licence=_licence(text, configs[name]))
+            _licensed(text, configs[name][subtask_name(text)])
             for name, sample in samples.items() for text in sample.texts))
     manifest = dict(
         fingerprint=texts.fingerprint,
@@ -93,17 +94,8 @@ def build_validation_set(recipe: Sequence[TextSource],
     return ValidationSet(texts, manifest)
 
 
-def _not_permissive(configs: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Sources with a licence that is not permissive, and the reason."""
-    licences = {
-        name: _licences_of(subtasks.values())
-        for name, subtasks in configs.items()
-    }
-    return {
-        name: f'not permissive: {_distinct(of_source)}'
-        for name, of_source in licences.items()
-        if not all(map(is_permissive, of_source))
-    }
+def _listed(reasons: Mapping[str, str]) -> str:
+    return '; '.join(f'{name} ({why})' for name, why in reasons.items())
 
 
 def _load(
@@ -138,12 +130,15 @@ def _record(source: TextSource, configs: dict[str, Any],
     """What the manifest says of a source."""
     counts = Counter(map(subtask_name, sample.texts))
     used = [configs[name] for name in counts]
+    splits = [
+        config['reader_cfg'].get('test_split', 'test') for config in used
+    ]
     return dict(
         name=source.name,
         dataset=source.dataset,
-        split=WORKED_EXAMPLES if source.chain_of_thought else _distinct(
-            config['reader_cfg'].get('test_split', 'test') for config in used),
-        licence=_distinct(_licences_of(used)),
+        split=WORKED_EXAMPLES if source.chain_of_thought else ', '.join(
+            dict.fromkeys(splits)),
+        licence=_licences_of(used),
         n_texts=len(sample.texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),
@@ -151,19 +146,19 @@ def _record(source: TextSource, configs: dict[str, Any],
         passed_over=sample.passed_over)
 
 
-def _licences_of(configs: Iterable[dict[str, Any]]) -> list[str]:
-    return [licence(config.get('path', '')) for config in configs]
+def _licences_of(configs: Iterable[Any]) -> str:
+    """Every licence once, in the order of its first occurrence."""
+    return ', '.join(dict.fromkeys(map(_licence_of, configs)))
 
 
-def _distinct(names: Iterable[str]) -> str:
-    """Every name once, in the order of its first occurrence."""
-    return ', '.join(dict.fromkeys(names))
+def _licensed(text: Text, config: Any) -> Text:
+    """The text with its licence, where that is known."""
+    known = _licence_of(config)
+    return text if known == UNKNOWN else replace(text, licence=known)
 
 
-def _licence(text: Text, configs: dict[str, Any]) -> str:
-    """The licence of a text; empty if it is not known."""
-    known = licence(configs[subtask_name(text)].get('path', ''))
-    return '' if known == UNKNOWN else known
+def _licence_of(config: Any) -> str:
+    return licence(config.get('path', ''))
 
 
 def licence(path: str) -> str:

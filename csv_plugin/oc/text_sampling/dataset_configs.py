@@ -1,5 +1,4 @@
 """Finds dataset configs of OpenCompass by name, and reads them."""
-import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,13 @@ def find_config(dataset: str) -> Path:
 
     Args:
         dataset (str): The name of one of OpenCompass's dataset configs, such
-            as 'mmlu_ppl_ac766d'; or a file `*.py`; or the dotted name of a
-            module.
+            as 'mmlu_ppl_ac766d'; or a file `*.py`.
 
     Raises:
         InputError: If no config has that name, or more than one.
     """
     if dataset.endswith('.py'):
         files = [path for path in [Path(dataset)] if path.is_file()]
-    elif '.' in dataset:
-        files = _module_files(dataset)
     else:
         files = sorted(
             path for path in _FOLDER.rglob('*.py')
@@ -38,20 +34,9 @@ def find_config(dataset: str) -> Path:
         raise InputError(
             f'dataset {dataset!r}', 'one dataset config of that name',
             f'{len(files)}: {", ".join(map(str, files))}' if files else 'none',
-            "Name a file of OpenCompass's configs/datasets without '.py', "
-            'a file, or a module.')
+            "Name a file of OpenCompass's configs/datasets without '.py', or "
+            'a file.')
     return files[0]
-
-
-def _module_files(name: str) -> list[Path]:
-    """The file of a module, if there is such a module with a file."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # no such parent, or a name like '.x'
-        return []
-    # The origin of a module without a file is a word such as 'frozen'.
-    return [Path(spec.origin)
-            ] if spec and spec.origin and spec.has_location else []
 
 
 def _name_in_folder(path: Path) -> str:
@@ -99,8 +84,8 @@ def read_config(dataset: str) -> dict[str, Any]:
     """
     path = find_config(dataset)
     try:
-        entries = [(dataset_abbr_from_cfg(entry), key, entry)
-                   for key, entry in _entries(Config.fromfile(path))]
+        entries = [(dataset_abbr_from_cfg(entry), entry)
+                   for entry in _entries(Config.fromfile(path))]
     except Exception as error:  # a config is code and can raise anything
         raise InputError(f'dataset {dataset!r}', f'a config in {path}',
                          f'{type(error).__name__}: {error}',
@@ -109,28 +94,23 @@ def read_config(dataset: str) -> dict[str, Any]:
         raise InputError(f'dataset {dataset!r}',
                          f"a list '..._datasets' in {path}", 'none',
                          'Name the config of a dataset.')
-    by_abbr: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    for abbr, key, entry in entries:
-        first_key, first_entry = by_abbr.setdefault(abbr, (key, entry))
-        if entry != first_entry:
+    by_abbr: dict[str, Mapping[str, Any]] = {}
+    for abbr, entry in entries:
+        if by_abbr.setdefault(abbr, entry) != entry:
             raise InputError(
                 f'dataset {dataset!r}', 'one dataset of each abbr',
-                f'two different {abbr!r}, in {first_key} and {key} of {path}',
+                f'two different {abbr!r} in {path}',
                 'Put the list that you want into a file of its own.')
-    datasets = [entry for _, entry in by_abbr.values()]
-    names = [
-        str(entry.get('name', abbr)) for abbr, (_, entry) in by_abbr.items()
-    ]
+    names = [str(entry.get('name', abbr)) for abbr, entry in by_abbr.items()]
     unique = len(set(names)) == len(names)
-    return dict(zip(names if unique else by_abbr, datasets))
+    return dict(zip(names if unique else by_abbr, by_abbr.values()))
 
 
-def _entries(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The datasets in a config's lists, each with the name of its list."""
+def _entries(config: Config) -> Iterator[Mapping[str, Any]]:
+    """The datasets in a config's lists."""
     keys = [key for key in config if key.endswith('_datasets')] or ['datasets']
     for key in keys:
         entries = config.get(key)
         # Functions that make such lists have names like theirs.
-        for entry in entries if isinstance(entries, (list, tuple)) else []:
-            if isinstance(entry, Mapping):
-                yield key, entry
+        if isinstance(entries, (list, tuple)):
+            yield from entries

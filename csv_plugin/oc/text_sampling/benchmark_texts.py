@@ -19,10 +19,9 @@ from opencompass.openicl.icl_retriever import BaseRetriever, ZeroRetriever
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 from csv_plugin.oc.labels import check_output_column, label_texts
-from csv_plugin.oc.validation_set.dataset_loading import load_dataset
-from csv_plugin.oc.validation_set.dataset_prompts import (DatasetPrompts,
-                                                          read_prompts)
-from csv_plugin.oc.validation_set.item_templates import worked_examples
+from csv_plugin.oc.text_sampling.dataset_loading import load_dataset
+from csv_plugin.oc.text_sampling.prompts import (DatasetPrompts, read_prompts,
+                                                 worked_examples)
 
 _STEP_BY_STEP = re.compile(r"\s*Let's think step by step\.?\s*\Z")
 _ANNOTATION = re.compile('<<.*?>>')
@@ -100,7 +99,7 @@ def load_worked_examples(name: str, config: Any) -> Subtask:
         config (Any): Config of an OpenCompass dataset.
 
     Raises:
-        InputError: As in `item_templates.worked_examples`.
+        InputError: As in `prompts.worked_examples`.
     """
     prompts = read_prompts(config)
     examples = worked_examples(prompts.template, prompts.input_columns)

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.validation_set.item_templates import (split_template,
-                                                         worked_examples)
+from csv_plugin.oc.text_sampling.prompts import split_template, worked_examples
 
 WORDS = st.text('ab {}:', min_size=1).filter(str.strip)
 PARAGRAPHS = st.lists(WORDS).map(lambda words: '\n\n'.join([*words, '']))

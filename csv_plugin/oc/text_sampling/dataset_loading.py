@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Optional
 from unittest import mock
 
-import datasets
 import numpy as np
 import opencompass.utils.datasets as host
 from opencompass.datasets import BaseDataset
@@ -37,7 +36,7 @@ def load_dataset(config: Any) -> BaseDataset:
         LoaderError: If the loader fails for another reason.
     """
     once = {key: config[key] for key in config if key not in ('n', 'k')}
-    with _offline(config.get('path')), _seeded(), _without_progress_bars():
+    with _offline(config.get('path')), _seeded():
         try:
             return build_dataset_from_cfg(once)
         except DataMissingError:
@@ -85,15 +84,3 @@ def _seeded() -> Iterator[None]:
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])
-
-
-@contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """Within the body, the package `datasets` shows no progress bars."""
-    shown = datasets.is_progress_bar_enabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            datasets.enable_progress_bars()

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.oc.validation_set.benchmark_texts import (Subtask, question,
-                                                          squeeze)
-from csv_plugin.oc.validation_set.text_recipes import TextSource
+from csv_plugin.oc.text_sampling.benchmark_texts import (Subtask, question,
+                                                         squeeze)
+from csv_plugin.oc.text_sampling.recipes import TextSource
 
 _T = TypeVar('_T')
 
@@ -76,18 +76,13 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             f'{len(ids)} passed over because {reason}'
             for reason, ids in passed_over.items()
         ]
-        n_unanswered = sum(subtask.n_unanswered for subtask in subtasks)
-        if n_unanswered:
-            reasons.append(f'{n_unanswered} without an answer')
         raise InputError(
             f'source {source.name!r}', f'{source.count} items',
             f'{n_texts}' + (f' ({", ".join(reasons)})' if reasons else ''),
             'Ask for fewer.' if n_texts else 'Choose another dataset config.')
-    ordered = [
-        text for subtask_texts in texts.values()
-        for text in sorted(subtask_texts, key=_place)
-    ]
-    return Sample(tuple(ordered), dict(passed_over))
+    for taken in texts.values():
+        taken.sort(key=_place)
+    return Sample(tuple(sum(texts.values(), [])), dict(passed_over))
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],

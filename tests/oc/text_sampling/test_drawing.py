@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.oc.validation_set.benchmark_texts import Subtask
-from csv_plugin.oc.validation_set.text_recipes import TextSource
-from csv_plugin.oc.validation_set.text_sampling import (REPEATED,
-                                                        SHOWN_AS_EXAMPLE,
-                                                        sample_texts)
+from csv_plugin.oc.text_sampling.benchmark_texts import Subtask
+from csv_plugin.oc.text_sampling.drawing import (REPEATED, SHOWN_AS_EXAMPLE,
+                                                 sample_texts)
+from csv_plugin.oc.text_sampling.recipes import TextSource
 
 
 def subtask(name, n_items, asked='{name} {place}', examples=''):
@@ -82,19 +81,6 @@ def test_seed_and_source_change_the_draw():
     assert not other_source & {'t.' + text_id[2:] for text_id in drawn[0]}
 
 
-def test_the_subtask_with_one_more_text_is_drawn():
-    subtasks = [subtask(name, 9) for name in 'abc']
-    first = {
-        max(per_subtask(draw(subtasks, 4, seed)).items(),
-            key=lambda item: item[1])[0]
-        for seed in range(30)
-    }
-    assert first == set('abc')
-    turns = [draw(subtasks, n, 0) for n in (4, 7, 10, 13, 16)]
-    lucky = [per_subtask(b) for b in turns]
-    assert len({max(c, key=c.get) for c in lucky}) > 1
-
-
 def test_order_of_the_texts():
     drawn = ids([subtask('y', 30), subtask('x', 30)], 30)
     keys = [(i.split('/')[1] == 'x', int(i.split('/')[2])) for i in drawn]
@@ -148,10 +134,8 @@ def test_without_a_question_the_whole_text_is_looked_up():
 def test_too_few_items():
     with pytest.raises(InputError, match='3 items, found 2. Ask for fewer'):
         draw([subtask('x', 2)], 3)
-    task = Subtask('x', (), None, n_unanswered=4)
-    with pytest.raises(
-            InputError, match='found 0 .8 without an answer.. Choose'):
-        draw([task, task], 3)
+    with pytest.raises(InputError, match='found 0. Choose'):
+        draw([Subtask('x', (), None)], 3)
 
 
 def test_questions_shown_as_examples_are_left_out():

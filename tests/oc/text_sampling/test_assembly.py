@@ -1,6 +1,4 @@
 """Validation sets of several benchmarks, and what is recorded of them."""
-import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,14 +8,12 @@ from transformers import AutoTokenizer
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
-from csv_plugin.io.text_sets import read_texts
-from csv_plugin.io.validation_sets import MANIFEST, TEXTS, write_validation_set
 from csv_plugin.lm.tokens.tokenization import tokenize_all
-from csv_plugin.oc.validation_set.assembly import build_validation_set, licence
-from csv_plugin.oc.validation_set.text_recipes import (PAPER_RECIPE, SOURCES,
-                                                       TextSource)
-from csv_plugin.oc.validation_set.text_sampling import REPEATED
-from tests.oc.validation_set import invented
+from csv_plugin.oc.text_sampling.assembly import build_validation_set, licence
+from csv_plugin.oc.text_sampling.drawing import REPEATED
+from csv_plugin.oc.text_sampling.recipes import (PAPER_RECIPE, SOURCES,
+                                                 TextSource)
+from tests.oc.text_sampling import invented
 from tools.studies.zoo.zoo_files import tokenizer_folder
 
 CONFIGS = 'opencompass.configs.datasets'
@@ -139,15 +135,6 @@ def test_licences_and_splits_of_all_subtasks(data, tmp_path):
     assert mixed['licence'] == 'MIT, unknown'
 
 
-def test_other_faults_are_no_missing_data(data):
-    few = (TextSource('sums', 'gsm8k_gen_17d0dc', 6), )
-    with pytest.raises(InputError, match="'sums': expected 6 items, found 5"):
-        build_validation_set(few, skip_missing=True)
-    labels = (TextSource('x', 'mmlu_ppl_ac766d', 1, True), )
-    with pytest.raises(InputError, match='mmlu_ppl_ac766d.*free text'):
-        build_validation_set(labels, skip_missing=True)
-
-
 def test_unanswered_items_are_counted(data, tmp_path):
     """Names of C-Eval's sub-tasks are not unique."""
     invented.ceval(data, 2)
@@ -163,30 +150,6 @@ def test_unanswered_items_are_counted(data, tmp_path):
     assert (law['n_unanswered'], law['subtasks']) == (2, {'ceval-law': 2})
     assert law['split'] == 'val'
     assert built.texts.ids == ('law/ceval-law/0', 'law/ceval-law/1')
-
-
-def test_files_are_whole_and_belong_together(data, tmp_path, monkeypatch):
-    out = tmp_path / 'deep' / 'out'
-    first = build_validation_set(RECIPE[:1])
-    write_validation_set(out, first)
-    assert read_texts(out / TEXTS) == first.texts
-    assert json.loads((out / MANIFEST).read_text('utf-8')) == first.manifest
-    before = [(out / name).read_bytes() for name in (TEXTS, MANIFEST)]
-    second = build_validation_set(RECIPE[:1], 1)
-    replace = os.replace
-
-    def killed(source, target):
-        if Path(target).name == MANIFEST:
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr('os.replace', killed)
-        write_validation_set(out, second)
-    assert [path.name for path in out.iterdir()] == [TEXTS]
-    assert read_texts(out / TEXTS) == second.texts
-    write_validation_set(out, build_validation_set(RECIPE[:1]))
-    assert before == [(out / name).read_bytes() for name in (TEXTS, MANIFEST)]
 
 
 def test_licences():

@@ -1,0 +1,83 @@
+"""Recipes in files and on the command line."""
+from collections import Counter
+
+import pytest
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.oc.text_sampling.dataset_configs import (benchmark_name,
+                                                         find_config)
+from csv_plugin.oc.text_sampling.recipes import (PAPER_RECIPE, SOURCES,
+                                                 TextSource, read_recipe,
+                                                 recipe_of_samples)
+
+RECIPE = """
+- {name: sums, dataset: gsm8k_gen_17d0dc, count: 3}
+- name: chains
+  dataset: bbh_gen_98fba6
+  count: 4
+  chain_of_thought: true
+"""
+
+
+def test_the_default_is_that_of_the_paper():
+    counts = Counter({source.name: source.count for source in PAPER_RECIPE})
+    assert counts.total() == 550
+    assert counts.pop('bbh_cot') == 50 and set(counts.values()) == {100}
+    assert 'ceval' not in counts and len(counts) == 5
+    assert [s.name for s in PAPER_RECIPE if s.chain_of_thought] == ['bbh_cot']
+
+
+@pytest.mark.parametrize('source', SOURCES.values())
+def test_known_configs_are_there_and_pinned(source):
+    assert find_config(source.dataset).stem == source.dataset
+    assert benchmark_name(source.dataset) == source.name.removesuffix('_cot')
+    assert len(source.dataset.rpartition('_')[2]) == 6  # a hash
+
+
+def test_recipe_of_a_file(tmp_path):
+    (tmp_path / 'mine.yaml').write_text(RECIPE)
+    assert read_recipe(tmp_path / 'mine.yaml') == (TextSource(
+        'sums', 'gsm8k_gen_17d0dc',
+        3), TextSource('chains', 'bbh_gen_98fba6', 4, True))
+
+
+@pytest.mark.parametrize('change, message', [
+    (('count: 3', 'count: 0'), "count of source 'sums': .*found 0"),
+    (('count: 3', 'n: 3'), 'name, dataset and count.*found .*sums'),
+    (('name: sums', 'name: a/b'), 'without slashes'),
+    (('name: sums', "name: ''"), 'without slashes'),
+    (('name: sums', 'name: no'), 'a text without .*found False.*quotation'),
+    (('dataset: gsm8k_gen_17d0dc', 'dataset: 7'), "dataset of source 'sums'"),
+    (('chains', 'sums'), "'sums' twice"),
+    ((RECIPE, 'name: sums'), 'a list of sources'),
+    ((RECIPE, '[]'), 'a list of sources'),
+    ((RECIPE, '- [sums'), 'expected YAML'),
+    ((RECIPE, '- sums'), "found 'sums'"),
+    (('count: 3', 'count: !!python/name:os.system 3'), 'os.system'),
+])
+def test_bad_recipes(change, message, tmp_path):
+    (tmp_path / 'bad.yaml').write_text(RECIPE.replace(*change))
+    with pytest.raises(InputError, match=message) as raised:
+        read_recipe(tmp_path / 'bad.yaml')
+    assert '\n' not in str(raised.value)
+
+
+def test_samples():
+    assert recipe_of_samples(['bbh_cot=5', 'hellaswag_ppl_9dbb12=7'
+                              ]) == (TextSource('bbh_cot', 'bbh_gen_98fba6', 5,
+                                                True),
+                                     TextSource('hellaswag',
+                                                'hellaswag_ppl_9dbb12', 7))
+
+
+@pytest.mark.parametrize('samples, message', [
+    (['gsm8k'], 'NAME=COUNT'),
+    (['gsm8k=-1'], 'NAME=COUNT'),
+    (['=5'], 'NAME=COUNT'),
+    (['gsm8k=0'], 'a whole number above 0, found 0'),
+    (['gsm8k=5', 'gsm8k_gen_1d7fe4=5'], "--sample: .*'gsm8k' twice"),
+    (['gsm9k=5'], "dataset 'gsm9k': .*found none"),
+])
+def test_bad_samples(samples, message):
+    with pytest.raises(InputError, match=message):
+        recipe_of_samples(samples)
