@@ -8,7 +8,7 @@ Newton steps with a line search, each step by conjugate gradients.
 """
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Optional, Protocol
 
@@ -40,7 +40,8 @@ MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
 #: Conjugate gradients end at this share of their first error.
 STEP_TOLERANCE = 0.1
 #: With so many models, products take longer than sorting out the regressions
-#: whose conjugate gradients have ended.
+#: whose conjugate gradients have ended; and numbers of 32 bits, in which they
+#: take half as long, are exact enough inside conjugate gradients.
 MANY_MODELS = 400
 
 
@@ -199,6 +200,8 @@ class InnerProducts:
         rest (float): Mean eigenvalue of all other directions.
         largest (float): The largest variance of any direction of the
             features, the unit of penalties.
+        others (Optional[NDArray]): The products less the part of the
+            principal directions, in 32 bits, `(n, n)`; None of few models.
     """
     factor: NDArray
     directions: NDArray
@@ -206,6 +209,7 @@ class InnerProducts:
     inverse_sizes: NDArray
     rest: float
     largest: float
+    others: Optional[NDArray[np.float32]] = None
 
     __repr__ = short_repr
 
@@ -220,10 +224,14 @@ class InnerProducts:
         kept = sizes > max(LEAST_DIRECTION * rest, 1e-12 * sizes[-1])
         directions = np.hstack([free, axes[:, kept]])
         first, second = np.triu_indices(directions.shape[1])
+        others = None
+        if n >= MANY_MODELS and n <= 2 * n_columns:
+            known = (axes[:, kept] * sizes[kept]) @ axes[:, kept].T
+            others = (products - known).astype(np.float32)
         return cls(values if 2 * n_columns < n else products, directions,
                    directions[:, first] * directions[:, second],
                    np.concatenate([np.zeros(2), 1 / (sizes[kept] - rest)]),
-                   rest, sizes[-1] / n)
+                   rest, sizes[-1] / n, others)
 
     def times(self, multipliers: NDArray) -> NDArray:
         """The products times multipliers, both `(q, n)`."""
@@ -231,6 +239,16 @@ class InnerProducts:
         if self.factor.shape[0] == self.factor.shape[1]:
             return product
         return product @ self.factor.T
+
+    def nearly_times(self, multipliers: NDArray) -> NDArray:
+        """The same to about seven digits of what directions do not hold."""
+        if self.others is None:
+            return self.times(multipliers)
+        axes = self.directions[:, 2:]
+        sizes = self.rest + 1 / self.inverse_sizes[2:]
+        product = (multipliers @ axes * sizes) @ axes.T
+        product += multipliers.astype(np.float32) @ self.others
+        return product
 
     def weighted_squares(self, weights: NDArray) -> NDArray:
         """`D' diag(w) D` of the directions `D`, for every row `w` of weights.
@@ -307,6 +325,8 @@ class RidgeRegressions:
                 penalty: float) -> Solutions:
         """Solutions to the last digits, from those of a path."""
         follower = _Follower(self, problems, solutions)
+        # In the last digits, products must be exact.
+        follower.products = replace(self.products, others=None)
         follower.follow(penalty, FINAL_TOLERANCE)
         return follower.solutions
 
@@ -351,7 +371,7 @@ class _Follower:
 
     def __init__(self, ridge: RidgeRegressions, problems: Problems,
                  start: Solutions) -> None:
-        self._columns, self._products = ridge.centre.free, ridge.products
+        self._columns, self.products = ridge.centre.free, ridge.products
         self._accuracy, self._masks = problems.accuracy, problems.masks
         self._floors = problems.floors[:, None]
         self._n_fitted = problems.masks.sum(axis=1)
@@ -377,7 +397,7 @@ class _Follower:
             penalty (float): Positive.
             tolerance (float): See `TOLERANCE`.
         """
-        strength = penalty * self._products.largest
+        strength = penalty * self.products.largest
         rows = np.arange(len(self._masks))
         before = [part.copy() for part in self._place]
         value = self._objective(rows, strength)
@@ -393,6 +413,10 @@ class _Follower:
             rows, value, last = rows[going], new[going], gain[going]
             if not len(rows):
                 break
+        if self.products.others is not None:
+            self._place.penalised[:] = self.products.times(
+                self._place.multipliers)
+            self._tangents = np.tanh(self._exponents(slice(None)) / 2)
         self._last_move = _Place(*(now - then
                                    for now, then in zip(self._place, before)))
 
@@ -421,7 +445,7 @@ class _Follower:
                              CURVATURES[1] * squares)
         roots = masks * np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
         strengths = strength * self._n_fitted[rows]
-        system = _System(self._products, self._columns, roots, strengths)
+        system = _System(self.products, self._columns, roots, strengths)
         target = slopes * residuals
         target -= strengths[:, None] * self._place.multipliers[rows]
         return self._line_search(rows, strength, value,
@@ -498,7 +522,8 @@ class _System:
         error, system, rows = target, self, np.arange(len(target))
         size = first = dots(error, direction)
         for _ in range(MAX_ITERATIONS):
-            by_direction = system._products.times(system._roots * direction)
+            by_direction = system._products.nearly_times(system._roots *
+                                                         direction)
             image = system._strengths * direction
             image += system._roots * by_direction
             length = ratio(size, dots(direction, image))[:, None]
