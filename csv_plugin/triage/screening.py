@@ -94,12 +94,12 @@ def _quantities(run: RunTrajectory) -> NDArray:
 
 def _usual_size(runs: Sequence[RunTrajectory]) -> NDArray:
     """Robust standard deviations of the residuals of all runs, `(1 + B,)`."""
-    n_quantities = _quantities(runs[0]).shape[1] if runs else 1
     sizes = [
         np.abs(_residuals(run.tokens, _quantities(run))) for run in runs
         if _long_enough(run)
     ]
-    least = np.array([LEAST_LOSS] + [LEAST_SCORE] * (n_quantities - 1))
+    n_benchmarks = runs[0].exponents.shape[1]
+    least = np.array([LEAST_LOSS] + [LEAST_SCORE] * n_benchmarks)
     if not sizes:
         return least
     return np.maximum(1.4826 * np.median(np.concatenate(sizes), axis=0), least)

@@ -58,6 +58,27 @@ def test_how_far_a_loss_is_off(place):
     assert ' mean loss +50% off its neighbours' in str(off)
 
 
+@pytest.mark.parametrize(('deviations', 'named'), [(0.95, False), (1.1, True)])
+@pytest.mark.parametrize(('most', 'least', 'of_loss'), [(6, 0.01, True),
+                                                        (4, 0.1, False)])
+def test_how_many_deviations_are_too_many(most, least, of_loss, deviations,
+                                          named):
+    """Of smooth runs, where the least deviations count."""
+    early, place, late = np.log(SHARES[2:5])
+    weight = (place - early) / (late - early)
+    size = least * np.sqrt(1 + weight**2 + (1 - weight)**2)
+    off = np.zeros(7)
+    off[3] = -deviations * most * size
+    losses = 2 * SHARES**-0.1 * np.exp(-off * of_loss)
+    scores = np.zeros(7) if of_loss else off
+    found = screen([make_run('run', scores, scores, losses=losses)],
+                   [make_run(f'{i}', *np.zeros((2, 7))) for i in range(9)])
+    assert [bad.checkpoint for bad in found] == ['run@0.5'] * named
+    for bad in found:
+        told = bad.loss_deviations if of_loss else -bad.score_deviations
+        assert told == pytest.approx(deviations * most)
+
+
 @pytest.mark.parametrize('place', [0, 3, 6])
 def test_broken_scores(place):
     [off] = screen(broken(place, score=-6.0))
@@ -109,3 +130,31 @@ def test_the_history_says_what_is_usual():
         for run in sound(3)
     ]
     assert screen([young], rough) == []
+
+
+def residual(place, values, i):
+    """From the line through the two checkpoints next to one, of unit noise."""
+    near = {0: [1, 2], 6: [4, 5]}.get(i, [i - 1, i + 1])
+    line = np.polyfit(place[near], values[near], 1)
+    later = (place[i] - place[near[0]]) / np.diff(place[near])[0]
+    return (values[i] - np.polyval(line, place[i])) / np.sqrt(1 + later**2 +
+                                                              (1 - later)**2)
+
+
+def test_deviations_are_those_of_the_median_residual():
+    """Over the normal distribution's ratio of both."""
+    place, zigzag = np.log(SHARES), 0.05 * (-1.0)**np.arange(7)
+    rough = [
+        make_run(
+            f'{i}', np.zeros(7), losses=2 * SHARES**-0.1 * np.exp(zigzag))
+        for i in range(3)
+    ]
+    off = np.zeros(7)
+    off[3] = 1.5
+    losses = 2 * SHARES**-0.1 * np.exp(off)
+    [bad] = screen([make_run('run', np.zeros(7), losses=losses)], rough)
+    sizes = [abs(residual(place, zigzag, i)) for i in range(7)] * 3
+    sizes += [abs(residual(place, off, i)) for i in range(7)]
+    usual = np.median(sizes) / 0.6744898
+    assert bad.loss_deviations == pytest.approx(
+        residual(place, off, 3) / usual, rel=1e-4)

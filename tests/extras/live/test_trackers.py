@@ -103,11 +103,10 @@ def test_points_by_step_in_the_run_that_is_under_way(monkeypatch, triages,
         }
 
 
-@pytest.mark.parametrize('name', TRACKERS)
-def test_a_tracker_that_is_not_installed(monkeypatch, name):
-    monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=f'Install {name} .docs/live.md'):
-        TRACKERS[name]('project')
+def test_a_tracker_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'wandb', None)
+    with pytest.raises(InputError, match='Install wandb .docs/live.md'):
+        TRACKERS['wandb']('project')
 
 
 def test_names_of_mlflow_stay_apart():
