@@ -12,11 +12,11 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.salience import SOLVERS, Constant, Solver, Uniform
 from csv_plugin.core.salience.choice import OnColumns
 from tools.studies.other_methods.completion import Completion, score_features
+from tools.studies.other_methods.components import (PartialLeastSquares,
+                                                    PrincipalComponents)
 from tools.studies.other_methods.ladder import Ladder, ladder_features
-from tools.studies.other_methods.pca import PrincipalComponents
 from tools.studies.other_methods.perplexity_correlations import \
     PerplexityCorrelations
-from tools.studies.other_methods.pls import PartialLeastSquares
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,21 @@
 """A few components of the losses, and the curve on all of them together.
 
-The number of components is the setting that is chosen.
+The number of components is the setting that is chosen. Sources: Ruan, Maddison
+and Hashimoto, "Observational Scaling Laws and the Predictability of Language
+Model Performance", NeurIPS 2024, arXiv 2405.10938, who take principal
+components of the scores on other benchmarks, where here they are of losses, as
+nothing else of a model is known; and Wold, Sjostrom and Eriksson,
+"PLS-regression: a basic tool of chemometrics", Chemometrics and Intelligent
+Laboratory Systems 58(2), 2001, PLS1, where the sigmoid takes the place of the
+last, linear step.
 """
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import PCA
 
 from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
 from csv_plugin.core.salience.equal_weights import fit_lines
@@ -18,6 +26,30 @@ from tools.studies.other_methods.cross_validation import (Candidates,
 
 #: Numbers of components that are tried.
 NUMBERS = 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20
+
+
+@dataclass(frozen=True)
+class PrincipalComponents:
+    """A solver: a sigmoid on the first principal components."""
+    name: str = 'pca'
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`."""
+        return fit_components(
+            self.name, task, masks,
+            lambda part, n: PCA(n).fit(part.values).components_)
+
+
+@dataclass(frozen=True)
+class PartialLeastSquares:
+    """A solver: a sigmoid on the first components of PLS1."""
+    name: str = 'pls'
+
+    def fit(self, task: Task, masks: NDArray) -> SalienceFit:
+        """See `Solver.fit`."""
+        return fit_components(
+            self.name, task, masks, lambda part, n: PLSRegression(
+                n, scale=False).fit(part.values, part.accuracy).x_rotations_.T)
 
 
 def fit_components(name: str, task: Task, masks: NDArray,
@@ -34,7 +66,7 @@ def fit_components(name: str, task: Task, masks: NDArray,
     n_models, n_columns = task.features.shape
     if n_columns > n_models:
         # Models span few directions, in which all else is much quicker.
-        axes = principal_directions(task.values, n_models)
+        axes = PCA().fit(task.values).components_
         turned = task.on(task.values @ axes.T, axes @ task.uniform)
         fit = fit_components(name, turned, masks, components)
         return replace(
@@ -69,36 +101,3 @@ def fit_components(name: str, task: Task, masks: NDArray,
 
 def _turned_back(model: SalienceModel, axes: NDArray) -> SalienceModel:
     return replace(model, coefficients=model.coefficients @ axes)
-
-
-def principal_directions(values: NDArray, n: int) -> NDArray:
-    """The directions in which models differ most.
-
-    Args:
-        values (NDArray): Features of models, `(m, K)`.
-        n (int): How many directions.
-
-    Returns:
-        NDArray: Of length 1, the first differs most; zeros where models
-        differ in fewer. Shape `(n, K)`.
-    """
-    centred = values - values.mean(axis=0)
-    m, n_columns = centred.shape
-    if m > n_columns:
-        products = centred.T @ centred
-        sizes, axes = eigh(
-            products, subset_by_index=[n_columns - n, n_columns - 1])
-        return (axes * _real(sizes)).T[::-1]
-    sizes, axes = eigh(
-        centred @ centred.T, subset_by_index=[max(m - n, 0), m - 1])
-    directions = np.zeros((n, n_columns))
-    real = _real(sizes)
-    lengths = np.sqrt(sizes[real])
-    found = ((axes[:, real] / lengths).T @ centred)[::-1]
-    directions[:len(found)] = found
-    return directions
-
-
-def _real(sizes: NDArray) -> NDArray:
-    """Which eigenvalues, in rising order, are more than rounding errors."""
-    return np.asarray(sizes > 1e-12 * sizes[-1])

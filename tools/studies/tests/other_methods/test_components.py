@@ -6,68 +6,12 @@ import pytest
 from csv_plugin.core.salience import Task, fold_masks
 from tests.core.worlds import make_world
 from tools.studies.other_methods import components
-from tools.studies.other_methods.components import principal_directions
-from tools.studies.other_methods.pca import PrincipalComponents
-from tools.studies.other_methods.pls import PartialLeastSquares, pls_directions
+from tools.studies.other_methods.components import (PartialLeastSquares,
+                                                    PrincipalComponents)
 
 SOLVERS = pytest.mark.parametrize(
     'solver',
     [PrincipalComponents(), PartialLeastSquares()])
-
-
-def columns_of_decreasing_size(m, k, seed=0):
-    rng = np.random.default_rng(seed)
-    return 3 + rng.normal(size=(m, k)) @ np.diag(0.7**np.arange(k))
-
-
-@pytest.mark.parametrize('shape', [(30, 6), (6, 30), (6, 6)])
-def test_principal_directions_are_those_of_a_singular_value_decomposition(
-        shape):
-    values = columns_of_decreasing_size(*shape)
-    found = principal_directions(values, 4)
-    _, _, expected = np.linalg.svd(values - values.mean(axis=0))
-    np.testing.assert_allclose(
-        np.abs(np.sum(found * expected[:4], axis=1)), 1, rtol=1e-9)
-    np.testing.assert_allclose(found @ found.T, np.eye(4), atol=1e-9)
-
-
-@pytest.mark.parametrize('n_models', [5, 12])
-def test_directions_in_which_no_model_differs_are_zero(n_models):
-    values = np.outer(np.arange(n_models), np.ones(9))
-    found = principal_directions(values, 4)
-    np.testing.assert_allclose(np.abs(found[0]), 1 / 3)
-    np.testing.assert_array_equal(found[1:], 0)
-
-
-def nipals(values, target, n):
-    """PLS1 of the textbook: the features are deflated, too. Its scores."""
-    left, rest = values - values.mean(axis=0), target - target.mean()
-    scores = []
-    for _ in range(n):
-        weights = left.T @ rest
-        weights /= np.linalg.norm(weights)
-        score = left @ weights
-        square = score @ score
-        left = left - np.outer(score, left.T @ score / square)
-        rest = rest - score * (score @ rest / square)
-        scores.append(score / np.sqrt(square))
-    return np.array(scores)
-
-
-@pytest.mark.parametrize('shape', [(30, 8), (12, 40)])
-def test_pls_is_that_of_the_textbook(shape):
-    values = columns_of_decreasing_size(*shape)
-    target = np.random.default_rng(1).normal(size=shape[0])
-    directions = pls_directions(values, target, 6)
-    scores = directions @ (values - values.mean(axis=0)).T
-    np.testing.assert_allclose(scores, nipals(values, target, 6), atol=1e-8)
-
-
-def test_pls_ends_where_the_target_is_met():
-    values = np.random.default_rng(0).normal(size=(9, 2))
-    directions = pls_directions(values, values @ [1, 2], 4)
-    assert np.any(directions[1] != 0)
-    np.testing.assert_array_equal(directions[2:], 0)
 
 
 @SOLVERS
