@@ -40,7 +40,7 @@ _PUBLIC = {
     'Predictor': ('core.predictor', 'Predictor'),
     'SOLVERS': ('core.salience', 'SOLVERS'),
     'Study': ('core.study', 'Study'),
-    'TargetTokens': ('core.targets', 'TargetTokens'),
+    'TargetTokens': ('core.losses', 'TargetTokens'),
     'TensorBoardLog': ('extras.live.trackers', 'TensorBoardLog'),
     'Text': ('core.texts', 'Text'),
     'TextSet': ('core.texts', 'TextSet'),

@@ -10,12 +10,11 @@ from tabulate import tabulate
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Ridge, Solver
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr

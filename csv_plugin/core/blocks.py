@@ -11,10 +11,9 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError, check_unique, short_repr
 from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, group_columns, text_columns)
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.salience import Auto, NonNegative, Ridge, Solver
 from csv_plugin.core.salience.choice import OnColumns
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 
 #: The block of the label-token losses.

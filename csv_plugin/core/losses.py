@@ -1,16 +1,17 @@
-"""Token losses: of one model on one text, and of many on all texts."""
+"""Token losses: of one model on a text, of many on the tokens of all texts."""
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.mapping import LossMap, loss_array
 from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import TextSet
 
 #: Nats by which rounding may make a loss or an entropy negative. In float32,
 #: `-log p` is the difference of two numbers of the size of the logits: those
@@ -59,50 +60,49 @@ class TokenLosses:
 
     def __post_init__(self) -> None:
         where = f'losses on text {self.text_id!r}'
-        self._keep('losses', where, loss_array(where, self.losses))
-        _check_each(where, ~(self.losses < -ROUNDING),
-                    'losses of 0 or more, -log p', self.losses)
-        _check_lengths([self.text_id], np.array([self.n_chars]),
-                       np.array([self.n_bytes]))
+        self._keep('losses', where, loss_array(where, self.losses),
+                   lambda losses: ~(losses < -ROUNDING),
+                   'losses of 0 or more, -log p')
+        # A character takes 1 to 4 bytes.
+        if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
+            raise InputError(
+                f'text {self.text_id!r}', '1 to 4 bytes per character',
+                f'{self.n_chars} characters and {self.n_bytes} bytes',
+                'Count the code points and the UTF-8 bytes of the raw text.')
+        unscored = np.isnan(self.losses)
         if self.token_ids is not None:
-            self._keep_token_ids(self.token_ids)
+            where = f'token ids of text {self.text_id!r}'
+            self._keep('token_ids', where,
+                       _whole_numbers(where, self.token_ids),
+                       lambda ids: ids >= 0, '0 or more for every token')
         if self.entropy is not None:
-            self._keep_entropy(self.entropy)
+            where = f'entropy on text {self.text_id!r}'
+            self._keep(
+                'entropy', where, loss_array(where, self.entropy), lambda nats:
+                (np.isnan(nats) == unscored) & ~(nats < -ROUNDING),
+                'nats, 0 or more, for every scored token, NaN for the others')
         if self.rank is not None:
-            self._keep_rank(self.rank)
+            where = f'rank on text {self.text_id!r}'
+            self._keep('rank', where, _whole_numbers(where, self.rank),
+                       lambda rank: np.where(unscored, rank == -1, rank >= 0),
+                       '0 or more for every scored token, -1 for the others')
         if not re.fullmatch('([0-9a-f]{64})?', self.sha256):
             raise InputError(f'sha256 of text {self.text_id!r}',
                              '64 hexadecimal digits, lower case',
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _keep_token_ids(self, values: ArrayLike) -> None:
-        where = f'token ids of text {self.text_id!r}'
-        ids = _whole_numbers(where, values)
-        self._keep('token_ids', where, ids)
-        _check_each(where, ids >= 0, '0 or more for every token', ids)
-
-    def _keep_entropy(self, values: ArrayLike) -> None:
-        where = f'entropy on text {self.text_id!r}'
-        entropy = loss_array(where, values)
-        self._keep('entropy', where, entropy)
-        _check_each(where,
-                    np.isnan(entropy) == np.isnan(self.losses),
-                    'nats for every scored token, NaN for the others', entropy)
-        _check_each(where, ~(entropy < -ROUNDING), 'entropies of 0 or more',
-                    entropy)
-
-    def _keep_rank(self, values: ArrayLike) -> None:
-        where = f'rank on text {self.text_id!r}'
-        rank = _whole_numbers(where, values)
-        self._keep('rank', where, rank)
-        _check_each(where,
-                    np.where(np.isnan(self.losses), rank == -1, rank >= 0),
-                    '0 or more for every scored token, -1 for the others',
-                    rank)
-
-    def _keep(self, field: str, where: str, array: NDArray) -> None:
-        _check_shape(where, array, (len(self.spans), ))
+    def _keep(self, field: str, where: str, array: NDArray,
+              sound: Callable[[NDArray], NDArray], expected: str) -> None:
+        """Store an array with one sound value per token."""
+        if array.shape != (len(self.spans), ):
+            raise InputError(where, f'shape {(len(self.spans), )}',
+                             str(array.shape), 'Give one value per token.')
+        if not sound(array).all():
+            token = int(np.argmin(sound(array)))
+            raise InputError(where, expected,
+                             f'{array[token]} at token {token}',
+                             'Record it together with the losses.')
         object.__setattr__(self, field, array)
 
     def __repr__(self) -> str:
@@ -136,11 +136,6 @@ class LossTable:
         n_chars (NDArray): Characters of each raw text. Shape `(S,)`.
         n_bytes (NDArray): UTF-8 bytes of each raw text. Shape `(S,)`.
         fingerprint (str): Of the texts; see `texts.fingerprint`.
-
-    Raises:
-        InputError: A name occurs twice, shapes do not fit each other, a
-            loss is infinite, or no text has that many characters in that
-            many bytes.
     """
     models: tuple[str, ...]
     text_ids: tuple[str, ...]
@@ -149,24 +144,6 @@ class LossTable:
     n_chars: NDArray[np.int64]
     n_bytes: NDArray[np.int64]
     fingerprint: str
-
-    def __post_init__(self) -> None:
-        for field in ('models', 'text_ids'):
-            names = tuple(getattr(self, field))
-            check_unique(f'LossTable.{field}', names)
-            object.__setattr__(self, field, names)
-        object.__setattr__(self, 'losses',
-                           loss_array('LossTable.losses', self.losses))
-        n_texts = len(self.text_ids)
-        for field, size in (('token_offsets', n_texts + 1),
-                            ('n_chars', n_texts), ('n_bytes', n_texts)):
-            array = np.asarray(getattr(self, field), np.int64)
-            _check_shape(f'LossTable.{field}', array, (size, ))
-            object.__setattr__(self, field, array)
-        _check_offsets(self.token_offsets)
-        _check_shape('LossTable.losses', self.losses,
-                     (len(self.models), int(self.token_offsets[-1])))
-        _check_lengths(self.text_ids, self.n_chars, self.n_bytes)
 
     @classmethod
     def from_models(cls, losses_by_model: Mapping[str, Sequence[TokenLosses]],
@@ -211,7 +188,7 @@ class LossTable:
         Raises:
             InputError: The table lacks a model, or it is given twice.
         """
-        check_list('models', models)
+        check_unique('models', models)
         missing = [model for model in models if model not in self.models]
         if missing:
             raise InputError('losses', 'losses of every model',
@@ -303,12 +280,6 @@ def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
                     'Score the same texts, in the order of the text ids.')
 
 
-def _check_shape(where: str, array: NDArray, shape: tuple[int, ...]) -> None:
-    if array.shape != shape:
-        raise InputError(where, f'shape {shape}', str(array.shape),
-                         'Give one value per item.')
-
-
 def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
     array = np.asarray(values)
     # An empty list makes an array of floats, which is fine.
@@ -318,30 +289,101 @@ def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _check_each(where: str, sound: NDArray[np.bool_], expected: str,
-                values: NDArray) -> None:
-    """Refuse the first token whose value is not sound."""
-    if not sound.all():
-        token = int(np.argmin(sound))
-        raise InputError(where, expected, f'{values[token]} at token {token}',
-                         'Record it together with the losses.')
+@dataclass(frozen=True, eq=False)
+class TargetTokens:
+    """One tokenization of a validation set, without the texts themselves.
 
+    Args:
+        text_ids (tuple[str, ...]): S names, in the order of the set.
+        hashes (tuple[str, ...]): SHA-256 of each text. Length S.
+        spans (tuple[TokenSpans, ...]): Tokens of each text. Length S.
+        fingerprint (str): Of the set; see `texts.fingerprint`.
 
-def _check_offsets(offsets: NDArray[np.int64]) -> None:
-    steps = np.diff(offsets, prepend=0)
-    if offsets[0] != 0 or (steps < 0).any():
-        raise InputError('LossTable.token_offsets',
-                         'offsets from 0 that never decrease',
-                         f'{offsets[0]} first, smallest step {steps.min()}',
-                         'Cumulate the numbers of tokens of the texts.')
+    Raises:
+        InputError: A name occurs twice, or the lengths differ.
+    """
+    text_ids: tuple[str, ...]
+    hashes: tuple[str, ...]
+    spans: tuple[TokenSpans, ...]
+    fingerprint: str
 
+    def __post_init__(self) -> None:
+        check_unique('TargetTokens.text_ids', self.text_ids)
+        lengths = len(self.text_ids), len(self.hashes), len(self.spans)
+        if len(set(lengths)) > 1:
+            raise InputError(
+                'TargetTokens', 'one hash and one tokenization '
+                f'for each of {lengths[0]} texts',
+                f'{lengths[1]} and {lengths[2]}',
+                'Make them of one validation set.')
 
-def _check_lengths(text_ids: Sequence[str], n_chars: NDArray[np.int64],
-                   n_bytes: NDArray[np.int64]) -> None:
-    """Refuse lengths of no UTF-8 text: a character takes 1 to 4 bytes."""
-    possible = (n_chars <= n_bytes) & (n_bytes <= 4 * n_chars)
-    for s in np.flatnonzero(~possible):
-        raise InputError(
-            f'text {text_ids[s]!r}', '1 to 4 bytes per character',
-            f'{n_chars[s]} characters and {n_bytes[s]} bytes',
-            'Count the code points and the UTF-8 bytes of the raw text.')
+    @classmethod
+    def of(cls, texts: TextSet, spans: Sequence[TokenSpans]) -> 'TargetTokens':
+        """Tokens of a validation set, in its order."""
+        return cls(texts.ids, tuple(text.sha256 for text in texts),
+                   tuple(spans), texts.fingerprint)
+
+    def __repr__(self) -> str:
+        return (f'TargetTokens({self.n_tokens} tokens of '
+                f'{len(self.text_ids)} texts {self.fingerprint[:12]})')
+
+    @property
+    def n_tokens(self) -> int:
+        """T, the tokens of all texts."""
+        return sum(len(spans) for spans in self.spans)
+
+    def check_table(self, table: LossTable) -> None:
+        """Refuse losses that are on other tokens.
+
+        Args:
+            table (LossTable): Losses on the same texts.
+
+        Raises:
+            InputError: A text has more or fewer tokens than expected.
+        """
+        counts = [len(spans) for spans in self.spans]
+        if np.diff(table.token_offsets).tolist() != counts:
+            raise InputError(
+                'losses', f'the {self.n_tokens} tokens of the training',
+                f'{table.losses.shape[1]} tokens, or other tokens',
+                'Map the losses onto the tokens of the training.')
+
+    def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
+        """Losses of M models on these tokens (Algorithm 1).
+
+        Scored: the target tokens all of whose bytes the model scored.
+
+        Args:
+            losses (Mapping): Each model's losses, its texts in any order.
+
+        Raises:
+            InputError: There is no model, or a model's texts are not these.
+        """
+        ordered = {
+            model: self._ordered(model, texts)
+            for model, texts in losses.items()
+        }
+        return LossTable.from_models(ordered, self.spans, self.text_ids,
+                                     self.fingerprint)
+
+    def _ordered(self, model: str,
+                 texts: Sequence[TokenLosses]) -> list[TokenLosses]:
+        check_unique(f'losses of {model!r}', [text.text_id for text in texts])
+        by_id = {text.text_id: text for text in texts}
+        if unknown := by_id.keys() - set(self.text_ids):
+            raise InputError(f'losses of {model!r}',
+                             'losses on the texts of the training',
+                             f'losses on {min(unknown)!r}',
+                             'Score the texts that the training used.')
+        for text_id, sha256 in zip(self.text_ids, self.hashes):
+            if text_id not in by_id:
+                raise InputError(f'losses of {model!r}',
+                                 f'losses on text {text_id!r}', 'none',
+                                 'Score all texts of the validation set.')
+            recorded = by_id[text_id].sha256
+            if recorded and recorded != sha256:
+                raise InputError(f'losses of {model!r}, text {text_id!r}',
+                                 f'a text with the SHA-256 {sha256[:12]}',
+                                 recorded[:12],
+                                 'Score the texts that the training used.')
+        return [by_id[text_id] for text_id in self.text_ids]

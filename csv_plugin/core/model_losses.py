@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          utf8_bytes)
-from csv_plugin.core.losses import TokenLosses
-from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.texts import TextSet
 
 #: Fields of `TokenLosses` that are recorded for all texts or for none.

@@ -11,13 +11,12 @@ from csv_plugin.core.conventions import (InputError, check_unique, short_repr,
                                          shortened)
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals, at_least_noise
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
                                            stated_cells, typical_error)
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
 #: What a prediction is made of: the columns themselves, losses on the target

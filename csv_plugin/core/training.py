@@ -13,12 +13,11 @@ from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import (Columns, TokenColumns, answer_groups,
                                       group_columns)
 from csv_plugin.core.fitting import Watch, fit_predictor
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.salience import Constant, Solver, Uniform
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.salience_model import SalienceModel
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 
 

@@ -18,6 +18,7 @@ from scipy.sparse import csc_array
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns
 from csv_plugin.core.intervals import Intervals
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
                                        TrainingScores)
 from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
@@ -26,7 +27,6 @@ from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
                                            StatedError)
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.witnesses import Witness
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)

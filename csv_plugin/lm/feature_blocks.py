@@ -6,9 +6,8 @@ import numpy as np
 from csv_plugin.core.blocks import (Block, answer_block, answers_by_source,
                                     loss_blocks)
 from csv_plugin.core.features import text_columns
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.salience import Ridge
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import TextSet
 
 if TYPE_CHECKING:

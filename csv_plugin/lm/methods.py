@@ -12,11 +12,11 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.mixed_engines import noted
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, SalienceFit, Task
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.core.training_curve import TrainingCurve, path_curve
 from csv_plugin.lm.feature_blocks import feature_blocks

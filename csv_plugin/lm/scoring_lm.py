@@ -5,7 +5,7 @@ import torch
 from transformers import (AutoTokenizer, PreTrainedModel,
                           PreTrainedTokenizerBase)
 
-from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.loading import loading, whole_causal_lm

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.lm.methods import train_auto

@@ -8,10 +8,9 @@ from csv_plugin.core.blocks import Block, join_blocks
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Auto, Ridge
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import on_tokens
 

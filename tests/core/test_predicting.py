@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predicting import (attempt, collect_features,
                                         predict_models, predictable_benchmarks)
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs import run_dumps
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump

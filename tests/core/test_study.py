@@ -10,13 +10,13 @@ import csv_plugin.core.study as module
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.splits import grouped_folds
 from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
                                    split_study)
-from csv_plugin.core.targets import TargetTokens
 from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
 

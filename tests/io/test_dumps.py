@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
 from csv_plugin.io.containers import read_container, write_container
@@ -183,7 +183,7 @@ def test_wrong_headers_are_refused(path, header, message):
      "text 'en': .* losses of 0 or more"),
     (dict(losses=packed(np.inf, NAN, 1, dtype='<f4')), "'zh': .* found inf"),
     (dict(entropy=packed(2.5, NAN, -.01, dtype='<f4')),
-     "text 'en': .* entropies of 0 or more"),
+     "text 'en': .*entropy on .* nats, 0 or more"),
     (dict(entropy=packed(NAN, NAN, 1, dtype='<f4')),
      "'zh': .*found nan at token 0"),
     (dict(rank=packed(7, 2, 2)), "'en': .*rank on .* found 2 at token 0"),

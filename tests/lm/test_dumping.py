@@ -4,7 +4,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_columns
-from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
 from csv_plugin.io.shards import merge_dumps

@@ -10,9 +10,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor

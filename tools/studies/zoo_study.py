@@ -13,13 +13,12 @@ from csv_plugin.core import metrics
 from csv_plugin.core.blocks import join_blocks
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.fitting import Fitted
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
                                       fold_masks)
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.stated_errors import typical_error
-from csv_plugin.core.targets import TargetTokens
 from csv_plugin.core.training import Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath

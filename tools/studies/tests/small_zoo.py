@@ -2,7 +2,7 @@
 import numpy as np
 import torch
 
-from csv_plugin.core.targets import TargetTokens
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import TextSet
 from csv_plugin.demo import shipped
 from tools.studies.zoo_study import ZooStudy
