@@ -54,7 +54,7 @@ def kept_states(path: Path,
         InputError: As in `hidden_states`.
     """
     ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
-    key = identity(model, tokenizer, texts, ids)
+    key = identity(model, tokenizer, ids)
     kept = read_states(path, key)
     if kept is not None:
         return kept
@@ -124,19 +124,18 @@ def _digest(states: Tensor) -> str:
 
 
 def identity(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
-             texts: TextSet, ids: list[NDArray[np.int64]]) -> str:
+             ids: list[NDArray[np.int64]]) -> str:
     """SHA-256 of everything that hidden states depend on.
 
     Args:
         model (PreTrainedModel): A sample of its weights counts, and its
             context length.
         tokenizer (PreTrainedTokenizerBase): Its prefix token counts.
-        texts (TextSet): Their fingerprint counts.
         ids (list[NDArray]): Token ids of every text.
     """
     digest = hashlib.sha256(
-        f'{weights_in_memory(model)} {model.dtype} {context_length(model)} '
-        f'{prefix_token(tokenizer)} {texts.fingerprint}'.encode())
+        f'{weights_in_memory(model)} {context_length(model)} '
+        f'{prefix_token(tokenizer)}'.encode())
     for row in ids:
         digest.update(len(row).to_bytes(8, 'big') + row.tobytes())
     return digest.hexdigest()

@@ -146,21 +146,6 @@ class Tokenizing(Server):
         return super().pairs([*ids[:-1], ids[-1] + 1])
 
 
-class Shifted(Server):
-    """Log-probabilities of the id before."""
-
-    def pairs(self, ids):
-        pairs = super().pairs(ids)
-        return list(zip(ids[1:], [-1.0, *(p for _, p in pairs)]))
-
-
-class Constant(Server):
-    """Does not compute log-probabilities, and does not say so."""
-
-    def pairs(self, ids):
-        return [(index, -4.2) for index in ids[1:]]
-
-
 class Infinite(Server):
     """A model that overflows, as vLLM tells it in JSON."""
 
@@ -215,8 +200,6 @@ class Busy(Server):
 #: What the error about each of them must say.
 WRONG = {
     Tokenizing: 'an answer about the ids',
-    Shifted: 'different log-probabilities of .* -1 for all of them',
-    Constant: 'different log-probabilities of .* for all of them',
     Infinite: 'finite log-probabilities, 0 or less, found -inf',
     Silent: 'log-probabilities of all ids of the prompt, found .*None',
     Page: 'expected JSON in UTF-8',
