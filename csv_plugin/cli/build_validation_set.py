@@ -38,8 +38,7 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_out, check_folder, whole_number
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.collection import (BENCHMARKS, read_collection,
-                                      write_collection)
+from csv_plugin.io.collection import BENCHMARKS, read_collection
 from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.io.validation_sets import (MANIFEST, TEXTS,
@@ -155,18 +154,7 @@ def choose(args: argparse.Namespace) -> None:
     collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
     fewer = choose_texts(collection, args.choose, args.seed)
     benchmarks = read_benchmarks(args.collection / BENCHMARKS)
-    scores = {
-        model: {
-            name: accuracy
-            for name, accuracy in row.items() if accuracy is not None
-        }
-        for model, row in fewer.accuracies.to_dict().items()
-    }
-    # That table may describe benchmarks on which no model was run.
-    write_collection(
-        args.out, fewer.texts, fewer.losses, fewer.info, scores,
-        {name: benchmarks[name]
-         for name in fewer.accuracies.benchmarks})
+    fewer.write(args.out, benchmarks)
     print(f'{len(fewer.texts)} of {len(collection.texts)} texts, fingerprint '
           f'{fewer.texts.fingerprint}\n\nWritten to {args.out}: {TEXTS}, and '
           'the losses on these texts')

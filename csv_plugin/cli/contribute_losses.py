@@ -70,5 +70,7 @@ def _collection(args: argparse.Namespace) -> Iterator[Path]:
         raise InputError('--models', 'a table of models and families', 'none',
                          'Name the table.')
     with TemporaryDirectory(prefix='csv_plugin.') as folder:
-        collect_sources(args, read_models(args.models), Path(folder))
+        collection, benchmarks = collect_sources(args,
+                                                 read_models(args.models))
+        collection.write(folder, benchmarks)
         yield Path(folder)

@@ -10,7 +10,8 @@ from tqdm import tqdm
 from csv_plugin.cli.arguments import named_number, refuse
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collecting import collect, named_benchmarks
-from csv_plugin.io.tables import ModelInfo
+from csv_plugin.io.collection import Collection
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
 from csv_plugin.io.text_sets import read_texts
 
 
@@ -42,9 +43,9 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
         '--collection',
         metavar='DIR',
         type=Path,
-        help='OUT/collection of an earlier call of salience train, or\n'
-        'of salience merge, in place of runs; the next five\n'
-        'options are refused beside it')
+        help='what salience train --keep-collection or salience merge\n'
+        'wrote, in place of runs; the next five options are\n'
+        'refused beside it')
     group.add_argument(
         '--texts',
         metavar='FILE',
@@ -96,19 +97,21 @@ def check_sources(args: argparse.Namespace) -> None:
                          'Name the texts and the benchmarks.')
 
 
-def collect_sources(args: argparse.Namespace, info: Mapping[str, ModelInfo],
-                    folder: Path) -> None:
-    """Write a collection of runs or dumps.
+def collect_sources(
+    args: argparse.Namespace,
+    info: Mapping[str,
+                  ModelInfo]) -> tuple[Collection, dict[str, BenchmarkInfo]]:
+    """Losses and accuracies of runs or dumps, and their benchmarks.
 
     Args:
         args (argparse.Namespace): Options, not with `--collection`.
         info (Mapping[str, ModelInfo]): The models.
-        folder (Path): The collection to create.
 
     Raises:
         InputError: As in `collect`.
     """
-    collect(folder, read_texts(args.texts), info,
-            named_benchmarks(args.benchmarks, dict(args.chance or ())),
-            args.runs, args.dumps or (), args.scores,
-            partial(tqdm, desc='losses'))  # yapf: disable
+    benchmarks = named_benchmarks(args.benchmarks, dict(args.chance or ()))
+    collection = collect(
+        read_texts(args.texts), info, benchmarks, args.runs, args.dumps or (),
+        args.scores, partial(tqdm, desc='losses'))
+    return collection, benchmarks

@@ -38,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_sources(parser.add_argument_group('losses and accuracies'))
     _add_training(parser)
     add_out(parser, 'the predictor, the report and the pictures')
+    parser.add_argument(
+        '--keep-collection',
+        action='store_true',
+        default=None,
+        help='write OUT/collection too, the losses and accuracies in\n'
+        'one folder, for --collection and for other verbs\n'
+        '(default: no)')
     add_verbose(parser)
 
 
@@ -220,8 +227,12 @@ def model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
 def collected(args: argparse.Namespace,
               info: Mapping[str, ModelInfo]) -> Collection:
     """Losses and accuracies of these models from what the options name."""
-    folder = args.collection or args.out / 'collection'
-    if not args.collection:
-        collect_sources(args, info, folder)
-    collection = read_collection(folder, partial(tqdm, desc='dumps'))
-    return replace(collection, info=info)
+    if args.collection:
+        refuse(args, '--collection', 'keep_collection')
+        collection = read_collection(args.collection,
+                                     partial(tqdm, desc='dumps'))
+        return replace(collection, info=info)
+    collection, benchmarks = collect_sources(args, info)
+    if args.keep_collection:
+        collection.write(args.out / 'collection', benchmarks)
+    return collection

@@ -11,14 +11,14 @@ from typing import Optional
 
 import numpy as np
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, Progress, shortened
-from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.percentages import REMEDY, fractions_found, seem_fractions
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.collection import write_collection
+from csv_plugin.io.collection import Collection
 from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.file_names import check_file_names
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos, group_remedy
 from csv_plugin.io.model_paths import paths_by_model
@@ -26,6 +26,7 @@ from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
+from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
                                   read_accuracy_columns, read_benchmarks)
 
@@ -36,18 +37,16 @@ Accuracies = dict[str, dict[str, float]]
 _RUNS = 'runs'
 
 
-def collect(folder: FilePath,
-            texts: TextSet,
+def collect(texts: TextSet,
             info: Mapping[str, ModelInfo],
             benchmarks: Mapping[str, BenchmarkInfo],
             runs: Sequence[FilePath] = (),
             dumps: Sequence[FilePath] = (),
             scores: Optional[FilePath] = None,
-            progress: Progress = iter) -> None:
-    """Write a collection from OpenCompass runs, or from dumps and a table.
+            progress: Progress = iter) -> Collection:
+    """A collection from OpenCompass runs, or from dumps and a table.
 
     Args:
-        folder (FilePath): The collection to create.
         texts (TextSet): The validation set.
         info (Mapping[str, ModelInfo]): The models.
         benchmarks (Mapping[str, BenchmarkInfo]): The benchmarks.
@@ -58,9 +57,8 @@ def collect(folder: FilePath,
         progress (Progress): Wraps the models.
 
     Raises:
-        InputError: As in these functions, before anything is written.
+        InputError: As in these functions.
     """
-    check_file_names('model', info, 'Give it another `abbr` in its config.')
     if scores:
         accuracies = accuracies_of_table(scores, info, list(benchmarks))
     elif runs:
@@ -72,7 +70,19 @@ def collect(folder: FilePath,
     losses = (
         dumps_of_runs(runs, info, texts.fingerprint, progress)
         if runs else dumps_of_files(dumps, info, texts.fingerprint, progress))
-    write_collection(folder, texts, losses, info, accuracies, benchmarks)
+    table = AccuracyTable(
+        tuple(info), tuple(benchmarks),
+        np.array([[
+            accuracies.get(model, {}).get(name, np.nan) for name in benchmarks
+        ] for model in info]),
+        np.array([details.chance for details in benchmarks.values()]),
+        np.array([details.n_items for details in benchmarks.values()]))
+    return Collection(
+        ModelLosses(texts, {
+            model: merge_dumps([dump], texts)
+            for model, dump in losses.items()
+        }), table, info,
+        tuple(name for name in benchmarks if not benchmarks[name].main))
 
 
 def dumps_of_runs(runs: Sequence[FilePath],

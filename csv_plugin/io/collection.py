@@ -125,6 +125,27 @@ class Collection:
         """The same models on some of the texts."""
         return replace(self, losses=self.losses.select_texts(texts))
 
+    def write(self, folder: FilePath,
+              benchmarks: Mapping[str, BenchmarkInfo]) -> None:
+        """Write what `read_collection` reads; errors as `write_collection`.
+
+        Args:
+            folder (FilePath): Is made if it does not exist.
+            benchmarks (Mapping[str, BenchmarkInfo]): Of these benchmarks at
+                least.
+        """
+        scores = {
+            model: {
+                name: accuracy
+                for name, accuracy in row.items() if accuracy is not None
+            }
+            for model, row in self.accuracies.to_dict().items()
+        }
+        write_collection(
+            folder, self.texts, self.losses, self.info, scores,
+            {name: benchmarks[name]
+             for name in self.accuracies.benchmarks})
+
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     """Read a folder with a dump `<model>.safetensors` of every model.

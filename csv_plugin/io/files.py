@@ -1,6 +1,5 @@
 """Reading files with clear errors, and writing them whole or not at all."""
 import errno
-import hashlib
 import math
 import os
 import shutil
@@ -9,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from socket import gethostname
-from typing import Any, BinaryIO
+from typing import Any
 
 from csv_plugin.core.conventions import InputError
 
@@ -59,8 +57,7 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     step of the file system, and has the same suffix. It is on the disk, not
     only in the memory of the machine, before it is renamed. If the body of
     the `with` statement fails, the temporary file is removed and an earlier
-    file at `path` stays as it was. What a process that was killed has left
-    of the same file is removed by the next one that writes it.
+    file at `path` stays as it was.
 
     Args:
         path (FilePath): The file to create or replace.
@@ -74,7 +71,6 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     """
     target = Path(path)
     check_target(target)
-    _remove_remains(target)
     temporary = _temporary(target)
     try:
         with _plain_errors(target, temporary):
@@ -91,10 +87,7 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
 def atomic_folder(path: FilePath) -> Iterator[Path]:
     """Give a temporary folder, and rename it to `path` once it is filled.
 
-    It lies beside the folder that it becomes, under a name that starts with a
-    dot, and its files are on the disk before it is renamed. What a process
-    that was killed has left of the same folder is removed by the next one that
-    writes it.
+    As `atomic_path`, for a folder of files.
 
     Args:
         path (FilePath): The folder to create; its parents may be missing.
@@ -108,8 +101,10 @@ def atomic_folder(path: FilePath) -> Iterator[Path]:
             written, such as on a full disk.
     """
     target = Path(path)
-    _check_new(target)
-    _remove_remains(target)
+    if os.path.lexists(target):
+        raise InputError(
+            str(target), 'the name of a new folder', 'one that exists',
+            'Choose another name, or remove it.')
     temporary = _temporary(target)
     try:
         with _plain_errors(target, temporary, *target.parents):
@@ -124,13 +119,12 @@ def atomic_folder(path: FilePath) -> Iterator[Path]:
     _flush_folder(target.parent)
 
 
-def _check_new(target: Path) -> None:
-    """Refuse the name of a file or folder that is there, or a link."""
-    with _plain_errors(target), suppress(FileNotFoundError):
-        target.lstat()
-        raise InputError(
-            str(target), 'the name of a new folder', 'one that exists',
-            'Choose another name, or remove it.')
+def _temporary(target: Path) -> Path:
+    """A name for what becomes a file or folder; it starts with a dot."""
+    # Only a name: a file that tempfile made could be read by its owner alone.
+    # It is short, so that a file may have the longest name that there is.
+    suffix = target.suffix if len(target.suffix) <= 12 else ''
+    return target.with_name(f'.tmp_{token_hex(8)}{suffix}')
 
 
 def _flush(path: Path) -> None:
@@ -147,73 +141,6 @@ def _flush_folder(path: Path) -> None:
     # Some file systems cannot; what was written is there all the same.
     with suppress(OSError):
         _flush(path)
-
-
-def _temporary(target: Path) -> Path:
-    """A name for what becomes a file or folder."""
-    # Only a name: a file that tempfile made could be read by its owner alone.
-    return target.with_name(
-        f'{_start(target)}{os.getpid()}.{token_hex(4)}{_suffix(target)}')
-
-
-def _start(target: Path) -> str:
-    """How the names of what becomes a file or folder start on this host.
-
-    They are short, so that a file may have the longest name that there is.
-    """
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
-    return f'.{name}.{host_mark()}.'
-
-
-def host_mark() -> str:
-    """Twelve digits that tell the processes of this host from others.
-
-    Machines may share a name, and containers a machine, but not processes.
-    """
-    machine, space = Path('/etc/machine-id'), Path('/proc/self/ns/pid')
-    host = ' '.join([
-        gethostname(),
-        machine.read_text() if machine.exists() else '',
-        os.readlink(space) if space.exists() else ''
-    ])
-    return hashlib.sha256(os.fsencode(host)).hexdigest()[:12]
-
-
-def _suffix(target: Path) -> str:
-    """The suffix, by which libraries choose a format, unless it is long."""
-    return target.suffix if len(target.suffix) <= 12 else ''
-
-
-def _remove_remains(target: Path) -> None:
-    """Remove what processes of this host that were killed have left."""
-    start = _start(target)
-    names = []
-    # One may be allowed to write into a folder, but not to read it.
-    with suppress(OSError):
-        names = os.listdir(target.parent)
-    for name in names:
-        if name.startswith(start):
-            process = name.removeprefix(start).partition('.')[0]
-            if process.isdecimal() and not is_running(int(process)):
-                _remove(target.with_name(name))
-
-
-def _remove(path: Path) -> None:
-    """Remove a file, a link or a folder with all that is in it."""
-    shutil.rmtree(path, ignore_errors=True)
-    with suppress(OSError):
-        path.unlink()
-
-
-def is_running(process: int) -> bool:
-    """Whether a process of this host runs, as far as one can tell."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # of another user, or no process at all
-        pass
-    return True
 
 
 #: What to do about the errors of a system that users can mend.
@@ -263,16 +190,6 @@ def write_text(path: FilePath, text: str) -> None:
         temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
-def open_file(path: FilePath) -> BinaryIO:
-    """Open a file to read it.
-
-    Raises:
-        OSError: The file cannot be read, or is none but a pipe or a device,
-            which may have no end or keep its reader waiting.
-    """
-    return open(path, 'rb', opener=_opened_at_once)
-
-
 def _opened_at_once(path: str, flags: int) -> int:
     # Windows has no such flag, nor pipes among its files.
     opened = os.open(path, flags | getattr(os, 'O_NONBLOCK', 0))
@@ -282,37 +199,25 @@ def _opened_at_once(path: str, flags: int) -> int:
     return opened
 
 
-#: What may lie in the place of a file, by its first bytes: no file that is
-#: read here begins with them.
-_STAND_INS = {
-    b'\x1f\x8b': ('a file compressed by gzip', 'Unpack it by gunzip.'),
-    b'version https://git-lfs':
-    ('a pointer of Git LFS', 'Fetch it by git lfs pull.'),
-}
-
-
 def read_bytes(path: FilePath) -> bytes:
     """The content of a file.
 
     Raises:
-        InputError: The file cannot be read, as in `open_file`, holds more
-            than 1 GiB, or is something in the place of what is read.
+        InputError: The file cannot be read, holds more than 1 GiB, or is
+            none but a pipe or a device, which may have no end or keep its
+            reader waiting.
     """
     try:
-        with open_file(path) as file:
+        with open(path, 'rb', opener=_opened_at_once) as file:
             if os.fstat(file.fileno()).st_size > _LARGEST:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-            data = file.read()
+            return file.read()
     except (OSError, ValueError) as error:
         # ValueError: a name that holds the character 0.
         problem = getattr(error, 'strerror', str(error))
         raise InputError(
             os.fspath(path), 'a file that can be read',
             f'the error {problem!r}', 'Check the path.') from error
-    for start, (found, remedy) in _STAND_INS.items():
-        if data.startswith(start):
-            raise InputError(os.fspath(path), 'the file itself', found, remedy)
-    return data
 
 
 def read_text(path: FilePath) -> str:

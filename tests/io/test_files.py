@@ -1,10 +1,6 @@
 """Files that are read with clear errors and written whole or not at all."""
 import errno
-import gzip
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +8,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import (atomic_folder, atomic_path, check_fields,
                                  check_plain_files, check_target, read_bytes,
                                  write_text)
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path) -> None:
@@ -57,19 +51,6 @@ def test_pipes_and_devices_keep_their_place(tmp_path) -> None:
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
 
 
-def test_folders_that_cannot_be_listed_are_written_to(tmp_path,
-                                                      monkeypatch) -> None:
-
-    def refuse(path: object) -> None:
-        raise PermissionError(errno.EACCES, 'Permission denied', path)
-
-    with monkeypatch.context() as patched:
-        for name in ('listdir', 'scandir'):
-            patched.setattr(os, name, refuse)
-        write_text(tmp_path / 'a', 'new')
-    assert (tmp_path / 'a').read_text() == 'new'
-
-
 def test_check_target_writes_nothing(tmp_path) -> None:
     check_target(tmp_path / 'table.csv')
     with pytest.raises(InputError, match="no folder '.*none'. Create the"):
@@ -97,16 +78,6 @@ def test_read_bytes(tmp_path) -> None:
     assert read_bytes(str(tmp_path / 'a')) == b'\x00\r\n'
     with pytest.raises(InputError, match="none: .*'No such file"):
         read_bytes(tmp_path / 'none')
-
-
-@pytest.mark.parametrize('content, remedy', [
-    (gzip.compress(b'model,a', mtime=0), 'gzip. Unpack it by gunzip'),
-    (b'version https://git-lfs.github.com/spec/v1', 'Fetch it by git lfs'),
-])
-def test_what_is_in_the_place_of_a_file_is_named(tmp_path, content, remedy):
-    (tmp_path / 'a').write_bytes(content)
-    with pytest.raises(InputError, match=remedy):
-        read_bytes(tmp_path / 'a')
 
 
 @pytest.mark.parametrize('expected, value, wrong', [
@@ -214,36 +185,6 @@ def test_a_flush_that_fails_leaves_the_old_file(tmp_path, monkeypatch) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def killed_while_writing(path, write='atomic_path', file='temporary') -> Path:
-    """What a process leaves that is killed as it writes."""
-    code = ('import os, sys\n'
-            f'from csv_plugin.io.files import {write}\n'
-            f'with {write}(sys.argv[1]) as temporary:\n'
-            f'    ({file}).write_text("half")\n'
-            '    os.kill(os.getpid(), 9)')
-    subprocess.run([sys.executable, '-c', code, str(path)], cwd=ROOT)
-    remains, = path.parent.glob('.*')
-    return remains
-
-
-def test_what_killed_processes_left_is_removed(tmp_path) -> None:
-    remains = killed_while_writing(tmp_path / 'a.json')
-    other = tmp_path / remains.name.replace(
-        remains.name.split('.')[1], '0' * 12)  # of another file
-    running = tmp_path / remains.name.replace(
-        remains.name.split('.')[3], str(os.getpid()))
-    elsewhere = tmp_path / remains.name.replace(
-        remains.name.split('.')[2], '0' * 12)  # of another host
-    for file in (other, running, elsewhere):
-        file.touch()
-    write_text(tmp_path / 'b.json', 'x')
-    assert remains.exists()
-    write_text(tmp_path / 'a.json', 'x')
-    assert sorted(tmp_path.iterdir()) == sorted([
-        other, running, elsewhere, tmp_path / 'a.json', tmp_path / 'b.json'
-    ])  # yapf: disable
-
-
 def fill(folder, text='x') -> None:
     with atomic_folder(folder) as temporary:
         (temporary / 'file').write_text(text)
@@ -289,24 +230,6 @@ def test_folders_that_cannot_be_written(tmp_path, monkeypatch) -> None:
         fill(tmp_path / ('a' * 256))
     fill(tmp_path / ('a' * 255))
 
-    def refuse(path, *_) -> None:
-        if path == tmp_path / 'a':
-            raise PermissionError(errno.EACCES, 'Permission denied', str(path))
-        raise FileNotFoundError(errno.ENOENT, 'No such file', str(path))
-
-    # As it is where the parents of the folder may not be made.
-    monkeypatch.setattr(os, 'mkdir', refuse)
-    with pytest.raises(InputError, match='b/c: .*Permission.*may write to'):
-        fill(tmp_path / 'a' / 'b' / 'c')
-
-
-def test_folders_of_killed_processes_are_removed(tmp_path) -> None:
-    remains = killed_while_writing(tmp_path / 'a', 'atomic_folder',
-                                   'temporary / "file"')
-    assert (remains / 'file').read_text() == 'half'
-    fill(tmp_path / 'a')
-    assert list(tmp_path.iterdir()) == [tmp_path / 'a']
-
 
 def test_only_files_are_read(tmp_path) -> None:
     os.mkfifo(tmp_path / 'pipe')
@@ -316,16 +239,6 @@ def test_only_files_are_read(tmp_path) -> None:
             read_bytes(tmp_path / name)
     with pytest.raises(InputError, match='can be read, .*null'):
         read_bytes('a\0b')
-
-
-def test_a_file_that_becomes_a_pipe_is_not_waited_for(tmp_path, monkeypatch):
-    """What counts is what was opened, not what was there before."""
-    os.mkfifo(tmp_path / 'pipe')
-    (tmp_path / 'file').write_bytes(b'')
-    status = os.stat(tmp_path / 'file')
-    monkeypatch.setattr(Path, 'stat', lambda *_, **__: status)
-    with pytest.raises(InputError, match="pipe: .*'Not a file'"):
-        read_bytes(tmp_path / 'pipe')
 
 
 def test_files_that_fill_the_memory_are_refused(tmp_path) -> None:
