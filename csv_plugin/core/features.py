@@ -306,25 +306,11 @@ class TokenColumns:
         columns (Columns): What the K columns are.
         matrix (csc_array): What a nat of a token adds to each column.
             Shape `(T, K)`.
-
-    Raises:
-        InputError: The matrix has another shape, or the columns do not say
-            which tokens they count.
     """
     columns: Columns
     matrix: csc_array
 
     __repr__ = short_repr
-
-    def __post_init__(self) -> None:
-        scored = self.columns.scored
-        n_tokens = None if scored is None else len(scored)
-        expected = (n_tokens, len(self.columns.units))
-        if self.matrix.shape != expected:
-            raise InputError(
-                'columns of token losses', f'a matrix of shape {expected}',
-                str(self.matrix.shape), 'Give one row per token, one column '
-                'per unit, and say which tokens count.')
 
     def features(self, table: LossTable) -> FeatureTable:
         """The columns of M models.
@@ -363,13 +349,8 @@ def group_columns(table: LossTable,
         gives the all-token loss.
 
     Raises:
-        InputError: As in `counted_losses`, and if there is not one group
-            name per token.
+        InputError: As in `counted_losses`.
     """
-    if len(groups) != table.losses.shape[1]:
-        raise InputError('group_columns',
-                         f'{table.losses.shape[1]} group names, one a token',
-                         str(len(groups)), 'Name the group of every token.')
     _, counted = counted_losses(table, scored)
     names, member = np.unique(np.asarray(groups)[counted], return_inverse=True)
     counts = np.bincount(member)

@@ -37,7 +37,7 @@ from scipy.stats import norm, t
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.held_out import FoldPredictions
-from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.salience_model import SalienceModel, side
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)
@@ -197,14 +197,6 @@ class Intervals:
         return (np.where(beyond, 0,
                          np.clip(low, 0,
                                  1)), np.where(beyond, 1, np.clip(high, 0, 1)))
-
-
-def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
-    """On which side of a range scores lie: -1 below, 0 inside, 1 above."""
-    # The last bits of a score depend on the models beside it.
-    slack = 1e-9 * (high - low)
-    return np.where(score > high + slack, 1,
-                    np.where(score < low - slack, -1, 0))
 
 
 def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:

@@ -204,3 +204,11 @@ class SalienceModel:
         """
         shape = (*np.shape(accuracy), len(uniform))
         return cls(np.broadcast_to(uniform, shape), Curve.constant(accuracy))
+
+
+def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
+    """On which side of a range scores lie: -1 below, 0 inside, 1 above."""
+    # The last bits of a score depend on the models beside it.
+    slack = 1e-9 * (high - low)
+    return np.where(score > high + slack, 1,
+                    np.where(score < low - slack, -1, 0))

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from csv_plugin.core.intervals import side
-from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.salience_model import SalienceModel, side
 from csv_plugin.core.scaling_law import CHANCE_MARGIN
 
 MEAN_LOSS = 'mean loss'

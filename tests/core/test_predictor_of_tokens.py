@@ -7,7 +7,7 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import TokenColumns, group_columns, text_columns
+from csv_plugin.core.features import group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Ridge
@@ -190,12 +190,3 @@ def test_parts_of_one_validation_set():
         replace(TARGETS, spans=TARGETS.spans[:3])
     with pytest.raises(InputError, match='t0'):
         replace(TARGETS, text_ids=('t0', ) * 4)
-
-
-def test_columns_of_another_shape_are_refused(world):
-    matrix, columns = world[2].matrix, world[2].columns
-    for changes in (dict(scored=columns.scored[1:]), dict(scored=None),
-                    dict(units=columns.units[1:],
-                         uniform=columns.uniform[1:])):
-        with pytest.raises(InputError, match='Give one row per token'):
-            TokenColumns(replace(columns, **changes), matrix)
