@@ -18,7 +18,6 @@ def fit(solver, task):
     return solver.fit(task, fold_masks(task.families, 0, n_repeats=1))
 
 
-@pytest.mark.slow
 def test_planted_salience_is_found():
     world = make_world(
         n=60, n_families=10, salience=(1, 3, 0, 0, 0, 0), noise=0.01)
@@ -113,7 +112,6 @@ def test_no_gain_falls_back_to_the_mean_loss():
                                   uniform.model.coefficients)
 
 
-@pytest.mark.slow
 def test_the_best_penalty_is_kept():
     task = make_world(n=40, salience=(5, 1, 0, 0), noise=0.05).task
     alone = {p: fit(NonNegative((p, )), task).cv_mse for p in SOLVER.penalties}
