@@ -14,13 +14,13 @@ from tests.extras.importers.outputs import LIGHTEVAL
 
 
 def changed(tmp_path, change):
-    """A folder with details whose first row is changed."""
+    """A folder with the first row of real details, changed."""
     source, = (LIGHTEVAL / 'c-l-80').rglob('*.parquet')
     rows = pq.read_table(source).to_pylist()
     change(rows[0])
     path = tmp_path / source.parent.name / source.name
     path.parent.mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), path)
+    pq.write_table(pa.Table.from_pylist(rows[:1]), path)
     return tmp_path
 
 
@@ -68,9 +68,21 @@ def test_examples_and_instructions_are_part_of_the_text(tmp_path):
     assert loss.text[loss.start:] == ' quails'
 
 
+def test_a_list_with_one_right_answer(tmp_path):
+    """As some tasks write it."""
+    same = read_lighteval(LIGHTEVAL / 'c-l-80')[0]
+    path = changed(tmp_path, lambda row: row['doc'].update(gold_index=[2]))
+    other = read_lighteval(path)[0]
+    assert (other.text_id, other.start) == (same.text_id, same.start)
+    choices = pq.read_table(next(
+        path.rglob('*.parquet'))).to_pylist()[0]['doc']['choices']
+    assert other.text.endswith(choices[2])
+
+
 @pytest.mark.parametrize('part, fields, message', [
     ('doc', dict(gold_index=7), 'the index of a single answer'),
     ('doc', dict(gold_index=None), 'the index of a single answer'),
+    ('doc', dict(gold_index=[2, 3]), 'the index of a single answer'),
     ('doc', dict(query=None), "a text as 'query'"),
     ('model_response', dict(logprobs=[-1.0]), '4 log-likelihoods'),
     ('model_response', dict(logprobs=[float('nan')] * 4), '4 log-likelihoods'),

@@ -56,7 +56,8 @@ def test_a_chance_level_is_needed():
 
 
 @pytest.mark.parametrize('field, value, message', [
-    ('acc_norm,none', 54.3, "a fraction as 'acc_norm,none', found 54.3"),
+    ('acc_norm,none', 1.5, "a fraction as 'acc_norm,none', found 1.5"),
+    ('acc_norm,none', -.1, "a fraction as 'acc_norm,none'"),
     ('acc_norm,none', 'N/A', "a fraction as 'acc_norm,none'"),
     ('sample_len', 3, 'one number of items .* 4 of c-l-80, 3 of d-s-100'),
     ('sample_len', '4', "a whole number as 'sample_len'"),
