@@ -3,12 +3,9 @@ from dataclasses import replace
 from math import inf, isinf, nan
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.predictions import Predictions
 
@@ -48,16 +45,6 @@ def test_fitted_models_do_not_count():
     far = outliers(predictions(0.9, 0.5, 0.4, 0.7, in_sample))
     assert [(o.model, o.benchmark) for o in far] == [('a', 'y'), ('b', 'x'),
                                                      ('b', 'y'), ('c', 'x')]
-
-
-def test_rows_are_matched_by_name():
-    table = predictions([[0.9, 0.5], [0.5, 0.5], [0.5, 0.1]], 0.5, 0.4, 0.7)
-    accuracies = AccuracyTable(MODELS, BENCHMARKS, table.real, np.zeros(2),
-                               np.zeros(2, int))
-    shuffled = accuracies.select(('c', 'a', 'b'), ('y', 'x'))
-    assert outliers(table.with_real(shuffled)) == outliers(table) != []
-    with pytest.raises(InputError, match="'b'"):
-        table.with_real(accuracies.select(('a', 'c')))
 
 
 def test_another_method():

@@ -278,11 +278,6 @@ def test_intervals_cover_their_ends():
     assert not beyond.covered('ridge').any()
 
 
-def test_no_model_held_out_has_no_mean_difference():
-    table = cube(in_sample=np.ones((3, 2, 2), bool))
-    assert np.isnan(table.mean_difference('ridge')).all()
-
-
 def test_records_are_the_cells_in_their_order():
     table = cube()
     records = list(table.records())

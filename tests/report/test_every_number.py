@@ -9,16 +9,14 @@ import re
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 import csv_plugin as cp
 from csv_plugin.core.predictions import REAL, Missing, Predictions
 from csv_plugin.extras.page.rendering import render
-from csv_plugin.report.leaderboards import (Leaderboard, as_markdown, as_text,
-                                            write_leaderboard)
+from csv_plugin.report.leaderboards import (BESIDE, Leaderboard, as_markdown,
+                                            as_text, write_leaderboard)
 from tests.extras.page.pages import make_page
 
 NAN = float('nan')
@@ -68,8 +66,9 @@ def tables(draw) -> Predictions:
 def check_cells(header, rows):
     assert rows
     for name, *cells in zip(header, *rows):
-        # Only differences may have a sign.
-        shape = DIFFERENCE if name.endswith('diff') else PERCENT
+        # Only what stands beside predictions may have a sign.
+        is_beside = name.endswith(tuple(c.title for c in BESIDE.values()))
+        shape = DIFFERENCE if is_beside else PERCENT
         if name == 'are predicted':
             shape = re.compile(r'-|[0-2] of [12]')
         for cell in cells:
@@ -119,28 +118,3 @@ def test_page(table):
     assert len(strips) == body.count('<svg class="strip"')
     for low, high, value in (map(float, strip) for strip in strips):
         assert 0 <= low <= value <= high <= 100
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(tables())
-def test_pictures(table):
-    axes = Figure().subplots(1, 2)
-    cp.plot_leaderboard(table, 'x', axes[0])
-    cp.plot_predicted(table, 'y', ax=axes[1])
-    axes[0].figure.draw_without_rendering()
-    for one, axis in ((axes[0], 'x'), (axes[1], 'x'), (axes[1], 'y')):
-        low, high = getattr(one, f'get_{axis}lim')()
-        for place, label in zip(
-                getattr(one, f'get_{axis}ticks')(),
-                getattr(one, f'get_{axis}ticklabels')()):
-            if low <= place <= high and label.get_text():
-                assert -1e-9 <= place <= 1 + 1e-9
-
-
-@pytest.mark.parametrize('low, high', [(-0.1, 0.5), (0.5, 1.1)])
-def test_what_is_outside_is_no_prediction(low, high):
-    cell = np.full((1, 1, 1), 0.5)
-    with pytest.raises(cp.InputError, match='fractions in 0..1'):
-        Predictions(('m', ), ('b', ), ('p', ), cell, cell + low - 0.5,
-                    cell + high - 0.5, cell > 1, cell > 1, cell[0], 0.9)

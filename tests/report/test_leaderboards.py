@@ -7,7 +7,6 @@ from itertools import product
 
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
@@ -183,12 +182,6 @@ def test_width(n_benchmarks, n_blocks, models):
     assert sum(line.count('bench-') for line in lines) == n_benchmarks
 
 
-def test_longer_names_than_lines():
-    board = some_cells(2, models=('m' * 200, )).board()
-    table = as_text(board).partition('\n\nPercent')[0]
-    assert table.count('m' * 200) == 3  # means, and two benchmarks
-
-
 def test_markdown():
     board = some_cells(1, labels=('predicted', )).board()
     header, rule, *rows = [[
@@ -236,12 +229,6 @@ def test_one_reason_for_all():
 def test_nothing_known():
     cells = Cells(MODELS, (), ('predicted', ), {}, {}, {}, ('why', ))
     assert as_text(cells.board()) == 'why'
-
-
-def test_short_repr():
-    assert repr(some_cells().board()) == (
-        'Leaderboard(Predictions(3 models x 2 benchmarks by predicted, '
-        'all-token; 90% intervals), 4 notes)')
 
 
 # What a run says.
@@ -343,11 +330,6 @@ def test_files(tmp_path):
         k: '' if v is None else str(v)
         for k, v in row.items()
     } for row in rows] == read
-
-
-def test_no_folder(tmp_path):
-    with pytest.raises(InputError, match='folder'):
-        write_leaderboard(tmp_path / 'none' / 'x', some_cells().board())
 
 
 def test_no_columns_of_a_predictor_without_means():

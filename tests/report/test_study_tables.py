@@ -101,11 +101,6 @@ def test_means(study, main):
     assert last == expected
 
 
-def test_no_main_benchmark(study):
-    last = cells(error_table(study, ()).splitlines()[-1])
-    assert last == ['mean of 0', '', '-', '-', '', '-', '-', '-', '-', '-']
-
-
 def test_report(tmp_path, study):
     path = tmp_path / 'r.md'
     write_report(path, study, MAIN, 'A title', 'python x.py --out "a b"')
@@ -194,28 +189,6 @@ def test_of_two_families_there_is_only_the_error_of_all():
     easy = study.predictor.benchmark('easy')
     assert stated_line(study, ('easy', )).endswith(
         f' over the main benchmarks): {100 * easy.cv_mse**.5:.1f} in all')
-
-
-def test_report_without_notes(tmp_path, tables):
-    easy = tables.only('easy')
-    study = split_study(easy.features, easy.accuracies, easy.families,
-                        easy.models[:10], Uniform())
-    write_report(tmp_path / 'r.md', study, ('easy', ), 'T', 'c')
-    text = (tmp_path / 'r.md').read_text('utf-8')
-    assert text.endswith('\n\n## Notes\n\nNone.\n')
-    table = error_table(study, ('easy', ))
-    stated = stated_line(study, ('easy', ))
-    shown, _, rest = summary(study, ('easy', ), 'T').rpartition('\nMSE and ')
-    assert shown == f'T\n\n{table}'
-    _, found, outside = rest.split('\n\n')
-    assert found == stated
-    assert outside.startswith('uniform: most predictions of org/model-10, ')
-
-
-def test_level_is_that_of_the_predictions(tmp_path, study):
-    other = replace(study, predictions=replace(study.predictions, level=0.5))
-    write_report(tmp_path / 'r.md', other, MAIN, 'T', 'c')
-    assert 'width of the 50%' in (tmp_path / 'r.md').read_text('utf-8')
 
 
 def test_a_perfect_prediction(tmp_path, study):
