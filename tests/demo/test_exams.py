@@ -1,14 +1,10 @@
 """The exams of the small world, as OpenCompass reads and grades them."""
 import pytest
 from mmengine.config import Config
-from opencompass.registry import TEXT_POSTPROCESSORS
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
 from tools.studies.world import KINDS, exam
-from tools.studies.zoo.corpus import mixed_texts
-from tools.studies.zoo.recipes import SERIES
-from tools.studies.zoo.zoo_tokenizers import train_tokenizer
 
 CHOICE, WORKED = KINDS[:3], KINDS[3:]
 
@@ -30,14 +26,6 @@ with read_base():
         entry['kind']: entry
         for entry in dumped['tidewell_exams_datasets']
     }
-
-
-@pytest.fixture(scope='module')
-def tokenizer():
-    """The tokenizer with the smallest vocabulary, which needs most tokens."""
-    recipe = SERIES['d'].tokenizer
-    assert (recipe.kind, recipe.vocab_size) == ('byte-level', 512)
-    return train_tokenizer(recipe, mixed_texts(SERIES['d'], 60_000, 1))
 
 
 # Columns
@@ -69,31 +57,13 @@ def test_the_label_is_the_final_answer(kind):
         assert tidewell_final_answer(item.answer) == item.label
 
 
-@pytest.mark.parametrize('kind', WORKED)
-def test_further_questions_do_not_count(kind):
-    items = exam(kind)
-    first, second = next(
-        pair for pair in zip(items, items[1:])
-        if pair[0].label != pair[1].label)
-    text = f'{first.answer}\n{second.question}{second.answer}'
-    assert tidewell_final_answer(text) == first.label
-
-
-@pytest.mark.parametrize('kind', WORKED)
-def test_no_answer_gives_nothing(kind):
-    for item in exam(kind, 20):
-        steps = item.answer[:item.answer.lower().rindex('answer')]
-        cut = item.answer[:-1]
-        asked_on = f'{steps}\n{item.question}{item.answer}'
-        assert tidewell_final_answer(steps) == ''
-        assert tidewell_final_answer(cut) == ''
-        assert tidewell_final_answer(asked_on) == ''
-    assert tidewell_final_answer('') == ''
-
-
-def test_the_answer_is_found_by_name():
-    assert TEXT_POSTPROCESSORS.get(
-        'tidewell_final_answer') is tidewell_final_answer
+def test_further_questions_do_not_count():
+    first, second = ('2 + 3 = 5. The answer is 5.', 'Question: 1 + 1?\n'
+                     'Answer: 1 + 1 = 2. The answer is 2.')
+    assert tidewell_final_answer(f'{first}\n{second}') == '5'
+    # Without a full stop or an answer of its own there is none.
+    assert tidewell_final_answer(first[:-1]) == ''
+    assert tidewell_final_answer(f'2 + 3 = 5.\n{second}') == ''
 
 
 # Config
@@ -122,14 +92,3 @@ def test_templates_of_options_are_whole_texts(kind, config):
         texts = {label: form.format(**row) for label, form in template.items()}
         assert texts[item.label] == item.question + item.answer
         assert len(set(texts.values())) == 4
-
-
-@pytest.mark.parametrize('kind', WORKED)
-def test_the_longest_worked_answer_can_be_generated(kind, config, tokenizer):
-    answers = tokenizer([item.answer for item in exam(kind)],
-                        add_special_tokens=False)['input_ids']
-    inferencer = config[kind]['infer_cfg']['inferencer']
-    assert max(map(len, answers)) <= inferencer['max_out_len']
-    # Worked answers have several lines, and OpenCompass finds stop words in
-    # prompts too.
-    assert not inferencer.get('stopping_criteria')

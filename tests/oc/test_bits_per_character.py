@@ -93,20 +93,6 @@ def test_predictions_stand_beside_the_bits_per_character(tmp_path):
         assert (tmp_path / f'summary/leaderboard_{TIME}.{kind}').exists()
 
 
-def test_models_that_are_worse_than_those_fitted_on_are_marked(tmp_path):
-    """Real: 34 % on GSM8K, where 6 % would be predicted."""
-    table, board = summarize(tmp_path)
-    assert all(row[5].endswith('(any)>') for row in table[4:12])
-    predictions = board.predictions
-    assert predictions.extrapolated[1].all()
-    assert (predictions.low[1] == 0).all()
-    assert (predictions.high[1] == 1).all()
-    assert predictions.at('qwen1.5-1.8b-hf', 'GSM8K').value < 0.1
-    assert any(
-        note.startswith('predicted: most predictions of qwen1.5-1.8b-hf lie '
-                        'outside the range fitted on') for note in board.notes)
-
-
 @pytest.mark.parametrize('values, reason', [
     ((0.6, 0.3), 'no bits per character of llm_compression-arxiv_math in'),
     ((0.6, float('inf'), 0.4), 'overflow in float16'),

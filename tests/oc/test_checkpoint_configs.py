@@ -1,13 +1,10 @@
 """Checkpoint folders as models of a config, after a dump and in a run."""
-import json
 from pathlib import Path
 
-import pytest
 from mmengine.config import Config
 
 from csv_plugin.configs.models.checkpoints import checkpoint_models
 from csv_plugin.demo import shipped
-from tests.oc.command import opencompass
 from tools.studies.zoo.building import HELD_OUT, abbr
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,19 +42,6 @@ def test_models_of_a_config(tmp_path):
     assert first.max_seq_len == 2048
 
 
-@pytest.mark.parametrize('folders, expected', [
-    ([], 'a folder that matches, found none'),
-    (['mix/checkpoint-final'], 'ends with the step'),
-    (['mix/checkpoint-5', 'mix/checkpoint-05'], 'mix@5'),
-])
-def test_clear_errors(tmp_path, folders, expected):
-    for folder in folders:
-        (tmp_path / 'runs' / folder).mkdir(parents=True)
-    Path('mine.py').write_text(MINE, 'utf-8')
-    with pytest.raises(Exception, match=expected):
-        Config.fromfile('mine.py', format_python_code=False)
-
-
 def test_the_shipped_config():
     config = after_dump(CONFIG)
     assert [model.abbr for model in config.models
@@ -68,21 +52,6 @@ def test_the_shipped_config():
     [texts] = config.datasets
     assert texts.abbr.startswith('salience_texts-')
     assert 'checkpoint_models' not in config
-
-
-@pytest.mark.slow
-def test_a_run_without_benchmarks():
-    """Of one of the models: losses, predictions, and no real accuracy."""
-    Path('one.py').write_text(
-        CONFIG.read_text('utf-8').replace("in 'abcdh'", "in 'b'").replace(
-            'realpath(__file__)', repr(str(CONFIG))) +
-        'infer["runner"]["debug"] = eval["runner"]["debug"] = True\n', 'utf-8')
-    opencompass('one.py', '-w', 'out')
-    [board] = Path('out').glob('*/summary/leaderboard_*.json')
-    rows = json.loads(board.read_text('utf-8'))['rows']
-    assert {row['model'] for row in rows} == {'b-l@50'}
-    assert all(row['real'] is None for row in rows)
-    assert all(0 <= row['predicted'] <= 100 for row in rows)
 
 
 def test_defaults_can_be_changed(tmp_path):

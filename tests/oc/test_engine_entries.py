@@ -4,10 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mmengine.config import Config
-from opencompass.models import OpenAISDK
+from opencompass.models import VLLM, OpenAISDK
+from opencompass.registry import MODELS
 from opencompass.utils import build_model_from_cfg
 from transformers import AutoTokenizer
 
+from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.engines import completions
 from csv_plugin.extras.engines.completions import CompletionsEngine
@@ -15,7 +17,7 @@ from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
-from csv_plugin.oc.run_checks import check_models
+from csv_plugin.oc.run_checks import check_models, check_run
 from tests.extras.engines.servers import Server, running
 from tests.lm import code_folders
 from tests.lm.models import make
@@ -26,7 +28,8 @@ PART = tiny.TEXTS.texts[:5]
 NOWHERE = 'http://127.0.0.1:9'
 PATH = 'csv_plugin.extras.engines.completions.CompletionsEngine'
 CONFIG = '''
-from opencompass.models import OpenAISDK
+from opencompass.models import VLLM, OpenAISDK
+from opencompass.registry import MODELS
 
 from csv_plugin.extras.engines.completions import CompletionsEngine
 from csv_plugin.oc.models import TokenLossModel
@@ -140,3 +143,27 @@ def test_code_of_a_tokenizer_does_not_run(model_folder, tmp_path):
                        'folder of a tokenizer'):  # yapf: disable
         get_token_loss(model, tiny.TEXTS)
     assert not trace.exists()
+
+
+@pytest.mark.parametrize('copied', [False, True])
+def test_the_shipped_config_is_sound(copied):
+    Path('outputs/texts').mkdir(parents=True)
+    tiny.save_texts(Path('outputs/texts/texts.jsonl'))
+    config = Config.fromfile(
+        str(RUNS / 'eval_csv_engines.py'), format_python_code=False)
+    if copied:
+        config.dump('dumped.py')
+        config = Config.fromfile('dumped.py', format_python_code=False)
+    in_vllm, served = config.models
+    kinds = [
+        entry.type
+        for entry in (in_vllm.llm, served.llm, served, served.engine)
+    ]
+    assert [
+        MODELS.get(kind) if isinstance(kind, str) else kind for kind in kinds
+    ] == [VLLM, OpenAISDK, TokenLossModel, CompletionsEngine]
+    [warning] = check_run(config)
+    assert 'there is no file' in warning
+    served.engine.pop('tokenizer')
+    with pytest.raises(ValueError, match='server: .*Give it as tokenizer'):
+        check_run(config)

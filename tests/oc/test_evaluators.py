@@ -92,7 +92,7 @@ def test_names_of_dumps_that_are_none(run, tmp_path):
 
 
 @pytest.mark.parametrize('column', range(3))
-@pytest.mark.parametrize('value', [None, 'a', [], math.nan, True])
+@pytest.mark.parametrize('value', [None, math.nan])
 def test_label_losses_that_are_no_numbers(column, value):
     columns = [[1.5, 2.5], [3, 4], [10, 12]]
     assert LabelLossEvaluator().score(*columns, [{}, {}])['label_loss'] == 2

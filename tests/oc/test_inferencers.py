@@ -184,27 +184,6 @@ def test_texts_scored_with_other_settings_are_scored_again(
     assert firsts == (['t0', 't1'] if change else ['t1'])
 
 
-def test_a_full_disk_leaves_nothing_that_looks_done(model_folder, entry,
-                                                    tmp_path, monkeypatch):
-
-    def full(path, dump):
-        raise OSError(28, 'No space left on device', str(path))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(inferencers, 'write_dump', full)
-        with pytest.raises(InputError, match='safetensors: .*No space'):
-            tiny.infer(tmp_path, config(model_folder), entry)
-    folder = tmp_path / 'predictions/tiny'
-    assert set(os.listdir(folder)) == {
-        f'tmp_{entry["abbr"]}', f'{entry["abbr"]}.error.txt'
-    }
-    tiny.infer(tmp_path, config(model_folder), entry)
-    assert set(files(folder)) == {
-        f'{entry["abbr"]}.{suffix}'
-        for suffix in ('json', 'safetensors')
-    }
-
-
 def test_only_the_first_process_of_torchrun_scores(model_folder, entry,
                                                    tmp_path, monkeypatch):
     monkeypatch.setenv('RANK', '1')

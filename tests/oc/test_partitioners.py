@@ -20,7 +20,6 @@ from csv_plugin.oc.partitioners import TextsApartPartitioner
 from csv_plugin.oc.summarizers import TEXTS_METRIC, PredictedSummarizer
 from tests.oc import tiny
 from tests.oc.command import opencompass
-from tests.oc.test_bad_input import save_lossy_model
 from tests.runs import TEXTS, train
 
 EXAM = tiny.exam(
@@ -166,7 +165,7 @@ del broken, exam, salience_texts, texts
 def test_what_fails_leaves_the_other_half(model_folder, texts, tmp_path):
     """A benchmark before the texts, or the texts before a benchmark."""
     (tmp_path / 'tiny').symlink_to(model_folder)
-    save_lossy_model(tmp_path / 'lossy')
+    tiny.save_lossy_model(tmp_path / 'lossy')
     save_predictor(train(['exam', 'broken']), tmp_path / 'p.safetensors')
     (tmp_path / 'mine.py').write_text(CONFIG)
     output = opencompass('mine.py', '--work-dir', 'out')
@@ -327,12 +326,6 @@ def test_predictors_of_evaluators_are_checked(texts, predictor, tmp_path,
     [line] = warnings
     assert line.startswith(
         f"predictor 'of the evaluator of {texts['abbr']}': there is no file ")
-
-
-def test_other_summarizers_are_not_checked(texts, tmp_path):
-    for other in ({}, dict(type='DefaultSummarizer', predictors=0)):
-        config = config_of(tmp_path, MODELS, [EXAM, texts], summarizer=other)
-        assert len(tasks_of(config)) == 2
 
 
 def test_the_command_says_one_line(texts, tmp_path):

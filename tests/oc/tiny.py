@@ -59,6 +59,17 @@ def save_model(folder: Path, seed: int = 0, **settings: Any) -> Path:
     return folder
 
 
+def save_lossy_model(folder: Path) -> Path:
+    """Save a model whose tokenizer drops letters of the texts."""
+    save_model(folder)
+    file = folder / 'tokenizer.json'
+    settings = json.loads(file.read_text('utf-8'))
+    settings['normalizer'] = dict(
+        type='Replace', pattern=dict(Regex='[a-l]'), content='')
+    file.write_text(json.dumps(settings), 'utf-8')
+    return folder
+
+
 def save_texts(path: Path, texts: TextSet = TEXTS) -> Path:
     write_texts(path, texts)
     return path
