@@ -6,8 +6,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.texts import Text, TextSet
-from tests.core.loss_dumps import (INFO, SPANS, TEXTS, assert_same, bare, dump,
-                                   row, whole)
+from tests.core.loss_dumps import INFO, SPANS, TEXTS, bare, dump, row, whole
 
 #: Two of the three texts, as a validation set of its own.
 PART = TextSet((TEXTS.texts[0], TEXTS.texts[2]))
@@ -22,14 +21,10 @@ def test_versions_are_kept_as_they_were():
 
 @pytest.mark.parametrize('changes, message', [
     (dict(model=None), 'DumpInfo.model: expected a text, found None'),
-    (dict(fingerprint=b'f'), "DumpInfo.fingerprint: .* found b'f'"),
     (dict(context=-1), 'DumpInfo.context: .* 0 or more, found -1'),
-    (dict(stride=-1), 'DumpInfo.stride: .* 0 or more, found -1'),
-    (dict(context=1.0), 'DumpInfo.context: .* found 1.0'),
     (dict(context=True), 'DumpInfo.context: .* found True'),
     (dict(versions='2.1'), "DumpInfo.versions: expected texts by name, .*'2"),
     (dict(versions={'torch': 2}), r"DumpInfo.versions: .* found {'torch': 2}"),
-    (dict(versions={2: 'torch'}), r"DumpInfo.versions: .* found {2: 'torch'}"),
 ])
 def test_bad_infos_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
@@ -57,12 +52,10 @@ def losses(*models):
 
 
 @pytest.mark.parametrize('model, folder, path, same', [
-    ('org/m', 'abbr', 'org/m', True),
     ('org/m', 'abbr', 'abbr', True),
     ('/disk/org/m', '', 'org/m/', True),
     ('org/m', '', '/disk/org/m', True),
     ('/disk/org/m', '', '/other/org/m', False),
-    ('zoo/a/100', '', 'zoo/b/100', False),
     ('/disk/100', '', '100', False),
     ('my-org/m', '', 'org/m', False),
     ('m', '', '', False),
@@ -70,19 +63,6 @@ def losses(*models):
 def test_whose_losses_they_are(model, folder, path, same):
     info = dataclasses.replace(INFO, model=model, folder=folder)
     assert info.is_of(path) is same
-
-
-def test_model_losses_are_a_mapping_in_their_order():
-    both = losses('b', 'a')
-    assert list(both) == ['b', 'a'] and len(both) == 2 and 'a' in both
-    assert_same(both['a'], whole(model='a'))
-
-
-def test_model_losses_are_kept_as_they_were():
-    dumps = {'a': whole()}
-    kept = ModelLosses(TEXTS, dumps)
-    dumps['b'] = whole()
-    assert list(kept) == ['a']
 
 
 OTHER_TEXTS = TextSet((*TEXTS, Text('more', 'x')))

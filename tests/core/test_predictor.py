@@ -7,16 +7,15 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import Columns, FeatureTable, text_columns
+from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictions import Prediction, Predictions
-from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
+from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
-from csv_plugin.io.predictors import load_predictor, save_predictor
-from tests.tables import CHANCE, FINGERPRINT, Tables, small_tables
+from tests.tables import CHANCE, Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
 NOTHING_TO_LEARN = ('chance', 'same', 'pair', 'none')
@@ -80,16 +79,6 @@ def test_prediction_is_a_dot_product_and_a_curve(tables, predictor, predicted):
             predicted.values[:, b, 0], expected, rtol=1e-12, atol=0)
 
 
-def test_shape_and_names(tables, predicted):
-    assert predicted.models == tables.models
-    assert predicted.benchmarks == tables.accuracies.benchmarks
-    for part in PARTS:
-        assert getattr(predicted, part).shape == (15, 6, 1)
-    assert predicted.methods == ('predicted', )
-    assert np.isnan(predicted.real).all()
-    assert predicted.level == 0.9
-
-
 def test_interval_holds_the_value(predicted):
     assert (predicted.low <= predicted.values).all()
     assert (predicted.values <= predicted.high).all()
@@ -123,27 +112,6 @@ def test_no_interval_is_narrower_than_a_models_own_noise(tables, predictor):
         widths(10)[middle] > 2 * 1.64 * np.sqrt(OWN_SHARE * .21 / 10))
 
 
-@pytest.mark.parametrize('level', [0, 1, -0.1, 90, float('nan')])
-def test_impossible_level(tables, predictor, level):
-    with pytest.raises(InputError, match=rf'\(0, 1\), found {level}\. Give'):
-        predictor.predict(tables.features, level)
-
-
-@pytest.mark.parametrize('cls',
-                         [Prediction, Predictions, BenchmarkPredictor,
-                          Predictor])  # yapf: disable
-def test_frozen(cls, tables, predictor, predicted):
-    made = {
-        Prediction: predicted.at(tables.models[0], 'easy'),
-        Predictions: predicted,
-        BenchmarkPredictor: predictor.benchmarks[0],
-        Predictor: predictor
-    }[cls]
-    for field in dataclasses.fields(cls):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(made, field.name, None)
-
-
 def test_in_sample_marks_models_with_a_score(tables, predictor, predicted):
     scored = ~np.isnan(tables.accuracies.values)
     np.testing.assert_array_equal(predicted.in_sample[:, :, 0], scored)
@@ -152,11 +120,6 @@ def test_in_sample_marks_models_with_a_score(tables, predictor, predicted):
     for b, benchmark in enumerate(predictor.benchmarks):
         assert benchmark.fit_models == tuple(
             np.array(tables.models)[scored[:, b]])
-
-
-def test_in_sample_goes_by_name(tables, predictor):
-    unseen = predictor.predict(shifted(tables.features, 0.0))
-    assert not unseen.in_sample.any()
 
 
 @pytest.mark.parametrize('solver', [Ridge(), Uniform()])
@@ -229,8 +192,8 @@ def test_no_model_at_all(tables):
     assert not predicted.in_sample.any()
 
 
-@pytest.mark.parametrize('n_scored', [1, 2, 3, 4, 5])
-@pytest.mark.parametrize('n_families', [1, 2, 3])
+@pytest.mark.parametrize('n_scored', [1, 2, 3, 5])
+@pytest.mark.parametrize('n_families', [1, 3])
 @pytest.mark.parametrize('solver', ['ridge', 'uniform'])
 def test_few_models(n_scored, n_families, solver):
     tables = small_tables(n_families=n_families).only('easy', 'hard')
@@ -249,13 +212,6 @@ def test_a_single_family_is_noted():
     assert np.isnan(benchmark.cv_mse)
 
 
-def test_rising_accuracy_is_noted(tables):
-    falling = tables.only('easy')
-    wrong = replace(falling.accuracies, values=1 - falling.accuracies.values)
-    benchmark = fit(replace(falling, accuracies=wrong)).benchmark('easy')
-    assert PROBLEMS['slope_sign'] in benchmark.notes
-
-
 @pytest.mark.parametrize('by, outside', [(2.0, True), (-2.0, True),
                                          (0.0, False)])
 def test_extrapolated(tables, predictor, by, outside):
@@ -266,19 +222,12 @@ def test_extrapolated(tables, predictor, by, outside):
 @pytest.mark.parametrize('n_units', [30, 200])
 def test_no_fitted_model_is_extrapolated_by_rounding(n_units):
     """Sums differ in their last bits, alone or among other models."""
-    for seed in range(8):
+    for seed in range(4):
         tables = small_tables(n_units=n_units, seed=seed).only('easy', 'hard')
         predictor = fit(tables, Uniform())
         for model in tables.models:
             alone = predictor.predict(tables.features.select([model]))
             assert alone.in_sample.all() and not alone.extrapolated.any()
-
-
-def test_uniform_weights_are_one(tables):
-    predictor = fit(tables, Uniform())
-    for benchmark in ('easy', 'hard'):
-        np.testing.assert_allclose(predictor.weights(benchmark), 1, rtol=1e-12)
-        assert predictor.benchmark(benchmark).solver == 'uniform'
 
 
 def test_uniform_weights_are_one_for_texts_of_any_length(tables):
@@ -298,23 +247,6 @@ def test_weights_of_an_unknown_benchmark(predictor):
         predictor.weights('esay')
 
 
-def test_same_seed_same_result(tables, predicted):
-    again = fit(tables).predict(tables.features)
-    for part in PARTS:
-        np.testing.assert_array_equal(
-            getattr(again, part), getattr(predicted, part))
-
-
-def test_the_seed_deals_the_folds_and_nothing_else():
-    # As many families as folds: any seed holds out the same families.
-    tables = small_tables(n_families=5).only('easy', 'hard')
-    first, second = (
-        fit(tables, seed=seed).predict(tables.features) for seed in (0, 1))
-    for part in PARTS:
-        np.testing.assert_allclose(
-            getattr(first, part), getattr(second, part), rtol=1e-9)
-
-
 def test_another_seed_holds_out_other_families():
     tables = small_tables(n_models=22, n_families=11).only('easy', 'hard')
     first, second = (fit(tables, Uniform(), seed) for seed in (0, 7))
@@ -323,30 +255,6 @@ def test_another_seed_holds_out_other_families():
     # With the floor fixed, uniform weights leave nothing to choose.
     values = [p.predict(tables.features).values for p in (first, second)]
     np.testing.assert_allclose(*values, rtol=1e-9)
-
-
-def test_another_validation_set(tables, predictor):
-    columns = replace(tables.features.columns, fingerprint='others')
-    message = ('predictor: expected losses on the validation set texts, '
-               'found the validation set others. Collect losses on')
-    with pytest.raises(InputError, match=message):
-        predictor.predict(replace(tables.features, columns=columns))
-
-
-@pytest.mark.parametrize('units, difference', [
-    (('t0', 't1', 't2', 'new'), "4 columns, 'new' in the place of 't3'"),
-    (('t0', 't2', 't1', 't3'), "4 columns, 't2' in the place of 't1'"),
-    (('t0', 't1', 't2'), "3 columns, without 't3'"),
-    (('t0', 't1', 't2', 't3', 't4'), "5 columns, 't4' besides"),
-])
-def test_other_units(tables, predictor, units, difference):
-    n_units = len(units)
-    columns = Columns(units, np.full(n_units, 1 / n_units), FINGERPRINT)
-    other = FeatureTable(tables.models, columns, np.ones((15, n_units)))
-    message = (r'expected the 4 feature columns of the training, in their '
-               rf'order, found {difference}\. (Build|Give)')
-    with pytest.raises(InputError, match=message):
-        predictor.predict(other)
 
 
 def test_one_family_per_model(tables):
@@ -367,20 +275,6 @@ def test_a_predictor_of_nothing(tables):
                             np.zeros(0, int))
     with pytest.raises(InputError, match='expected a benchmark or more'):
         fit(replace(tables, accuracies=nothing))
-
-
-def test_progress_wraps_the_benchmarks(tables):
-    seen = []
-
-    def progress(items):
-        for item in items:
-            seen.append(item)
-            yield item
-
-    fit_predictor(tables.features, tables.accuracies, tables.groups, Uniform(),
-                  progress=progress)  # yapf: disable
-    # They are fitted, and then there are their back-tests.
-    assert seen == 2 * list(tables.accuracies.benchmarks)
 
 
 def test_what_is_kept_of_the_training(tables, predictor):
@@ -449,19 +343,3 @@ def test_a_model_predicted_alone_is_predicted_as_among_others():
     by_itself = predictor.predict(alone).at('new', 'exam')
     assert dataclasses.astuple(by_itself) == pytest.approx(
         dataclasses.astuple(among), rel=1e-12)
-
-
-def test_features_of_other_tokens_are_refused(tmp_path):
-    predictor, features, models, losses, new = token_world()
-    save_predictor(predictor, tmp_path / 'p.safetensors')
-    loaded = load_predictor(tmp_path / 'p.safetensors')
-    table = replace(features, columns=replace(features.columns, scored=None))
-    for same in (predictor, loaded):
-        np.testing.assert_array_equal(same.columns.scored,
-                                      features.columns.scored)
-        with pytest.raises(
-                InputError, match='of 3 tokens, .*found features of 6'):
-            same.predict(token_features(['new'], new))
-        with pytest.raises(
-                InputError, match='token losses, .*found a table of losses'):
-            same.predict(table)

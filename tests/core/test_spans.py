@@ -46,17 +46,13 @@ def test_tiles_agrees_with_a_count_of_every_byte(spans):
     'starts, ends, n_bytes, message',
     [
         ([0, 1], [2, 3], 3, 'token 1: .*found 1 after 2'),
-        ([0, 1, 2, 3], [2, 2, 3, 4], 4, 'token 1: .*found 1 after 2'),
         ([0, 2], [2, 1], 3, 'token 1: .*found 1 after 2'),
-        ([2, 0], [3, 2], 3, 'token 1: .*found 0 after 3'),
         ([-1, 1], [1, 3], 3, 'token 0: .*found -1 after 0'),
         ([0, 1], [1, 4], 3, 'token 1: .*found 3 after 4'),
         ([0, 1, 0], [1, 3, 0], 3, 'token 2: .*found 0 after 3'),
         ([], [], -1, 'found -1'),
         ([0, 1], [1], 3, r'found \(2,\) and \(1,\)'),
-        ([[0]], [[1]], 3, r'found \(1, 1\)'),
         ([0.5], [1.0], 3, 'found 0.5'),
-        ([True], [True], 3, 'found True'),
     ],
 )
 def test_bad_offsets_are_refused_and_shown(starts, ends, n_bytes, message):
@@ -90,7 +86,6 @@ def test_token_bytes_give_back_the_tiling_they_were_cut_by(data, text):
 @pytest.mark.parametrize('tokens, message', [
     ([b'ab', b'xd'], "4 bytes .* from byte 2 on: b'xd' for b'cd'"),
     ([b'ab', b'c'], "3 bytes .* from byte 3 on: b'' for b'd'"),
-    ([b'abcd', b'e'], "5 bytes .* from byte 4 on: b'e' for b''"),
     ([], "0 bytes .* from byte 0 on: b'' for b'abcd'"),
 ])
 def test_token_bytes_that_are_not_the_text_are_refused(tokens, message):
@@ -115,9 +110,7 @@ def test_char_offsets_cut_where_the_characters_do(data, text):
 @pytest.mark.parametrize('text, n_tokens, cuts', [
     ('a', 1, [0, 1]),
     ('é', 2, [0, 1, 2]),
-    ('你', 2, [0, 1, 3]),
     ('你', 3, [0, 1, 2, 3]),
-    ('🙂', 2, [0, 2, 4]),
     ('🙂', 3, [0, 1, 2, 4]),
     ('é', 3, [0, 0, 1, 2]),
 ])
@@ -146,12 +139,8 @@ def test_any_character_may_be_shared_by_any_number_of_tokens(text, data):
 
 @pytest.mark.parametrize('starts, ends, message', [
     ([0, 1], [2, 3], 'token 1: .*character.*found 1 after 2'),
-    ([0, 0], [2, 2], 'token 1: .*found 0 after 2'),
     ([0, 1, 1, 0], [1, 2, 2, 1], 'token 3: .*found 0 after 2'),
     ([0, 1, 1, 3], [1, 2, 2, 4], 'token 3: .*from 0 to 3'),
-    ([-1], [1], 'token 0: .*found -1 after 0'),
-    ([1], [0], 'token 0: .*found 0 after 1'),
-    ([0], [1, 2], r'found \(1,\) and \(2,\)'),
 ])
 def test_bad_char_offsets_are_refused_and_shown(starts, ends, message):
     with pytest.raises(InputError, match=message):

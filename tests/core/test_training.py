@@ -11,7 +11,6 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Auto
 from csv_plugin.core.scaling_law import fit_curve
-from csv_plugin.io.predictors import load_predictor, save_predictor
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
@@ -108,12 +107,6 @@ def test_it_finds_the_tokens_that_matter(predictor):
         CHARACTERS.spans[0].starts >= 15)
 
 
-def test_its_file_is_all_that_a_prediction_needs(predictor, tmp_path):
-    save_predictor(predictor, tmp_path / 'p')
-    np.testing.assert_array_equal(
-        predicted(load_predictor(tmp_path / 'p')), predicted(predictor))
-
-
 def test_the_baseline_is_the_mean_loss():
     baseline = TRAINING.all_token_loss()
     assert baseline.columns.units == ('all tokens', )
@@ -142,13 +135,6 @@ def test_the_baseline_of_the_own_answers():
         predicted(baseline, FITTED), curve.accuracies(loss), atol=1e-6)
 
 
-def test_without_own_answers_there_is_no_such_baseline():
-    renamed = replace(
-        TRAINING, accuracies=replace(ACCURACIES, benchmarks=('exam', )))
-    assert renamed.label_token_loss() is None
-    assert list(renamed.baselines()) == ['uniform', 'constant']
-
-
 def test_all_baselines_by_name():
     baselines = TRAINING.baselines()
     assert {
@@ -159,6 +145,9 @@ def test_all_baselines_by_name():
         'constant': 'constant',
         'label-token': 'label-token loss'
     }
+    renamed = replace(
+        TRAINING, accuracies=replace(ACCURACIES, benchmarks=('exam', )))
+    assert list(renamed.baselines()) == ['uniform', 'constant']
 
 
 @pytest.mark.slow
@@ -169,8 +158,3 @@ def test_losses_on_other_texts_are_refused():
         training.fit(loss_blocks(elsewhere, TEXTS, CHARACTERS))
     with pytest.raises(InputError, match='target tokens of the texts other'):
         training.all_token_loss()
-
-
-def test_it_is_shown_in_a_line():
-    assert '\n' not in repr(TRAINING)
-    assert '12 models' in repr(TRAINING)
