@@ -295,10 +295,10 @@ def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
         where (str): The file, for errors.
         part (str): Name of the object, for errors.
         values (Any): A JSON value, which should be the object.
-        fields (Mapping[str, str]): The type of each field that it must
-            have: 'a text', 'a number', 'a number or null', 'a count', 'a
-            list', 'a list of texts', 'pairs of texts', 'texts by name' or
-            'numbers by name'.
+        fields (Mapping[str, str]): The type of each field that it must have:
+            'a text', 'a number', 'a number or null', 'a count', 'a list', 'an
+            object', 'an object or null', 'a list of texts', 'pairs of texts',
+            'texts by name' or 'numbers by name'.
         remedy (str): What the user can do, for errors.
 
     Raises:
@@ -331,6 +331,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a number or null': lambda v: v is None or _is_number(v),
     'a count': lambda v: type(v) is int and v >= 0,
     'a list': lambda v: isinstance(v, list),
+    'an object': lambda v: isinstance(v, dict),
+    'an object or null': lambda v: v is None or isinstance(v, dict),
     'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
     'pairs of texts': lambda v: isinstance(v, list) and all(
         isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),

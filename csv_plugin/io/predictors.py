@@ -62,6 +62,7 @@ _BENCHMARK_FIELDS = {
     'notes': 'a list of texts',
     'families': 'a list',
     'witnesses': 'a list of texts',
+    'errors_by_reach': 'an object or null',
 }
 _FAMILY_FIELDS = {
     'family': 'a text',
@@ -71,12 +72,20 @@ _FAMILY_FIELDS = {
     'bias': 'a number or null',
     'error': 'a number or null',
 }
-_REACH_FIELDS = {'reach': 'a number'}
+_REACH_FIELDS = {
+    'reach': 'a number',
+    'within': 'an object',
+    'beyond': 'an object'
+}
 _STATED_FIELDS = {
     'mse': 'a number or null',
     'n_models': 'a count',
     'n_families': 'a count',
 }
+#: Those of a benchmark and of its intervals, where they are kept in JSON.
+_OF_PART = ('benchmark', 'chance', 'n_items', 'fit_models', 'solver',
+            'penalty', 'cv_mse', 'notes')
+_OF_INTERVALS = 'score_low', 'score_high', 'score_spread', 'n_families'
 #: Kind of number and axes of a benchmark's arrays: K units, F folds, N
 #: errors, b errors of the back-tests.
 _SHAPES = {
@@ -273,18 +282,7 @@ def _pack_tokens(targets: TargetTokens,
 def _unpack_tokens(part: Mapping[str, NDArray], texts: Sequence[Sequence[str]],
                    fingerprint: str,
                    n_columns: int) -> tuple[TargetTokens, csc_array]:
-    """The inverse of `_pack_tokens`.
-
-    Args:
-        part (Mapping): The arrays by name, in the shapes of `_TOKEN_SHAPES`.
-        texts (Sequence): Id and SHA-256 of each of S texts.
-        fingerprint (str): Of the validation set.
-        n_columns (int): K.
-
-    Raises:
-        InputError: The tokens do not lie in their texts, or the parts do
-            not fit each other.
-    """
+    """The inverse of `_pack_tokens`, for K columns."""
     n_tokens = len(part['tokens.starts'])
     ends = _offsets(part, 'tokens.per_text', n_tokens)[1:-1]
     spans = tuple(
@@ -383,40 +381,15 @@ def _model(part: Mapping[str, NDArray], prefix: str,
 
 def _scalars(part: BenchmarkPredictor) -> dict[str, Any]:
     """The JSON part of a benchmark; null stands for what is not finite."""
-    scalars = {
-        'benchmark':
-        part.benchmark,
-        'chance':
-        part.chance,
-        'n_items':
-        part.n_items,
-        'fit_models':
-        part.fit_models,
-        'solver':
-        part.solver,
-        'penalty':
-        _finite(part.penalty),
-        'cv_mse':
-        _finite(part.cv_mse),
-        'score_low':
-        _finite(part.intervals.score_low),
-        'score_high':
-        _finite(part.intervals.score_high),
-        'score_spread':
-        _finite(part.intervals.score_spread),
-        'n_families':
-        part.intervals.n_families,
-        'notes':
-        part.notes,
-        'families': [{
-            **vars(family), 'bias': _finite(family.bias),
-            'error': _finite(family.error)
-        } for family in part.families],
+    return {
+        **{name: _finite(getattr(part, name)) for name in _OF_PART},
+        **{name: _finite(getattr(part.intervals, name))
+           for name in _OF_INTERVALS},
+        'families': [_fields(family) for family in part.families],
         'witnesses': [witness.name for witness in part.witnesses],
-    }
-    if part.errors_by_reach is not None:
-        scalars['errors_by_reach'] = reach_scalars(part.errors_by_reach)
-    return scalars
+        'errors_by_reach': None if part.errors_by_reach is None else
+        reach_scalars(part.errors_by_reach),
+    }  # yapf: disable
 
 
 def reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
@@ -427,17 +400,19 @@ def reach_scalars(errors: ErrorsByReach) -> dict[str, Any]:
     """
     return {
         'reach': errors.reach,
-        'within': _stated_scalars(errors.within),
-        'beyond': _stated_scalars(errors.beyond)
+        'within': _fields(errors.within),
+        'beyond': _fields(errors.beyond)
     }
 
 
-def _stated_scalars(error: StatedError) -> dict[str, Any]:
-    return {**vars(error), 'mse': _finite(error.mse)}
+def _fields(record: Any) -> dict[str, Any]:
+    return {name: _finite(value) for name, value in vars(record).items()}
 
 
-def _finite(number: float) -> Optional[float]:
-    return number if math.isfinite(number) else None
+def _finite(value: Any) -> Any:
+    """The value as JSON has it."""
+    is_number = isinstance(value, float)
+    return None if is_number and not math.isfinite(value) else value
 
 
 def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
@@ -474,9 +449,11 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
                 _number(scalars['score_high'],
                         -math.inf), _number(scalars['score_spread'], math.inf),
                 part.get('highest')), tuple(scalars['notes']),
-            tuple(map(_family, scalars['families'])),
+            tuple(
+                _record(HeldOutFamily, _FAMILY_FIELDS, values)
+                for values in scalars['families']),
             _unpack_witnesses(scalars['witnesses'], part),
-            _errors_by_reach(where, index, scalars.get('errors_by_reach')))
+            _errors_by_reach(where, index, scalars['errors_by_reach']))
         _check_ranges(benchmark)
         return benchmark
 
@@ -529,24 +506,19 @@ def _errors_by_reach(where: str, index: int,
         return None
     name = f'errors_by_reach of benchmark {index}'
     check_fields(where, name, values, _REACH_FIELDS, _REMEDY)
+    for part in ('within', 'beyond'):
+        check_fields(where, f'{part}, {name}', values[part], _STATED_FIELDS,
+                     _REMEDY)
     return ErrorsByReach(
         values['reach'],
-        _stated_error(where, f'within, {name}', values.get('within')),
-        _stated_error(where, f'beyond, {name}', values.get('beyond')))
+        *(_record(StatedError, _STATED_FIELDS, values[part])
+          for part in ('within', 'beyond')))
 
 
-def _stated_error(where: str, name: str, values: Any) -> StatedError:
-    check_fields(where, name, values, _STATED_FIELDS, _REMEDY)
-    return StatedError(
-        _number(values['mse'], math.nan), values['n_models'],
-        values['n_families'])
-
-
-def _family(values: Mapping[str, Any]) -> HeldOutFamily:
-    fields: dict[str, Any] = {name: values[name] for name in _FAMILY_FIELDS}
-    for name in ('bias', 'error'):
-        fields[name] = _number(fields[name], math.nan)
-    return HeldOutFamily(**fields)
+def _record(kind: Any, fields: Iterable[str], values: Mapping[str,
+                                                              Any]) -> Any:
+    """The inverse of `_fields`."""
+    return kind(**{name: _number(values[name], math.nan) for name in fields})
 
 
 def _benchmark_layouts(arrays: _Arrays, index: int,
@@ -562,7 +534,7 @@ def _benchmark_layouts(arrays: _Arrays, index: int,
     return layouts
 
 
-def _number(value: Optional[float], null: float) -> float:
+def _number(value: Any, null: float) -> Any:
     return null if value is None else value
 
 

@@ -241,7 +241,7 @@ def header_fields(header):
     reach = part['errors_by_reach']
     return [(header, [
         'fingerprint', 'units', 'texts', 'versions', 'scoring_lm',
-        'benchmarks', 'licences'
+        'benchmarks', 'licences', 'training_families'
     ]), (part, list(part.keys() - {'errors_by_reach'})),
             (part['families'][0], list(part['families'][0])),
             (reach, list(reach)), (reach['within'], list(reach['within']))]
