@@ -35,7 +35,7 @@ from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.dumps import read_dump, write_dump
-from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.files import check_file_names
 from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.text_sets import read_texts

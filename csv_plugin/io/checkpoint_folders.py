@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.file_names import check_file_names
+from csv_plugin.io.files import check_file_names
 
 #: The number at the end of a name; no step has more digits.
 _STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')

@@ -13,8 +13,7 @@ from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io import model_splits
 from csv_plugin.io.dumps import read_dumps, write_dump
-from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
                                   read_accuracies, read_benchmarks,
                                   read_models, with_all_models, write_csv)

@@ -2,7 +2,6 @@
 import errno
 import math
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,6 +10,7 @@ from secrets import token_hex
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import is_file_name
 
 #: Whatever Python opens as the path of a file or folder.
 FilePath = str | os.PathLike[str]
@@ -83,44 +83,8 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     _flush_folder(target.parent)
 
 
-@contextmanager
-def atomic_folder(path: FilePath) -> Iterator[Path]:
-    """Give a temporary folder, and rename it to `path` once it is filled.
-
-    As `atomic_path`, for a folder of files.
-
-    Args:
-        path (FilePath): The folder to create; its parents may be missing.
-
-    Yields:
-        Path: An empty folder for files. It is removed if the body of the
-        `with` statement fails.
-
-    Raises:
-        InputError: There is something at the path, or the folder cannot be
-            written, such as on a full disk.
-    """
-    target = Path(path)
-    if os.path.lexists(target):
-        raise InputError(
-            str(target), 'the name of a new folder', 'one that exists',
-            'Choose another name, or remove it.')
-    temporary = _temporary(target)
-    try:
-        with _plain_errors(target, temporary, *target.parents):
-            temporary.mkdir(parents=True)
-            yield temporary
-            for file in temporary.iterdir():
-                _flush(file)
-            _flush_folder(temporary)
-            os.rename(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    _flush_folder(target.parent)
-
-
 def _temporary(target: Path) -> Path:
-    """A name for what becomes a file or folder; it starts with a dot."""
+    """A name for what becomes a file; it starts with a dot."""
     # Only a name: a file that tempfile made could be read by its owner alone.
     # It is short, so that a file may have the longest name that there is.
     suffix = target.suffix if len(target.suffix) <= 12 else ''
@@ -241,6 +205,25 @@ def read_text(path: FilePath) -> str:
         raise InputError(f'{file}, line {line}', 'text', 'a NUL character',
                          'Fetch an intact copy of the file.')
     return text
+
+
+def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
+    """Refuse names that cannot be those of files of one folder.
+
+    Args:
+        where (str): What to call a name in an error, such as `model`.
+        names (Iterable): The names.
+        remedy (str): What the user can do, for errors.
+
+    Raises:
+        InputError: A name is no text or empty, begins with a dot or holds a
+            slash, a control character, or a byte that is no text.
+    """
+    for name in names:
+        if not isinstance(name, str) or not is_file_name(name):
+            raise InputError(
+                f'{where} {name!r}', 'a name without slashes or a leading '
+                'dot, as for a file', repr(name), remedy)
 
 
 def check_is_folder(path: FilePath, content: str) -> None:

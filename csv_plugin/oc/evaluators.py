@@ -15,8 +15,7 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.files import check_fields
+from csv_plugin.io.files import check_fields, check_file_names
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.io.shards import check_texts, merge_dumps

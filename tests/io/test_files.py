@@ -5,9 +5,8 @@ import os
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import (atomic_folder, atomic_path, check_fields,
-                                 check_plain_files, check_target, read_bytes,
-                                 write_text)
+from csv_plugin.io.files import (atomic_path, check_fields, check_plain_files,
+                                 check_target, read_bytes, write_text)
 
 
 def test_atomic_path_replaces_only_at_the_end(tmp_path) -> None:
@@ -183,52 +182,6 @@ def test_a_flush_that_fails_leaves_the_old_file(tmp_path, monkeypatch) -> None:
         write_text(tmp_path / 'a', 'new')
     assert (tmp_path / 'a').read_text() == 'old'
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def fill(folder, text='x') -> None:
-    with atomic_folder(folder) as temporary:
-        (temporary / 'file').write_text(text)
-
-
-def test_a_folder_appears_at_the_end(tmp_path) -> None:
-    target = tmp_path / 'new' / '10'
-    with atomic_folder(target) as temporary:
-        (temporary / 'file').write_text('x')
-        (temporary / 'folder').mkdir()
-        assert temporary.parent == target.parent and not target.exists()
-    assert (target / 'file').read_text() == 'x'
-    assert list(target.parent.iterdir()) == [target]
-
-
-def test_a_folder_that_is_half_filled_is_removed(tmp_path) -> None:
-    with pytest.raises(RuntimeError, match='halfway'):
-        with atomic_folder(tmp_path / '10') as temporary:
-            (temporary / 'file').write_text('x')
-            raise RuntimeError('halfway')
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_is_there_is_not_replaced(tmp_path, monkeypatch) -> None:
-    fill(tmp_path / '10', 'old')
-    (tmp_path / 'link').symlink_to('nothing')
-    monkeypatch.chdir(tmp_path)
-    for taken in ('10', '10/file', 'link', '.', '10/..'):
-        with pytest.raises(InputError, match='new folder.*one that exists'):
-            fill(taken, 'new')
-    assert (tmp_path / '10' / 'file').read_text() == 'old'
-    with pytest.raises(InputError, match='not empty.*or remove what is there'):
-        with atomic_folder('11'):
-            fill('11', 'of another process')
-    assert sorted(os.listdir()) == ['10', '11', 'link']
-
-
-def test_folders_that_cannot_be_written(tmp_path, monkeypatch) -> None:
-    (tmp_path / 'file').touch()
-    with pytest.raises(InputError, match="'Not a directory'"):
-        fill(tmp_path / 'file' / 'b' / 'c')
-    with pytest.raises(InputError, match='name too long.*a shorter name'):
-        fill(tmp_path / ('a' * 256))
-    fill(tmp_path / ('a' * 255))
 
 
 def test_only_files_are_read(tmp_path) -> None:

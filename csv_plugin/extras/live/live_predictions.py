@@ -15,8 +15,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.live.curves import CurveLog
 from csv_plugin.extras.live.undisturbed import losses_in_training
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.files import FilePath
+from csv_plugin.io.files import FilePath, check_file_names
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.triage_report import write_tables

@@ -22,8 +22,8 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import JsonPart
 from csv_plugin.io.collection import (BENCHMARKS, MODELS, SCORES, TEXTS,
                                       Collection, read_collection)
-from csv_plugin.io.file_names import check_file_names
-from csv_plugin.io.files import FilePath, atomic_path, read_bytes
+from csv_plugin.io.files import (FilePath, atomic_path, check_file_names,
+                                 read_bytes)
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 from csv_plugin.io.text_sets import write_texts

@@ -9,8 +9,10 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,6 @@ from transformers import (AutoTokenizer, LlamaConfig, LlamaForCausalLM,
                           PreTrainedTokenizerBase)
 
 from csv_plugin import __version__
-from csv_plugin.io.files import atomic_folder
 from tools.studies import world
 from tools.studies.zoo import corpus
 from tools.studies.zoo.recipes import (CHECKPOINTS, CONTEXT, Size,
@@ -73,6 +74,18 @@ def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
         tokenizer = train_tokenizer(made.tokenizer, texts)
         with atomic_folder(folder) as path:
             tokenizer.save_pretrained(path)
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder, which becomes the folder once it is filled."""
+    temporary = folder.with_name(f'.tmp_{token_hex(8)}')
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def train_models(zoo: Path,
