@@ -214,6 +214,16 @@ def test_a_single_earlier_run_shows_no_error():
     assert np.isfinite(single.exponents).all() and not len(single.errors)
 
 
+def test_two_earlier_runs_forecast_each_other():
+    """The gain of the first is expected of the second."""
+    slow, fast = history(1), history(1, decay=3 * DECAY)
+    runs = [*slow, replace(fast[0], run='fast')]
+    forecaster = Forecaster(runs)
+    assert forecaster.backtest(SHARES[2]).errors[:, 0] == pytest.approx(
+        [-2 * DECAY[-1], 2 * DECAY[-1]], abs=0.15)
+    assert forecaster.forecast(make_run('new').truncated(3)).freedom == 1
+
+
 def test_unfit_history():
     # Which is nearly all of it, but not all.
     with pytest.raises(

@@ -83,33 +83,42 @@ def test_a_finished_run_has_no_forecast_error():
     assert expected.low == pytest.approx(0.5)
 
 
-def test_wider_outside_the_range_fitted_on():
+def test_accuracies_are_at_most_1():
+    expected = expect(forecast('a', 6.0, 0.0), make_predictor(0, 0.3), LEVEL)
+    assert expected.high[0] == 1 and expected.draws.min() == 0
+
+
+@pytest.mark.parametrize(('away', 'backtest', 'factor'), [
+    (-0.5, 2.0, 1),
+    (0.5, 2.0, 3),
+    (1.0, 2.0, 4),
+    (1.0, 0.4, 1),
+])
+@pytest.mark.parametrize('above', [False, True])
+def test_wider_outside_the_range_fitted_on(away, backtest, factor, above):
+    """By the back-tests' error and the distance in spreads, 1 or more."""
     predictor = make_predictor(0.5)
     easy = predictor.benchmarks[0]
     curve, intervals = easy.model.curve, easy.intervals
-    middle = (intervals.score_low + intervals.score_high) / 2
-    [inside] = curve.exponents(np.array([middle]))
-    for exponent, factor in ((inside, 1), (-20.0, 3), (20.0, 3)):
-        score = curve.beta + exponent / curve.alpha
-        away = max(intervals.score_low - score, score - intervals.score_high)
-        tested = replace(
-            easy,
-            intervals=replace(
-                intervals,
-                backtest=np.full(2, 2.0),
-                score_spread=2 * abs(float(away))))
-        narrow, wide = (
-            logit(
-                expect(
-                    forecast('a', exponent, 0),
-                    replace(
-                        predictor,
-                        benchmarks=(part, *predictor.benchmarks[1:])),
-                    LEVEL).draws[:, 0])
-            for part in (replace(
-                easy, intervals=replace(intervals, backtest=np.zeros(0))),
-                         tested))
-        assert wide.std() == pytest.approx(factor * narrow.std(), rel=0.01)
+    spread = (intervals.score_high - intervals.score_low) / 4
+    score = (
+        intervals.score_high +
+        away * spread if above else intervals.score_low - away * spread)
+    [exponent] = curve.exponents(np.array([score]))
+    narrow, wide = (
+        logit(
+            expect(
+                forecast('a', exponent, 0),
+                replace(
+                    predictor,
+                    benchmarks=(replace(
+                        easy,
+                        intervals=replace(
+                            intervals, backtest=tested,
+                            score_spread=spread)), *predictor.benchmarks[1:])),
+                LEVEL).draws[:, 0])
+        for tested in (np.zeros(0), np.full(2, backtest)))
+    assert wide.std() == pytest.approx(factor * narrow.std(), rel=0.01)
 
 
 def ranking(pairs, benchmark=0, deviation=0.5, **kwargs):
@@ -152,6 +161,29 @@ def test_mean_of_all_benchmarks():
         expit([0.0, 2.0]).mean(),
         expit([1.0, 0.0]).mean(),
     ])
+
+
+def test_intervals_of_the_mean_are_those_of_its_draws():
+    expected = expect(forecast('a', 0.0, 2.0), make_predictor(0.5, 0.1), LEVEL)
+    for part, draws, value in ((1, expected.draws[:, 1], expected.values[1]),
+                               (slice(None), expected.draws.mean(axis=1),
+                                expected.values.mean())):
+        alone = rank([expected], part, LEVEL)
+        assert alone.low == pytest.approx(np.quantile(draws, [0.05]))
+        assert alone.high == pytest.approx(np.quantile(draws, [0.95]))
+        assert alone.low[0] < value < alone.high[0]
+
+
+def test_the_error_of_a_finished_run_is_known():
+    """But not by how much another will change that is not."""
+    predictor = make_predictor(0.5)
+    both = rank([
+        expect(forecast('done', 3.0, 0.0, share=1.0), predictor, LEVEL),
+        expect(forecast('young', 0.0, 0.0, errors=()), predictor, LEVEL)
+    ], 0, LEVEL)
+    assert both.verdicts == (UNKNOWN, UNKNOWN)
+    assert np.isnan(both.above[0, 1]) and np.isnan(both.above[1, 0])
+    assert np.isfinite(both.low[0]) and np.isnan(both.low[1])
 
 
 def test_without_errors_there_is_no_verdict():

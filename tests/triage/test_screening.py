@@ -69,14 +69,15 @@ def test_how_many_deviations_are_too_many(most, least, of_loss, deviations,
     size = least * np.sqrt(1 + weight**2 + (1 - weight)**2)
     off = np.zeros(7)
     off[3] = -deviations * most * size
-    losses = 2 * SHARES**-0.1 * np.exp(-off * of_loss)
+    losses = 2 * SHARES**-0.1 * np.exp(off * of_loss)
     scores = np.zeros(7) if of_loss else off
-    found = screen([make_run('run', scores, scores, losses=losses)],
-                   [make_run(f'{i}', *np.zeros((2, 7))) for i in range(9)])
+    found = screen(
+        [make_run('run', 0.8 * scores, 1.2 * scores, losses=losses)],
+        [make_run(f'{i}', *np.zeros((2, 7))) for i in range(9)])
     assert [bad.checkpoint for bad in found] == ['run@0.5'] * named
     for bad in found:
-        told = bad.loss_deviations if of_loss else -bad.score_deviations
-        assert told == pytest.approx(deviations * most)
+        told = bad.loss_deviations if of_loss else bad.score_deviations
+        assert told == pytest.approx(-deviations * most)
 
 
 @pytest.mark.parametrize('place', [0, 3, 6])
@@ -112,6 +113,8 @@ def test_a_copy():
     [off] = screen(runs)
     assert (off.checkpoint, off.same_as) == ('run-1@0.65', 'run-1@0.5')
     assert 'same losses as run-1@0.5' in str(off)
+    assert (off.loss_ratio, off.loss_deviations,
+            off.score_deviations) == (1, 0, 0)
 
 
 def test_too_few_to_judge():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.trajectories import LEAST_EXPONENT, clipped_exponents
+from csv_plugin.triage.trajectories import clipped_exponents
 from tests.runs import dump, model_losses, train
 from tests.triage.trajectories import SHARES, law, make_run
 
@@ -19,6 +19,12 @@ from tests.triage.trajectories import SHARES, law, make_run
 def test_bad_runs_are_refused(changes, expected):
     with pytest.raises(InputError, match=expected):
         replace(make_run().truncated(2), **changes)
+
+
+def test_tokens_are_in_any_unit():
+    run = replace(
+        make_run().truncated(2), tokens=np.array([0.1, 0.4]), budget=0.5)
+    assert run.shares == pytest.approx([0.2, 0.8])
 
 
 def test_interpolation_is_linear_in_the_log():
@@ -69,5 +75,5 @@ def test_exponents_are_those_of_the_curve():
         floor = benchmark.model.curve.floor
         accuracies = floor + (1 - floor) / (1 + np.exp(-exponents[:, b]))
         assert accuracies[1:] == pytest.approx(values[1:, b])
-    assert (exponents[0] == LEAST_EXPONENT).all()
+    assert (exponents[0] == -6).all()
     assert (exponents[2] > exponents[1]).all()
