@@ -55,5 +55,5 @@ def name_and_path(text: str) -> tuple[str, str]:
 
 def _model_name(path: Path) -> str:
     """Without the suffix of a file; a folder's name may have dots."""
-    known = ('.jsonl', '.csv', '.parquet', '.safetensors')
+    known = ('.jsonl', '.csv', '.safetensors')
     return path.stem if path.suffix in known else path.name

@@ -20,16 +20,6 @@ _FREE_BYTES, _BYTES_PER_BYTE = 2**24, 1000
 _REMEDY = 'Fetch an intact copy, or write the file again.'
 
 
-def column_names(path: FilePath) -> list[str]:
-    """Names of the columns of a Parquet file.
-
-    Raises:
-        InputError: It is no Parquet file.
-    """
-    with _intact(path):
-        return _opened(path).schema_arrow.names
-
-
 def read_rows_of(path: FilePath,
                  names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Rows of some columns, of any types, one after the other.
