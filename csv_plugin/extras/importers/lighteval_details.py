@@ -38,7 +38,7 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
         Path(path).rglob('details_*.parquet'),
         key=lambda file: (file.parent.name, file.name))
     # Two organisations may have a model of one name.
-    models = {'/'.join(file.parts[-4:-2]) for file in found}
+    models = {str(file.parents[1]) for file in found}
     if len(models) > 1:
         raise InputError(
             os.fspath(path), 'details of one model', ', '.join(sorted(models)),
