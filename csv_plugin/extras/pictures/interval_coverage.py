@@ -1,8 +1,5 @@
 """Share of intervals that hold the real accuracy, by their level."""
-from typing import Optional
-
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -26,12 +23,30 @@ def coverage_picture(coverage: Coverage) -> Figure:
     the pooled panel it is that of one benchmark's number of models, as the
     errors of one model on several benchmarks go together.
     """
-    figure, (row, ) = panels(len(coverage.benchmarks) + 1, size=(2.2, 2.25))
-    for axes, benchmark in zip(row, (None, *coverage.benchmarks)):
-        _draw_panel(axes, coverage, benchmark)
+    counts = [int(n) for n in coverage.n_models]
+    lowest = min(
+        np.nanmin(coverage.covered),
+        *(_band(coverage.levels, n)[0].min() for n in counts if n))
+    figure, (row, ) = panels(len(counts) + 1, size=(2.2, 2.25))
+    own = look(0)
+    for axes, name, n, share in zip(row,
+                                    ('all benchmarks', *coverage.benchmarks),
+                                    (max(counts), *counts),
+                                    (coverage.pooled, *coverage.covered.T)):
+        axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
+        few_ticks(axes, 'xy')
+        if n:
+            axes.fill_between(
+                coverage.levels, *_band(coverage.levels, n), color=GREY,
+                alpha=0.2, lw=0, zorder=1)  # yapf: disable
+            axes.plot(coverage.levels, share, color=own.colour,
+                      marker=own.marker, zorder=3)  # yapf: disable
+        else:
+            say_empty(axes, 'no model')
+        axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
+        axes.set_title(f'{wrapped(name)}\n{n} models')
     figure.supxlabel('level of the intervals')
     figure.supylabel('share that holds the real accuracy')
-    own = look(0)
     legend_above(figure, [
         Line2D([], [], color=own.colour, marker=own.marker,
                label='held-out models'),
@@ -39,34 +54,6 @@ def coverage_picture(coverage: Coverage) -> Figure:
         Patch(color=GREY, alpha=0.2, lw=0, label=f'{BAND:.0%} by chance')
     ])  # yapf: disable
     return figure
-
-
-def _draw_panel(axes: Axes, coverage: Coverage,
-                benchmark: Optional[str]) -> None:
-    counts = [int(n) for n in coverage.n_models]
-    if benchmark is None:
-        name, n, share = 'all benchmarks', max(counts), coverage.pooled
-    else:
-        b = coverage.benchmarks.index(benchmark)
-        name, n, share = benchmark, counts[b], coverage.covered[:, b]
-    lowest = min(
-        np.nanmin(coverage.covered),
-        *(_band(coverage.levels, count)[0].min() for count in counts if count))
-    _draw(axes, coverage.levels, share, n)
-    axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
-    axes.set_title(f'{wrapped(name)}\n{n} models')
-
-
-def _draw(axes: Axes, levels: NDArray, share: NDArray, n: int) -> None:
-    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-    few_ticks(axes, 'xy')
-    if not n:
-        say_empty(axes, 'no model')
-        return
-    axes.fill_between(levels, *_band(levels, n), color=GREY, alpha=0.2, lw=0,
-                      zorder=1)  # yapf: disable
-    own = look(0)
-    axes.plot(levels, share, color=own.colour, marker=own.marker, zorder=3)
 
 
 def _band(levels: NDArray, n: int) -> NDArray:

@@ -6,7 +6,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.predictions import Predictions
@@ -109,34 +108,20 @@ def _handles(level: float) -> list[Artist]:
 
 def _draw_panel(axes: Axes, predictions: Predictions, benchmark: str,
                 method: str, own: Look) -> str:
-    """Draw one method on one benchmark, and tell its error."""
+    """Draw one method on one benchmark, and return a title with its error."""
     b = predictions.benchmarks.index(benchmark)
     p = predictions.methods.index(method)
     mask = predictions.held_out(method)[:, b]
-    real = predictions.real[mask, b]
-    predicted, low, high = (
-        part[mask, b, p]
-        for part in (predictions.values, predictions.low, predictions.high))
-    _draw(axes, real, predicted, low, high, own)
-    few_ticks(axes, 'xy')
-    return _error(real, predicted)
-
-
-def _error(real: NDArray, predicted: NDArray) -> str:
-    if not len(real):
-        return 'MSE -'
-    return f'MSE {1e3 * metrics.mse(real, predicted):.2f}e-3'
-
-
-def _draw(axes: Axes, real: NDArray, predicted: NDArray, low: NDArray,
-          high: NDArray, own: Look) -> None:
-    """Draw one method on one benchmark, held-out models only."""
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-    if not len(real):
+    few_ticks(axes, 'xy')
+    if not mask.any():
         say_empty(axes)
-        return
-    axes.vlines(real, low, high, color=own.colour, lw=0.8, alpha=0.5,
-                zorder=2)  # yapf: disable
+        return 'MSE -'
+    real, predicted = predictions.real[mask, b], predictions.values[mask, b, p]
+    axes.vlines(real, predictions.low[mask, b, p],
+                predictions.high[mask, b, p], color=own.colour, lw=0.8,
+                alpha=0.5, zorder=2)  # yapf: disable
     axes.plot(real, predicted, ls='', color=own.colour,
               marker=own.marker, markeredgecolor='white', markeredgewidth=0.4,
               zorder=3)  # yapf: disable
+    return f'MSE {1e3 * metrics.mse(real, predicted):.2f}e-3'
