@@ -149,34 +149,26 @@ def check_engine(options: EngineOptions, tokenizer: Optional[str],
                          str(n_models), 'Make a call for each model.')
 
 
-def what_counts(model: str, options: EngineOptions) -> dict[str, Any]:
+def what_counts(model: str, options: EngineOptions) -> list[Any]:
     """What tells losses of one call from those of another.
 
-    Left out is what changes no loss: whether code may run, and which server
-    is asked, with how many requests at a time.
+    Left out is what dumps record, and what changes no loss: whether code may
+    run, and which server is asked, with how many requests at a time.
 
     Args:
         model (str): Folder, file, or name on the hub or on the server.
         options (EngineOptions): As `check_engine` accepts them.
 
     Returns:
-        dict[str, Any]: Values of JSON by name.
+        list[Any]: Values of JSON.
 
     Raises:
         InputError: A pipe or a device is among the files of the model.
         OSError: The weights cannot be read.
     """
-    counts: dict[str, Any] = {
-        'model': model,
-        'engine': options.engine,
-        'dtype': options.dtype
-    }
-    if options.url is None:
-        counts |= {
-            'settings': dict(options.settings),
-            'weights': weights_mark(model)
-        }
-    return counts
+    if options.url is not None:
+        return [model]
+    return [model, dict(options.settings), weights_mark(model)]
 
 
 def open_engine(model: str, options: EngineOptions,

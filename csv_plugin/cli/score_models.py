@@ -244,10 +244,10 @@ class _Losses:
 
     def _write(self) -> None:
         from csv_plugin.lm.dumping import dump_losses
-        call = what_counts(self.model, self.options)
-        # Chunks of a call that was interrupted are of its model and options.
-        mark = hashlib.sha256(
-            json.dumps([call, self.tokenizer], sort_keys=True).encode())
+        # Chunks of a call that was interrupted are of its model and settings.
+        call = json.dumps(
+            what_counts(self.model, self.options), sort_keys=True)
+        mark = hashlib.sha256(call.encode()).hexdigest()[:16]
         engine, tokenizer = open_engine(self.model, self.options,
                                         self.tokenizer)
         dump = dump_losses(
@@ -255,6 +255,6 @@ class _Losses:
             tokenizer,
             self.texts,
             name=self.name,
-            folder=self.chunks / mark.hexdigest()[:16],
+            folder=self.chunks / mark,
             progress=partial(tqdm, desc=self.name))
         write_dump(self.file, dump)

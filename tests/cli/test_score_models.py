@@ -107,7 +107,8 @@ def stop_at_texts(engine, tokenizer, texts, *_):
     return []
 
 
-@pytest.mark.parametrize('change', ['model', 'weights', 'tokenizer', 'dtype'])
+@pytest.mark.parametrize('change',
+                         ['model', 'weights', 'tokenizer', 'dtype', 'setting'])
 def test_chunks_of_another_call_are_not_read(texts, monkeypatch, change):
     shutil.copytree(MODEL, 'model')
     options = ['mine=model']
@@ -126,8 +127,10 @@ def test_chunks_of_another_call_are_not_read(texts, monkeypatch, change):
     elif change == 'tokenizer':
         shutil.copytree(TOKENIZER[1], 'tokenizer')
         options += ['--tokenizer', 'tokenizer']
-    else:
+    elif change == 'dtype':
         options += ['--dtype', 'bfloat16']
+    else:
+        options += ['--setting', 'attn_implementation=eager']
     assert call(*options) == 0
     assert call(*options, out='whole') == 0
     one, other = (read_dump(f'{f}/mine.safetensors') for f in ('out', 'whole'))
