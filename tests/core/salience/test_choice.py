@@ -78,7 +78,7 @@ def noise_only(n=24, n_families=6, n_candidates=8, seed=0):
             for i in range(n_candidates)))
 
 
-@pytest.mark.parametrize('n_families', [2, 3, 6, 12])
+@pytest.mark.parametrize('n_families', [2, 8, 12])
 def test_held_out_families_have_no_part_in_the_choice(n_families):
     task, auto = noise_only(n_families=n_families, n_candidates=2)
     masks = fold_masks(task.families, 0)
