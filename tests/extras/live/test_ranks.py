@@ -1,7 +1,5 @@
 """Two ranks train as they do without predictions, and one of them writes."""
 import json
-import os
-import socket
 import subprocess
 import sys
 
@@ -10,34 +8,11 @@ import pytest
 
 def run_ranks(folder):
     """What each of two ranks saw; see `tests.extras.live.ranks`."""
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
-    group = {
-        'WORLD_SIZE': '2',
-        'MASTER_ADDR': '127.0.0.1',
-        'MASTER_PORT': f'{port}'
-    }
-    with (folder / 'log').open('w') as log:
-        ranks = [
-            subprocess.Popen(
-                [sys.executable, '-m', 'tests.extras.live.ranks',
-                 str(folder)],
-                env={
-                    **os.environ,
-                    **group, 'RANK': rank,
-                    'LOCAL_RANK': rank
-                },
-                stdout=log,
-                stderr=log) for rank in '01'
-        ]
-        try:
-            codes = [rank.wait(timeout=120) for rank in ranks]
-        finally:
-            for rank in ranks:
-                rank.kill()
-                rank.wait()
-    assert codes == [0, 0], (folder / 'log').read_text()
+    subprocess.run([
+        sys.executable, '-m', 'torch.distributed.run', '--standalone',
+        '--nproc_per_node', '2', '-m', 'tests.extras.live.ranks',
+        str(folder)
+    ], check=True, timeout=300)  # yapf: disable
     return [json.loads((folder / f'{rank}.json').read_text()) for rank in '01']
 
 
