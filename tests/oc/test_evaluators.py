@@ -1,6 +1,5 @@
 """Results that OpenCompass stores of each model."""
 import json
-import math
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.oc.evaluators import LabelLossEvaluator
 from tests.oc import tiny
 
 
@@ -76,29 +74,6 @@ def test_fewer_predictions_than_texts(run, tmp_path):
     file.write_text(json.dumps(rows))
     with pytest.raises(InputError, match="'tiny'.*42 texts.*41.*dataset_size"):
         tiny.evaluate(tmp_path, model, entry)
-
-
-def test_names_of_dumps_that_are_none(run, tmp_path):
-    """Such as that of a dump in another folder."""
-    model, entry, dump = run
-    (tmp_path / 'elsewhere.safetensors').write_bytes(dump.read_bytes())
-    file = dump.with_suffix('.json')
-    rows = json.loads(file.read_text())
-    for name in ('../../elsewhere.safetensors', None, 7, {}):
-        rows['7']['dump'] = name
-        file.write_text(json.dumps(rows))
-        with pytest.raises(InputError, match='dump .*: .* without slashes'):
-            tiny.evaluate(tmp_path, model, entry)
-
-
-@pytest.mark.parametrize('column', range(3))
-@pytest.mark.parametrize('value', [None, math.nan])
-def test_label_losses_that_are_no_numbers(column, value):
-    columns = [[1.5, 2.5], [3, 4], [10, 12]]
-    assert LabelLossEvaluator().score(*columns, [{}, {}])['label_loss'] == 2
-    columns[column][1] = value
-    with pytest.raises(InputError, match="^label losses: .* in item 1, found"):
-        LabelLossEvaluator().score(*columns, [{}, {}])
 
 
 def test_a_dump_of_other_texts(run, tmp_path):
