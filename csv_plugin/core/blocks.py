@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError, check_unique, short_repr
+from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.features import (Columns, FeatureTable, answer_groups,
                                       answer_mask, group_columns, text_columns)
 from csv_plugin.core.losses import LossTable, TargetTokens
@@ -72,9 +72,10 @@ class JoinedColumns:
     Those of the first block give the all-token loss.
 
     Args:
-        blocks (tuple[Block, ...]): One or more, of the same tokens.
+        blocks (Sequence[Block]): One or more of different names, which count
+            the same tokens.
     """
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
 
     __repr__ = short_repr
 
@@ -135,29 +136,6 @@ class JoinedColumns:
         return sum(
             block.source.combine(coefficients[end - len(block.units):end])
             for block, end in zip(self.blocks, _ends(self.blocks)))
-
-
-def join_blocks(blocks: Sequence[Block]) -> JoinedColumns:
-    """All columns in one set.
-
-    Args:
-        blocks (Sequence[Block]): One or more, of the same tokens; the
-            first gives the all-token loss.
-
-    Raises:
-        InputError: There is no block, two have one name, or they count
-            different tokens.
-    """
-    if not blocks:
-        raise InputError('blocks', 'one or more', 'none', 'Give columns.')
-    check_unique('blocks', [block.name for block in blocks])
-    first = blocks[0]
-    for block in blocks:
-        if not block.source.columns.counts_as(first.source.columns):
-            raise InputError(f'block {block.name!r}',
-                             f'the tokens of {first.name!r}', 'other tokens',
-                             'Make all blocks of the same table.')
-    return JoinedColumns(tuple(blocks))
 
 
 def _ends(blocks: Sequence[Block]) -> list[int]:

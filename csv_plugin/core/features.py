@@ -59,12 +59,6 @@ class Columns:
         return (f'Columns({len(self.units)} columns{counted}, texts '
                 f'{self.fingerprint[:12]})')
 
-    def counts_as(self, columns: 'Columns') -> bool:
-        """Whether both count the same tokens."""
-        if self.scored is None or columns.scored is None:
-            return self.scored is columns.scored
-        return np.array_equal(self.scored, columns.scored)
-
     def check_texts(self, fingerprint: str, where: str = 'predictor') -> None:
         """Refuse losses that are on other texts.
 
@@ -102,7 +96,8 @@ class Columns:
         trained.check_texts(self.fingerprint)
         self._check_units(
             trained, 'Build the features as they were built for the training.')
-        if not self.counts_as(trained):
+        if not np.array_equal(
+                np.asarray(self.scored), np.asarray(trained.scored)):
             raise InputError(
                 'predictor', f'{_counted(trained)}, those of the training',
                 f'{_counted(self)}, or other tokens',

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.blocks import GROUPS, Block, LossColumns, join_blocks
+from csv_plugin.core.blocks import GROUPS, Block, JoinedColumns, LossColumns
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import (Columns, TokenColumns, answer_groups,
                                       group_columns)
@@ -58,7 +58,7 @@ class Training:
         Raises:
             InputError: The losses are not those of the tokens' texts.
         """
-        source = join_blocks(blocks)
+        source = JoinedColumns(blocks)
         solvers = {
             name: source.auto(name)
             for name in self.accuracies.benchmarks

@@ -1,15 +1,12 @@
 """Feature columns side by side."""
-from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csc_array
 
-from csv_plugin.core.blocks import Block, join_blocks
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.blocks import Block, JoinedColumns
 from csv_plugin.core.features import group_columns, text_columns
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import NonNegative, Ridge
@@ -23,7 +20,7 @@ TEXTS = text_columns(TABLE)
 
 
 def test_columns_stand_side_by_side():
-    columns = join_blocks(
+    columns = JoinedColumns(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
     assert columns.columns.units == ('groups: x', 'groups: y', 'texts: a',
@@ -46,7 +43,7 @@ def test_columns_stand_side_by_side():
         float, (4, n), elements=st.floats(-9, 9).map(np.float32),
         fill=st.just(0.))))  # yapf: disable
 def test_sums_of_columns_are_sums_of_tokens(coefficients):
-    columns = join_blocks(
+    columns = JoinedColumns(
         [Block('groups', GROUPS, ()),
          Block('texts', TEXTS, ())])
     combined = columns.combine(csc_array(coefficients))
@@ -62,7 +59,7 @@ def test_sums_of_columns_are_sums_of_tokens(coefficients):
 
 
 def test_each_solver_gets_its_own_columns():
-    solvers = join_blocks([
+    solvers = JoinedColumns([
         Block('groups', GROUPS, (Ridge(), NonNegative())),
         Block('texts', TEXTS, (Ridge(), ))
     ]).solvers('sums')
@@ -77,7 +74,7 @@ def test_each_solver_gets_its_own_columns():
 
 
 def test_answers_of_other_sources_are_not_offered():
-    columns = join_blocks([
+    columns = JoinedColumns([
         Block('groups', GROUPS, (Ridge(), )),
         Block('answers of a', TEXTS, (Ridge(), ), 'a'),
         Block('answers of b', TEXTS, (Ridge(), ), 'b')
@@ -94,16 +91,3 @@ def test_answers_of_other_sources_are_not_offered():
     # Its own answers are the favourite of a benchmark.
     assert [columns.auto(name).favourite for name in 'abc'
             ] == ['answers of a ridge', 'answers of b ridge', None]
-
-
-def test_what_does_not_fit_is_refused():
-    fewer = replace(TEXTS.columns, scored=np.array([False, *[True] * 4]))
-    other_texts = replace(TEXTS, columns=fewer)
-    with pytest.raises(InputError, match='one or more, found none'):
-        join_blocks([])
-    with pytest.raises(InputError, match='groups'):
-        join_blocks([Block('groups', GROUPS, ())] * 2)
-    with pytest.raises(InputError, match="'texts': expected the tokens of "):
-        join_blocks(
-            [Block('groups', GROUPS, ()),
-             Block('texts', other_texts, ())])

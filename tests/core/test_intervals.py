@@ -451,6 +451,19 @@ def test_both_parts_of_a_variance_are_found(variance):
         rtol=0.05)
 
 
+def test_a_variance_is_fitted_by_weighted_least_squares():
+    """Squared errors vary by the square of their variance: equations of
+    the weighted squares at the solution."""
+    folds = errors_of((4e-4, 4e-2), 60)
+    columns = np.stack([np.ones(60), folds.slopes[0]**2])
+    variance = own_variance(folds)
+    assert (variance > 0).all()
+    residuals = folds.errors**2 - variance @ columns
+    gradient = columns @ (residuals / (variance @ columns)**2)
+    scale = np.abs(columns) @ np.abs(residuals / (variance @ columns)**2)
+    assert np.abs(gradient / scale).max() < 1e-3
+
+
 def test_the_shared_shape_counts_as_some_families():
     """Own and shared variance by the number of families, solved for both."""
     other = errors_of((4e-4, 4e-2), 4000)

@@ -4,7 +4,7 @@ import pytest
 from scipy.sparse import csc_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.blocks import Block, join_blocks
+from csv_plugin.core.blocks import Block, JoinedColumns
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
@@ -63,7 +63,7 @@ def joined(world, *solvers):
     """Two groups, which make the all-token loss, and a column per text."""
     table = world[0]
     groups = group_columns(table, ['x', 'y'] * N_TEXTS)
-    columns = join_blocks([
+    columns = JoinedColumns([
         Block('groups', groups, solvers),
         Block('texts', text_columns(table), (Ridge(), ))
     ])
@@ -133,7 +133,7 @@ def test_columns_and_tokens_must_be_those_of_the_training(world):
     whole = trained(world, columns, solvers[0])
     other = Block('groups', group_columns(world[0], ['x', 'z'] * N_TEXTS), ())
     with pytest.raises(InputError, match="'groups: z' in the place of"):
-        on_tokens(whole, TARGETS, join_blocks([other, *columns.blocks[1:]]))
+        on_tokens(whole, TARGETS, JoinedColumns([other, *columns.blocks[1:]]))
     part = TargetTokens.of(TextSet(TEXTS.texts[1:]), [SPANS] * (N_TEXTS - 1))
     with pytest.raises(InputError, match='target tokens of the texts'):
         on_tokens(whole, part, columns)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.baselines import mean_token_loss
-from csv_plugin.core.blocks import join_blocks, loss_blocks
+from csv_plugin.core.blocks import JoinedColumns, loss_blocks
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
@@ -30,7 +30,7 @@ def predicted(predictor, models=OTHERS):
 
 
 def test_it_is_auto_among_the_blocks(predictor):
-    source = join_blocks(BLOCKS)
+    source = JoinedColumns(BLOCKS)
     expected = fit_predictor(
         source.features(TRAINING.losses),
         ACCURACIES.select(FITTED), [FAMILIES[model] for model in FITTED],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.blocks import JoinedColumns
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
@@ -66,7 +66,7 @@ def assert_same_predictions(predictor, expected, losses=DUMPS):
 
 def on_features(states, pick):
     """A predictor of features by a solver that `pick` finds in the columns."""
-    source = join_blocks(
+    source = JoinedColumns(
         feature_blocks(TRAINING.losses, TEXTS, TARGETS, states))
     predictor = fit_predictor(
         source.features(TRAINING.losses), TO_FIT,

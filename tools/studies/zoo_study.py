@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from csv_plugin.core import metrics
-from csv_plugin.core.blocks import join_blocks
+from csv_plugin.core.blocks import JoinedColumns
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.fitting import Fitted
 from csv_plugin.core.losses import LossTable, TargetTokens
@@ -134,7 +134,7 @@ class ZooStudy:
         """
         blocks = feature_blocks(self.table, self.collection.texts,
                                 self.targets, self.states)
-        source = join_blocks(blocks)
+        source = JoinedColumns(blocks)
         features = source.features(self.table)
         exams = self.collection.accuracies.benchmarks
         offered = [source.solvers(exam) for exam in exams]
@@ -241,7 +241,7 @@ class ZooStudy:
         ]
         blocks = feature_blocks(self.table, self.collection.texts,
                                 self.targets, self.states)
-        source = join_blocks(blocks)
+        source = JoinedColumns(blocks)
         features = source.features(self.table)
         exams = self.collection.accuracies.benchmarks
         real = self.collection.accuracies.values
