@@ -216,12 +216,12 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
     joint: dict[str, SalienceFit] = {}
     if isinstance(solver, JointSolver):
         sound = [name for name in tasks if not tasks[name].problems]
-        together = solver.fit_together([tasks[name] for name in sound],
-                                       [masks[name] for name in sound],
-                                       progress)
-        joint = dict(zip(sound, together))
+        fits = solver.fit_together([tasks[name] for name in sound],
+                                   [masks[name] for name in sound], progress)
+        joint = dict(zip(sound, fits))
     fitted = {}
-    for name in list(tasks) if joint else progress(list(tasks)):
+    together = isinstance(solver, JointSolver)
+    for name in list(tasks) if together else progress(list(tasks)):
         one = solver[name] if isinstance(solver, Mapping) else solver
         fit = joint.get(name) or _fit(tasks[name], one, masks[name])
         fitted[name] = Fitted.of(tasks[name],
