@@ -240,7 +240,7 @@ def test_wheel_alone_trains_and_judges(here, salience):
     run, = (here / 'outputs/mine').glob('2*')
     predictor = 'outputs/new/predictor.safetensors'
     salience('train', '--runs', run, '--texts', 'texts.jsonl', '--models',
-             'models.csv', '--benchmarks', 'mmlu', 'gsm8k', '--scoring-lm',
+             'models.csv', '--tasks', 'mmlu', 'gsm8k', '--scoring-lm',
              'my-model', '--out', 'outputs/new')
     salience('report', run, '--predictor', f'predicted={predictor}')
     assert (run / 'report.html').is_file()

@@ -6,7 +6,7 @@ Run again with `opencompass CONFIG -r` for what it lacks; the logs are in
 logs/infer and logs/eval of the run. Or say which models of a list have no
 dump in the folder to which salience losses writes:
 
-    salience status outputs/losses --models models.txt
+    salience status outputs/losses --list models.txt
 """
 import argparse
 from dataclasses import asdict
@@ -31,8 +31,8 @@ _WIDTH = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_dir(parser)
     parser.add_argument(
-        '--models',
-        metavar='LIST',
+        '--list',
+        metavar='FILE',
         help='WORK_DIR is --out of salience losses, this a file with a\n'
         'MODEL as there in each line (default: WORK_DIR is a run\n'
         'of OpenCompass)')
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.models:
+    if args.list:
         _print_list(args)
         return
     plan, gaps = run_gaps(args.work_dir, partial(tqdm, desc='models', delay=2))
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
 def _print_list(args: argparse.Namespace) -> None:
     """Which models of a list have a dump, by the names of the files."""
     check_is_folder(args.work_dir, 'dumps')
-    lines = map(str.strip, read_text(args.models).splitlines())
+    lines = map(str.strip, read_text(args.list).splitlines())
     names = [name_and_path(line)[0] for line in lines if line]
     lacking = [
         name for name in names

@@ -3,6 +3,7 @@ import argparse
 from pathlib import Path
 
 from csv_plugin.cli.arguments import positive
+from csv_plugin.cli.predictor_argument import add_predictor
 
 
 def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
@@ -12,11 +13,7 @@ def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
         parser (argparse.ArgumentParser): Of the command.
         unit (str): What trainings are measured in.
     """
-    parser.add_argument(
-        '--predictor',
-        required=True,
-        metavar='FILE',
-        help='a predictor made from token losses (required)')
+    add_predictor(parser, help='made from token losses (required)')
     parser.add_argument(
         '--history',
         nargs='+',

@@ -1,7 +1,7 @@
 """Pack losses and accuracies of models into one file for others.
 
     salience contribute outputs/mine/2* --texts texts.jsonl \\
-        --models models.csv --benchmarks mmlu gsm8k \\
+        --models models.csv --tasks mmlu gsm8k \\
         --giver 'Example Lab' --licence 'CC BY 4.0' --out example-lab.zip
 
 The file holds token losses, accuracies, families, how the losses were made,

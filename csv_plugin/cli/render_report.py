@@ -15,31 +15,18 @@ from pathlib import Path
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_work_dir, check_folder
+from csv_plugin.cli.predictor_argument import add_predictor
 from csv_plugin.core.escaping import one_line, visible
-from csv_plugin.core.predictions import PREDICTED, REAL, UNKNOWN_BENCHMARK
+from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
-from csv_plugin.io.model_paths import split_name
 from csv_plugin.report.notes import reasons
-
-
-def labelled(text: str) -> tuple[str, str]:
-    """Type of the option `--predictor [LABEL=]FILE`.
-
-    >>> labelled('salience=p.safetensors'), labelled('p.safetensors')
-    (('salience', 'p.safetensors'), ('predicted', 'p.safetensors'))
-    """
-    label, path = split_name(text)
-    return label or PREDICTED, path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_dir(parser)
-    parser.add_argument(
-        '--predictor',
+    add_predictor(
+        parser,
         action='append',
-        required=True,
-        type=labelled,
-        metavar='[LABEL=]FILE',
         help='predictor of token losses; again for more of them, the\n'
         'main one first (required)')
     parser.add_argument(

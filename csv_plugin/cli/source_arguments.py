@@ -9,9 +9,10 @@ from tqdm import tqdm
 
 from csv_plugin.cli.arguments import named_number, refuse
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.collecting import collect, named_benchmarks
+from csv_plugin.io.collecting import collect
 from csv_plugin.io.collection import Collection
-from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
+from csv_plugin.io.known_benchmarks import benchmark_infos
+from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, read_benchmarks
 from csv_plugin.io.text_sets import read_texts
 
 
@@ -37,14 +38,14 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
         '--dumps',
         nargs='+',
         metavar='FILE',
-        help='token losses <model>.safetensors, in place of runs; needs\n'
-        '--scores')
+        help='token losses <model>.safetensors, in place of runs;\n'
+        'needs --scores')
     source.add_argument(
         '--collection',
         metavar='DIR',
         type=Path,
         help='what salience train --keep-collection or salience merge\n'
-        'wrote, in place of runs; the next five options are\n'
+        'wrote, in place of runs; the next six options are\n'
         'refused beside it')
     group.add_argument(
         '--texts',
@@ -52,23 +53,27 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
         help='validation set that the losses are on (required)')
     group.add_argument(
         '--models',
-        metavar='FILE',
-        help='table with the columns model, family, and split or\n'
-        'params_b (required, but for --split paper)')
+        metavar='CSV',
+        help='columns model, family, and split or params_b\n'
+        '(required, but for --split paper)')
     group.add_argument(
         '--benchmarks',
+        metavar='CSV',
+        help='columns benchmark, chance, n_items (this or --tasks is\n'
+        'required)')
+    group.add_argument(
+        '--tasks',
         nargs='+',
-        metavar='CSV|NAME',
-        help='names as OpenCompass has them, or one table with the\n'
-        'columns benchmark, chance, n_items (required)')
+        metavar='NAME',
+        help='benchmarks as OpenCompass calls them, in place of a\n'
+        'table')
     group.add_argument(
         '--chance',
         nargs='+',
         type=named_number,
         metavar='NAME=LEVEL',
-        help='accuracies of guessing, fractions in 0..1 such as\n'
-        'mine=0.25 (default: those of the table, or of common\n'
-        'benchmarks)')
+        help='accuracies of guessing on --tasks, fractions such as\n'
+        'mine=0.25 (default: those of common benchmarks)')
     group.add_argument(
         '--scores',
         metavar='CSV|paper',
@@ -84,17 +89,14 @@ def check_sources(args: argparse.Namespace) -> None:
     """
     if args.collection:
         refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
-               'chance')
+               'tasks', 'chance')
         return
-    lacking = [
-        f'--{name}' for name in ('texts', 'benchmarks')
-        if not getattr(args, name)
-    ]
-    if lacking:
+    if args.benchmarks:
+        refuse(args, '--benchmarks', 'tasks', 'chance')
+    if not args.texts or not (args.benchmarks or args.tasks):
         raise InputError('runs and --dumps',
-                         '--texts and --benchmarks beside them',
-                         f'no {" and no ".join(lacking)}',
-                         'Name the texts and the benchmarks.')
+                         '--texts and --benchmarks or --tasks beside them',
+                         'fewer', 'Name the texts and the benchmarks.')
 
 
 def collect_sources(
@@ -110,7 +112,9 @@ def collect_sources(
     Raises:
         InputError: As in `collect`.
     """
-    benchmarks = named_benchmarks(args.benchmarks, dict(args.chance or ()))
+    benchmarks = (
+        read_benchmarks(args.benchmarks) if args.benchmarks else
+        benchmark_infos(args.tasks, dict(args.chance or ())))
     collection = collect(
         read_texts(args.texts), info, benchmarks, args.runs, args.dumps or (),
         args.scores, partial(tqdm, desc='losses'))

@@ -1,7 +1,7 @@
 """Learn which tokens matter for which benchmark, and train a predictor.
 
     salience train --runs outputs/mine/2* \\
-        --texts texts.jsonl --models models.csv --benchmarks mmlu gsm8k \\
+        --texts texts.jsonl --models models.csv --tasks mmlu gsm8k \\
         --scoring-lm internlm/internlm2_5-1_8b --trust-remote-code \\
         --out outputs/predictor
 

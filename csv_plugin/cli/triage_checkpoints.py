@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('--watch', 'no --json beside it', '--json',
                          'Read triage.json in the folder of --out.')
     job = TriageJob(
-        Readings(load_predictor(args.predictor)), places, args.history,
+        Readings(load_predictor(args.predictor[1])), places, args.history,
         args.checkpoints, args.budget)
     log = TensorBoardLog(args.tensorboard) if args.tensorboard else None
 

@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> None:
     if args.tensorboard:
         logs.append(TensorBoardLog(args.tensorboard))
     folder = Path(os.path.abspath(args.folder))
-    live = LivePredictions(args.predictor, args.texts, args.out, folder.name,
-                           args.budget, args.history, logs)
+    live = LivePredictions(args.predictor[1], args.texts, args.out,
+                           folder.name, args.budget, args.history, logs)
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:

@@ -6,7 +6,6 @@ in one run.
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -20,7 +19,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.known_benchmarks import benchmark_infos, group_remedy
+from csv_plugin.io.known_benchmarks import group_remedy
 from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
@@ -28,7 +27,7 @@ from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
-                                  read_accuracy_columns, read_benchmarks)
+                                  read_accuracy_columns)
 
 #: The paper's tables of accuracies, in place of the path of a table.
 PAPER = 'paper'
@@ -285,33 +284,3 @@ def _check_benchmarks(where: str, accuracies: Accuracies,
             f'none on {", ".join(lacking)}',
             where == _RUNS and group_remedy(lacking)
             or 'Run the benchmarks, correct their names, or leave them out.')
-
-
-def named_benchmarks(names: Sequence[str],
-                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
-    """Benchmarks with their chance levels.
-
-    Args:
-        names (Sequence[str]): Names of benchmarks, or in their place the
-            path of a single table, as in `read_benchmarks`, that ends in
-            .csv.
-        chance (Mapping[str, float]): Chance levels by benchmark, for
-            benchmarks that `known_benchmarks` lacks or in place of the
-            levels there or in the table.
-
-    Returns:
-        dict[str, BenchmarkInfo]: By benchmark, in the order of the names or
-        of the table.
-
-    Raises:
-        InputError: As in `read_benchmarks` and `benchmark_infos`.
-    """
-    if len(names) == 1 and names[0].endswith('.csv'):
-        table = read_benchmarks(names[0])
-        levels = {name: info.chance for name, info in table.items()}
-        checked = benchmark_infos(list(table), {**levels, **chance})
-        return {
-            name: replace(info, chance=checked[name].chance)
-            for name, info in table.items()
-        }
-    return benchmark_infos(names, chance)

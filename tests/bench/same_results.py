@@ -60,7 +60,7 @@ CALLS: dict[str, list[str]] = {
         f'{DEMO}/predictor.safetensors'
     ],
     'study_texts': ['study_texts'],
-    'study_demo_zoo': ['study_demo_zoo', '--seeds', '1'],
+    'study_demo_zoo': ['study_demo_zoo'],
     'study_triage': ['study_triage'],
 }  # yapf: disable
 SALIENCE = 'import sys; from csv_plugin.cli.salience import main; ' \

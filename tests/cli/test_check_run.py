@@ -43,16 +43,16 @@ def test_models_of_a_list(tmp_path, capsys):
     out.mkdir()
     for name in ('a', 'c@1'):
         (out / f'{name}.safetensors').write_bytes(b'x')
-    assert main(['status', str(out), '--models', str(models)]) == 0
+    assert main(['status', str(out), '--list', str(models)]) == 0
     assert capsys.readouterr().out == (
         '2 of 3 models have a dump.\nWithout one: b\n')
-    assert main(['status', str(out), '--models', str(models), '--json']) == 0
+    assert main(['status', str(out), '--list', str(models), '--json']) == 0
     assert json.loads(capsys.readouterr().out) == {
         'complete': False,
         'models': ['a', 'b', 'c@1'],
         'lacking': ['b']
     }
-    assert main(['status', str(models), '--models', str(models)]) == 2
+    assert main(['status', str(models), '--list', str(models)]) == 2
     assert 'expected a folder with dumps' in capsys.readouterr().err
 
 

@@ -30,9 +30,9 @@ def contribute(out, *options):
 
 
 FROM_RUN = ('run', '--texts', 'texts.jsonl', '--models', 'models.csv',
-            '--benchmarks', 'mmlu')
+            '--tasks', 'mmlu')
 FROM_DUMPS = ('--dumps', 'n.safetensors', '--scores', 'scores.csv', '--texts',
-              'texts.jsonl', '--models', 'others.csv', '--benchmarks', 'mmlu')
+              'texts.jsonl', '--models', 'others.csv', '--tasks', 'mmlu')
 
 
 def test_runs_and_dumps_become_one_collection(folder, capsys):

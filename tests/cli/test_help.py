@@ -36,3 +36,16 @@ def test_every_option_is_explained(verb, monkeypatch):
             assert re.search('default|required|in place of', action.help)
     explained = parser.format_help().replace(parser.format_usage(), '')
     assert max(map(len, explained.splitlines())) < 80
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_an_option_means_the_same_everywhere(verb):
+    """Predictors have labels, models and benchmarks are tables."""
+    metavars = {
+        option: action.metavar
+        for action in parser_of(verb)._actions
+        for option in action.option_strings
+    }
+    assert metavars.get('--predictor', '[LABEL=]FILE') == '[LABEL=]FILE'
+    assert metavars.get('--models', 'CSV') == 'CSV'
+    assert metavars.get('--benchmarks', 'CSV') == 'CSV'

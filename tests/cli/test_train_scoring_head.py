@@ -122,6 +122,8 @@ def options(world, source='runs', **changes):
         'fit': ['train'],
         **changes
     }
+    if 'tasks' in changes:
+        values_by_name['benchmarks'] = None
     return [*SCORING] + [
         word for name, values in values_by_name.items() if values is not None
         for word in (f'--{name.replace("_", "-")}', *values)
@@ -227,7 +229,7 @@ def test_from_dumps_and_scores(tool, world, made, tmp_path, no_pictures,
         dump = read_dump(file)
         write_dump(file, replace(dump, info=replace(dump.info, **changes)))
     arguments = options(
-        tmp_path, 'dumps', scores=[str(world / SCORES)], benchmarks=['scenes'],
+        tmp_path, 'dumps', scores=[str(world / SCORES)], tasks=['scenes'],
         chance=['scenes=0.25'], texts=[str(world / TEXTS)],
         models=[str(world / MODELS)])  # yapf: disable
     out = tmp_path / 'out'
@@ -329,8 +331,8 @@ def test_the_papers_models_and_scores(tool, world, tmp_path, no_pictures,
     assert train([
         '--dumps', *files, '--texts',
         str(tmp_path / TEXTS), '--scores', 'paper', '--split', 'paper',
-        '--benchmarks', 'gsm8k', 'mmlu', *SCORING, '--method', 'paper',
-        '--steps', '2', '--out',
+        '--tasks', 'gsm8k', 'mmlu', *SCORING, '--method', 'paper', '--steps',
+        '2', '--out',
         str(tmp_path / 'new')
     ]) == 0
     (_, validation, settings, _), = heads
@@ -359,30 +361,16 @@ def last_line(tool, arguments, out, capsys):
     ('runs', dict(models=['nowhere.csv']), 'nowhere.csv'),
     ('runs', dict(models=None), 'a table of models, found none'),
     ('runs', dict(texts=None), 'expected --texts and --benchmarks'),
-    ('runs', dict(benchmarks=None), 'expected --texts and --benchmarks'),
-    ('runs', dict(texts=['{}/others.jsonl']),
-     'a dump of every model on these texts'),
     ('dumps', dict(texts=['{}/others.jsonl'], scores=['{}/scores.csv']),
      'expected losses on the texts'),
     ('runs', dict(models=['{}/more.csv']), 'found none of 2: x@1, x@2 ('),
-    ('dumps', dict(models=['{}/more.csv'], scores=['{}/scores.csv']),
-     'found none of 2: x@1, x@2 ('),
     ('dumps', {}, 'a table of accuracies beside them, found none'),
-    ('runs', dict(benchmarks=['gsm8k', 'mmlu']), 'found none on gsm8k, mmlu'),
-    ('dumps', dict(benchmarks=['mmlu'], scores=['{}/scores.csv']),
-     'found none on mmlu'),
-    ('runs', dict(benchmarks=['scenes']), 'such as --chance scenes=0.25'),
-    ('runs', dict(benchmarks=['mmlu'], chance=['x=0.5']),
-     "chance level of 'x'"),
-    ('runs', dict(benchmarks=['scenes'], chance=['scenes=25']),
-     'below 1, found 25'),
+    ('runs', dict(tasks=['gsm8k', 'mmlu']), 'found none on gsm8k, mmlu'),
+    ('runs', dict(tasks=['scenes']), 'such as --chance scenes=0.25'),
+    ('runs', dict(chance=['scenes=0.25']), 'found --chance'),
     ('runs', dict(fit=['validation']), "models in split 'validation'"),
     ('runs', dict(models=['{}/unsplit.csv']), 'found no split'),
-    ('runs', dict(models=['{}/unsplit.csv'], split=['family-size']),
-     'params_b of every model, found none of a-xs@35, a-'),
     ('runs', dict(split=['paper']), "the paper's Table 2, found a-xs@35, a-"),
-    ('dumps', dict(scores=['paper'], benchmarks=['mmlu']),
-     'Use the same names in all tables'),
     ('runs', dict(scoring_lm=['{}/run']), 'a causal LM and its tokenizer'),
     ('runs', dict(method=['paper']), 'found 0 of 18 for validation'),
     ('runs', dict(optimiser=['adam'], steps=['3']),
@@ -445,43 +433,13 @@ def test_fractions_in_a_run_are_no_percentages(tool, world, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_missing_group_is_told_with_the_lines_to_add(tool, world, tmp_path,
                                                        capsys):
-    arguments = options(world, benchmarks=['mmlu', 'gsm8k', 'bbh'])
+    arguments = options(world, tasks=['mmlu', 'gsm8k', 'bbh'])
     line = last_line(tool, arguments, tmp_path, capsys)
     assert line.endswith(
         'found none on mmlu, gsm8k, bbh. Run mmlu or, if its parts were run, '
         'add "from opencompass.configs.summarizers.groups.mmlu import '
         'mmlu_summary_groups" and, to the summarizer, '
         '"summary_groups=mmlu_summary_groups"; then -m viz -r.')
-
-
-@pytest.mark.slow
-def test_too_few_models_are_told(tool, world, tmp_path, no_pictures, capsys):
-    table = tmp_path / MODELS
-    write_csv(table, ('model', 'family', 'split'),
-              [(m, m[0], 'train' if m in CHOSEN[:2] else 'test')
-               for m in CHOSEN])
-    arguments = options(world, models=[str(table)])
-    assert train([*arguments, '--out', str(tmp_path / 'new')]) == 0
-    screen = capsys.readouterr().out
-    assert ('warning: scenes: too few models to fit to, 2 of 1 family: the '
-            'mean accuracy is predicted. 9 models of 2 families would do, '
-            'some dozens are better.\n') in screen
-    told = [line for line in screen.splitlines() if 'scenes: ' in line]
-    assert len(told) == 2 and ' of 24 models, 2 of them to ' in told[0]
-
-
-@pytest.mark.slow
-def test_a_file_in_the_place_of_the_output_is_told_first(
-        tool, world, capsys):  # yapf: disable
-    line = last_line(tool, options(world), world / TEXTS, capsys)
-    assert 'a folder or a new name' in line
-
-
-@pytest.mark.slow
-def test_settings_that_cannot_be_are_one_line(tool, world, tmp_path, capsys):
-    arguments = options(
-        world, models=[str(world / MODELS)], method=['paper'], steps=['0'])
-    assert 'n_steps' in last_line(tool, arguments, tmp_path, capsys)
 
 
 @pytest.mark.slow
@@ -498,18 +456,6 @@ def test_a_tokenizer_that_loses_text_is_refused(tool, made, tmp_path, capsys):
     line = last_line(tool, arguments, tmp_path / 'new', capsys)
     first = read_collection(made / 'collection').texts.ids[0]
     assert f'text {first!r}' in line and 'byte' in line
-
-
-@pytest.mark.parametrize('arguments, message', [
-    (['--collection', 'c', '--runs', 'r'], 'not allowed with'),
-    (['--scoring-lm', 'x'], 'one of the arguments --runs --dumps'),
-    (['--collection', 'c', '--chance', 'mmlu'], 'such as mmlu=0.25'),
-    (['--collection', 'c', '--split', 'size'], "invalid choice: 'size'"),
-])  # yapf: disable
-def test_options_are_checked(tool, capsys, arguments, message):
-    with pytest.raises(SystemExit):
-        train([*arguments, '--scoring-lm', 'x', '--out', 'o'])
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow

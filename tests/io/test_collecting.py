@@ -5,8 +5,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collecting import (PAPER, accuracies_of_runs,
                                       accuracies_of_table, collect,
-                                      dumps_of_files, dumps_of_runs,
-                                      named_benchmarks)
+                                      dumps_of_files, dumps_of_runs)
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo
@@ -212,35 +211,6 @@ def test_missing_input_is_an_error(tmp_path, runs, table):
     ):  # yapf: disable
         with pytest.raises(InputError, match=message):
             collect(TEXTS, INFO, **arguments)
-
-
-def test_benchmarks_by_name_or_table(tmp_path):
-    benchmarks = named_benchmarks(['gsm8k', 'mine'], {'mine': .5})
-    assert list(benchmarks) == ['gsm8k', 'mine']
-    assert benchmarks['gsm8k'].n_items == 1319
-    assert benchmarks['mine'].chance == .5
-    with pytest.raises(InputError, match='--chance mine=0.25'):
-        named_benchmarks(['gsm8k', 'mine'], {})
-    path = tmp_path / 'b.csv'
-    path.write_text('benchmark,chance,n_items,main\nmmlu,0.2,7,0\nmine,0.1,,')
-    assert named_benchmarks([str(path)], {}) == {
-        'mmlu': BenchmarkInfo(.2, 7, False, ''),
-        'mine': BenchmarkInfo(.1, 0, True, '')
-    }
-
-
-def test_chance_levels_beside_a_table_change_nothing_else(tmp_path):
-    path = tmp_path / 'b.csv'
-    path.write_text('benchmark,chance,n_items,main\nmmlu,0.2,7,0\nmine,0,9,1')
-    levels = {'mmlu': .3, 'mine': .5}
-    assert named_benchmarks([str(path)], levels) == {
-        'mmlu': BenchmarkInfo(.3, 7, False, ''),
-        'mine': BenchmarkInfo(.5, 9, True, '')
-    }
-    with pytest.raises(InputError, match='one of the benchmarks mmlu, mine'):
-        named_benchmarks([str(path)], {'other': .5})
-    with pytest.raises(InputError, match='0..1, below 1, found 1'):
-        named_benchmarks([str(path)], {'mine': 1.})
 
 
 def test_runs_without_a_summary_are_skipped(runs):

@@ -81,7 +81,7 @@ def test_from_losses_to_predictions(folder, capsys) -> None:
         if name not in STAND_INS:
             copy_dump(dumps[i % 3], name)
     train[train.index('outputs/paper_losses/2*')] = str(run)
-    benchmarks = train.index('--benchmarks')
+    benchmarks = train.index('--tasks')
     del train[benchmarks + 2:train.index('--scoring-lm')]
     assert main(train[1:]) == 0
     assert '57 models, 47 to fit to' in capsys.readouterr().out

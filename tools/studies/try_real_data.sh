@@ -41,7 +41,7 @@ d-l@100,series d,0.00038
 EOF
 step "$python" tools/train_scoring_head.py --runs $out/runs/2* \
     --texts $out/texts/texts.jsonl --models $out/models.csv \
-    --split family-size --benchmarks mmlu bbh gsm8k cmmlu \
+    --split family-size --tasks mmlu bbh gsm8k cmmlu \
     --scoring-lm $zoo/a/l/100 --tokenizer $zoo/a/tokenizer \
     --out $out/predictor
 

@@ -47,7 +47,7 @@ EOF
 geography=lukaemon_mmlu_high_school_geography
 step "$python" "$root/tools/train_scoring_head.py" --runs runs/2* \
     --texts texts/texts.jsonl --models models.csv --split family-size \
-    --benchmarks gsm8k $geography bbh-boolean_expressions \
+    --tasks gsm8k $geography bbh-boolean_expressions \
     --chance $geography=0.25 bbh-boolean_expressions=0.5 \
     --scoring-lm model --out predictor
 
