@@ -15,6 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import add_json, check_folder, print_json
+from csv_plugin.cli.predictor_argument import add_predictor
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -44,11 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='table of losses, for a predictor that was fitted to\n'
         'one, in place of token losses: .csv or .parquet; or\n'
         '.safetensors beside units.txt')
-    parser.add_argument(
-        '--predictor',
-        required=True,
-        metavar='FILE',
-        help='such as predictor.safetensors (required)')
+    add_predictor(
+        parser,
+        help='such as predictor.safetensors; the label names the\n'
+        'predictions, by default predicted (required)')
     parser.add_argument(
         '--known',
         metavar='SCORES',
@@ -72,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     _check(args)
-    predictor = load_predictor(args.predictor)
+    label, file = args.predictor
+    predictor = load_predictor(file)
     known = _known(args.known, args.benchmarks)
     infos: dict[str, DumpInfo] = {}
     if args.losses:
@@ -83,8 +84,7 @@ def run(args: argparse.Namespace) -> None:
         predictions = predictor.predict(losses)
     else:
         predictions, infos = from_dumps(predictor, args.places)
-    notes = predictor_notes({PREDICTED: predictor},
-                            {PREDICTED: args.predictor})
+    notes = predictor_notes({label: predictor}, {label: file})
     if known is not None:
         from csv_plugin.extras.partial_scores import (next_notes, unused_notes,
                                                       with_known_scores)
@@ -93,15 +93,26 @@ def run(args: argparse.Namespace) -> None:
             raise InputError(
                 args.known, 'scores of models with losses, on '
                 'benchmarks of the predictor', 'none', 'Correct the names.')
-        predictions = with_known_scores(predictor, predictions,
-                                        known).with_real(real)
+        predictions = with_known_scores(predictor, predictions, known)
         notes += next_notes(predictor, real)
         notes += unused_notes(args.known, known, predictor, predictions.models)
+    predictions = _called(label, predictions)
+    if known is not None:
+        predictions = predictions.with_real(real)
     board = Leaderboard.of(
         predictions,
         remarks=notes,
-        scoring_lms=scoring_lms({PREDICTED: predictor}, infos))
+        scoring_lms=scoring_lms({label: predictor}, infos))
     _show(args, board)
+
+
+def _called(label: str, predictions: Predictions) -> Predictions:
+    """Predictions of one method under another name."""
+    missing = {(model, benchmark, label): reason
+               for (model, benchmark, _), reason in predictions.missing.items()
+               }  # yapf: disable
+    return Predictions.side_by_side({label: predictions}, predictions.models,
+                                    predictions.benchmarks, missing)
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -78,9 +78,6 @@ VERBS = {
           'say which benchmarks tell pretraining runs apart'),
     'report':
     _Verb('csv_plugin.cli.render_report', 'make a page of a run', 'report'),
-    'completion':
-    _Verb('csv_plugin.cli.print_completion',
-          'complete verbs and options in a shell', 'completion'),
 }
 
 

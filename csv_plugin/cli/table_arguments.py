@@ -39,7 +39,7 @@ def add_same_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
         parser.add_argument(
             f'--{name}',
             required=needed,
-            metavar='FILE',
+            metavar='FILE' if name in ('losses', 'scores') else 'CSV',
             help=f'table of {name}, as for `salience fit` ({default})')
 
 

@@ -55,6 +55,16 @@ def test_table_and_files(folder, capsys):
         assert (folder / f'out/leaderboard.{kind}').is_file()
 
 
+def test_a_label_names_the_predictions(folder, capsys):
+    assert call('dumps', '--json') == 0
+    plain = rows(capsys.readouterr().out)
+    assert main(
+        ['predict', '--predictor', 'mine=p.safetensors', 'dumps',
+         '--json']) == 0
+    for cell, row in rows(capsys.readouterr().out).items():
+        assert row['mine'] == plain[cell]['predicted']
+
+
 def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
     """What is in percent has another name than what `salience fit` writes."""
     fit_to_tables(folder, 'losses.csv')

@@ -110,7 +110,7 @@ def folder(world, tmp_path, monkeypatch):
     for page in pages_with_code() if page.stem != 'importing'
 ])
 def test_page(page, folder):
-    for package in ('transformers', 'pandas', 'jinja2', 'matplotlib', 'shtab'):
+    for package in ('transformers', 'pandas', 'jinja2', 'matplotlib'):
         pytest.importorskip(package)
     if not shutil.which('bash'):
         pytest.skip('bash is not installed')
