@@ -52,15 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--known',
         metavar='SCORES',
-        help='table of scores of the models that are known, fractions,\n'
-        'as `salience fit` takes them: they stand beside the\n'
-        'predictions and help to make the others (default: none)')
+        help='table of known scores, as `salience fit` takes them:\n'
+        'they stand beside the predictions and help to make the\n'
+        'others (default: none)')
     parser.add_argument(
         '--benchmarks',
         metavar='CSV',
-        help='columns benchmark, chance and n_items, of how many items\n'
-        'the known scores are (default: of as many as those that\n'
-        'the predictor was fitted to)')
+        help='columns benchmark, chance and n_items: of how many\n'
+        'items the known scores are (default: of as many as\n'
+        'those that the predictor was fitted to)')
     parser.add_argument(
         '--out',
         metavar='DIR',

@@ -62,7 +62,8 @@ def test_a_label_names_the_predictions(folder, capsys):
         ['predict', '--predictor', 'mine=p.safetensors', 'dumps',
          '--json']) == 0
     for cell, row in rows(capsys.readouterr().out).items():
-        assert row['mine'] == plain[cell]['predicted']
+        assert row['predictor'] == 'mine'
+        assert row['predicted'] == plain[cell]['predicted']
 
 
 def test_only_tables_in_fractions_are_called_predictions(folder, capsys):
