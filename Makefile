@@ -6,7 +6,7 @@ VENV := .venv/bin/python
 STAMP := .venv/installed
 PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
-SOURCES := $(wildcard setup.py csv_plugin tools tests docs/conf.py)
+SOURCES := $(wildcard setup.py csv_plugin configs tools tests docs/conf.py)
 
 .PHONY: demo test test-all test-long coverage lint docs clean
 
