@@ -1,5 +1,6 @@
 """The site: `make docs` builds it from these pages, without a network."""
 import os
+import pydoc
 import re
 from pathlib import Path
 
@@ -53,14 +54,13 @@ def write_references(app, name, source):
         return
     page, = source
     parts = ['', '## In full', '', '```{eval-rst}']
-    for public in dict.fromkeys(re.findall(r'`cp\.(\w+)`', page)):
-        value = getattr(csv_plugin, public)
+    for short in dict.fromkeys(re.findall(r'`((?:cp|extras)\.[\w.]+)`', page)):
+        full = f'csv_plugin.{short.removeprefix("cp.")}'
+        value = pydoc.locate(full)
         if callable(value):
             kind = 'class' if isinstance(value, type) else 'function'
-            parts += [f'.. auto{kind}:: csv_plugin.{public}', '']
-            page = page.replace(
-                f'`cp.{public}`',
-                f'{{py:obj}}`cp.{public} <csv_plugin.{public}>`')
+            parts += [f'.. auto{kind}:: {full}', '']
+            page = page.replace(f'`{short}`', f'{{py:obj}}`{short} <{full}>`')
     source[0] = '\n'.join([page, *parts, '```', ''])
 
 

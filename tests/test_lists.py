@@ -7,6 +7,10 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.core.features import Columns
+from csv_plugin.extras.choosing_units import choose_units
+from csv_plugin.extras.importers.lm_eval_accuracies import \
+    read_lm_eval_accuracies
+from csv_plugin.extras.sharing.merging import merge_contributions
 from csv_plugin.io.model_columns import ModelColumns
 from csv_plugin.io.model_splits import models_in
 from csv_plugin.lm.methods import check_validation
@@ -36,14 +40,12 @@ def dumps():
     lambda: ModelColumns(NAMES, NAMES, np.ones((2, 2))).select('ab', 'a.csv'),
     lambda: cp.split_study(FEATURES, ACCURACIES, {}, 'ab', cp.SOLVERS['plain']
                            ),
-    lambda: cp.choose_units(FEATURES, ACCURACIES, 'ab', 1),
+    lambda: choose_units(FEATURES, ACCURACIES, 'ab', 1),
     lambda: check_validation('ab', NAMES),
-    lambda: cp.read_every_eval_ever('a'),
-    lambda: cp.read_every_eval_ever([], 'ab'),
-    lambda: cp.read_lm_eval_accuracies('a', ['b']),
-    lambda: cp.read_lm_eval_accuracies(['a'], 'ab'),
+    lambda: read_lm_eval_accuracies('a', ['b']),
+    lambda: read_lm_eval_accuracies(['a'], 'ab'),
     lambda: cp.read_dumps('a', TEXTS),
-    lambda: cp.merge_contributions('ab', TEXTS, 'folder'),
+    lambda: merge_contributions('ab', TEXTS, 'folder'),
     lambda: models_in('ab', (), {}),
     lambda: find_dumps('ab'),
 ])  # yapf: disable

@@ -20,6 +20,7 @@ import numpy as np
 
 import csv_plugin as cp
 from csv_plugin.demo import shipped
+from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
 
 MODELS = 'a/l/100', 'b/l/50', 'c/l/80', 'd/s/100'
 
@@ -73,7 +74,7 @@ def main(command, models):
           '| with its own BOS: up to | and then |\n|---|---|---|---|---|---|')
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        task = cp.write_lm_eval_task(root / 'tasks', texts)
+        task = write_lm_eval_task(root / 'tasks', texts)
         for model in models:
             copy = model_folder(root, model)
             out, seconds = run(command, root, copy, task,

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
+from csv_plugin.extras.pictures.accuracy_by_score import plot_capability
 from tests.extras.pictures.samples import some_points, some_predictions
 from tests.runs import train
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
@@ -23,7 +24,7 @@ def forecasts():
 
 PLOTS = {
     'capability':
-    lambda ax: cp.plot_capability(some_points(r'$\frac{'), ax),
+    lambda ax: plot_capability(some_points(r'$\frac{'), ax),
     'leaderboard':
     lambda ax: cp.plot_leaderboard(
         replace(some_predictions(2), models=tuple(NAMES)), ax=ax),

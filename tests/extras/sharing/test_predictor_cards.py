@@ -4,6 +4,7 @@ from dataclasses import replace
 import csv_plugin as cp
 from csv_plugin.core.stated_errors import STATED_LEGEND
 from csv_plugin.demo import shipped
+from csv_plugin.extras.sharing.predictor_cards import predictor_card
 from tests.tables import small_tables
 
 
@@ -23,7 +24,7 @@ def test_a_card_says_what_the_file_holds():
             'ceval': 'CC BY-NC-SA 4.0',
             '': 'MIT'
         })
-    card = cp.predictor_card('a', predictor)
+    card = predictor_card('a', predictor)
     assert card.startswith('# a\n\nPredicts accuracies on easy, hard')
     assert 'losses on 4 units of a table' in card
     assert row(card, 'fitted to')[1] == '15 models'
@@ -50,7 +51,7 @@ def test_a_card_says_what_the_file_holds():
 
 
 def test_a_card_of_token_losses():
-    card = cp.predictor_card('demo', cp.load(shipped.PREDICTOR))
+    card = predictor_card('demo', cp.load(shipped.PREDICTOR))
     assert '250 texts (ce4e749ad947)' in card
     assert row(card, 'texts')[1] == 'licence not recorded'
     assert row(card, 'census')[1:4] == ['25.0', '240', '172']
