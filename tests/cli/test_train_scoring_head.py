@@ -499,7 +499,6 @@ def test_killed_it_goes_on_to_the_same_predictor(tool, tmp_path, no_pictures):
     assert not (killed / 'predictor.safetensors').exists()
     for out in (killed, fresh):
         assert train(call(out)) == 0
-    for name in ('predictor.safetensors', 'predictions.csv',
-                 'states.safetensors'):
+    for name in ('predictor.safetensors', 'predictions.csv'):
         assert (killed / name).read_bytes() == (fresh / name).read_bytes()
     assert not list(killed.glob('states.part*'))
