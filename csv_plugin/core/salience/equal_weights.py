@@ -12,7 +12,7 @@ Pretraining Data Using Perplexity Correlations", ICLR 2025, arXiv 2409.05816;
 here, the ranks are those of the accuracies only.
 """
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,12 +173,8 @@ def _fit(values: NDArray, accuracy: NDArray, rows: NDArray, floors: NDArray,
     return _Lines(scores, slopes, offsets)
 
 
-def fit_lines(
-    scores: NDArray,
-    accuracy: NDArray,
-    floors: NDArray,
-    guess: Optional[tuple[NDArray,
-                          NDArray]] = None) -> tuple[NDArray, NDArray]:
+def fit_lines(scores: NDArray, accuracy: NDArray,
+              floors: NDArray) -> tuple[NDArray, NDArray]:
     """Exponents of Eq. 2 as sums of p scores, with each of F floors.
 
     Args:
@@ -186,8 +182,6 @@ def fit_lines(
             get the slope 0.
         accuracy (NDArray): Of the models, fractions, `(n,)`.
         floors (NDArray): Fractions, `(F,)`.
-        guess (Optional[tuple]): Where to start: slopes of the first scores,
-            and offsets.
 
     Returns:
         tuple[NDArray, NDArray]: Slopes `(F, p)` and offsets `(F,)`.
@@ -204,12 +198,6 @@ def fit_lines(
         np.ones((len(floors), len(scores))),
         floors,
         n_free=design.shape[1])
-    start = lines.start()
-    if guess is not None:
-        slopes, offsets = guess
-        k = slopes.shape[1]
-        start[:, 0] = offsets + slopes @ centre[:k]
-        start[:, 1:k + 1] = slopes * spread[:k]
-    solution = lines.solve(0.0, start, tolerance=1e-7)
+    solution = lines.solve(0.0, lines.start(), tolerance=1e-7)
     slopes = solution[:, 1:] * inverse
     return slopes, solution[:, 0] - slopes @ centre

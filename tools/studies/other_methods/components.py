@@ -83,11 +83,10 @@ def fit_components(name: str, task: Task, masks: NDArray,
         directions = components(part, numbers[-1])
         scores = part.values @ directions.T
         floors = floor_candidates(part.chance)
-        lines = [fit_lines(scores[:, :1], part.accuracy, floors)]
-        for number in numbers[1:]:
-            lines.append(
-                fit_lines(scores[:, :number], part.accuracy, floors,
-                          lines[-1]))
+        lines = [
+            fit_lines(scores[:, :number], part.accuracy, floors)
+            for number in numbers
+        ]
         slopes = [
             np.pad(line, ((0, 0), (0, numbers[-1] - line.shape[1])))
             for line, _ in lines
