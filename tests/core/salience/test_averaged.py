@@ -68,13 +68,6 @@ def test_planted_salience_is_found():
     assert fit.notes == ()
 
 
-def test_weights_are_one_on_average():
-    task = world()
-    model = AVERAGED.fit(task, masks_of(task)).model
-    weights = model.typical_coefficients / task.uniform
-    assert np.abs(weights).mean() == pytest.approx(1)
-
-
 def test_the_stated_error_is_that_of_the_fold_models():
     task = world()
     masks = masks_of(task)

@@ -9,7 +9,7 @@ from scipy.special import expit
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import (NonNegative, Uniform, fold_masks,
                                       nonnegative)
-from tests.core.worlds import contradictory_task, make_world, mse, phi_task
+from tests.core.worlds import contradictory_task, make_world, mse
 
 SOLVER = NonNegative(penalties=(1.0, 0.1, 0.01, 1e-3))
 
@@ -112,14 +112,6 @@ def test_no_gain_falls_back_to_the_mean_loss():
                                   uniform.model.coefficients)
 
 
-def test_the_best_penalty_is_kept():
-    task = make_world(n=40, salience=(5, 1, 0, 0), noise=0.05).task
-    alone = {p: fit(NonNegative((p, )), task).cv_mse for p in SOLVER.penalties}
-    solution = fit(SOLVER, task)
-    assert solution.penalty == min(alone, key=alone.get)
-    assert solution.cv_mse == pytest.approx(alone[solution.penalty], 1e-3)
-
-
 def test_the_floor_is_that_of_the_mean_loss():
     task = make_world(n=40, salience=(5, 2, 0), floor=0.05, noise=0.01).task
     solution = fit(SOLVER, task)
@@ -135,11 +127,6 @@ def test_columns_without_a_share_of_the_mean_loss_are_refused(smallest):
     uniform = np.array([0.5, 0.3, smallest, 0.2])
     with pytest.raises(InputError, match=f'found {smallest}.*ridge'):
         fit(SOLVER, task.on(task.values, uniform))
-
-
-def test_directions_of_a_scoring_lm_are_refused():
-    with pytest.raises(InputError, match='positive uniform'):
-        fit(SOLVER, phi_task(make_world().task))
 
 
 def test_folds_of_one_accuracy_predict_it(monkeypatch):

@@ -156,12 +156,3 @@ def test_certified_parameters_and_floors_are_recovered(alpha, beta, floor,
     assert curve.alpha == pytest.approx(alpha, rel=1e-6)
     assert curve.beta == pytest.approx(beta, rel=0, abs=1e-6)
     assert curve.floor == pytest.approx(floor, rel=0, abs=1e-6)
-
-
-def test_uniform_learns_a_floor_only_when_asked_to():
-    task = make_world(n=60, n_families=6, floor=0.05, noise=0.01).task
-    fixed = fit(Uniform(), task)
-    learned = fit(Uniform(learn_floor=True), task)
-    assert fixed.model.curve.floor == 0.25
-    assert learned.model.curve.floor == pytest.approx(0.05)
-    assert learned.cv_mse < fixed.cv_mse / 3

@@ -128,13 +128,6 @@ def test_the_order_of_the_columns_does_not_matter(solver):
 
 
 @for_learners
-def test_accuracy_falls_with_the_score(solver):
-    solution = fit(solver, PLANTED.task)
-    assert solution.model.curve.alpha < 0
-    assert PROBLEMS['slope_sign'] not in solution.notes
-
-
-@for_learners
 def test_reversed_data_have_a_positive_slope_and_a_note(solver):
     task = make_world(alpha=2.0, noise=0.02).task
     solution = fit(solver, task)
