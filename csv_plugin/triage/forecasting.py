@@ -54,9 +54,6 @@ class Backtest:
     actual: NDArray[np.float64]
     forward: NDArray[np.float64]
 
-    def __repr__(self) -> str:
-        return f'Backtest({len(self.runs)} runs)'
-
     @property
     def errors(self) -> NDArray[np.float64]:
         """Actual minus forecast, `(H, B)`."""
@@ -85,10 +82,6 @@ class Forecast:
     share: float
     exponents: NDArray[np.float64]
     backtest: Backtest
-
-    def __repr__(self) -> str:
-        return (f'Forecast({self.run} from {self.share:.0%} of the budget, '
-                f'{len(self.exponents)} benchmarks)')
 
     @property
     def errors(self) -> NDArray[np.float64]:

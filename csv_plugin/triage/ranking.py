@@ -39,9 +39,6 @@ class Expectation:
     high: NDArray[np.float64]
     draws: NDArray[np.float64]
 
-    def __repr__(self) -> str:
-        return f'Expectation({self.run}, {len(self.values)} benchmarks)'
-
 
 @dataclass(frozen=True, eq=False)
 class Ranking:

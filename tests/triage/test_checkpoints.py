@@ -7,7 +7,8 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           read_checkpoints, refuse_shared)
+                                           read_checkpoints, refuse_shared,
+                                           rows_by_run)
 
 
 def table(tmp_path, text):
@@ -91,6 +92,17 @@ def test_a_checkpoint_cannot_be_in_the_history_too():
     refuse_shared(['a@1', 'b@1'], ['c@1'])
     with pytest.raises(InputError, match="'a@1'.*in both"):
         refuse_shared(['b@1', 'a@1'], ['c@1', 'a@1', 'b@1'])
+
+
+def test_rows_of_runs_rise_and_begin_after_the_untrained_model():
+    rows = rows_by_run([
+        Checkpoint('b', 5, 0.5),
+        Checkpoint('a', 1, 0.2),
+        Checkpoint('b', 0, 0.0),
+        Checkpoint('b', 2, 0.1)
+    ])
+    assert list(rows) == ['a', 'b']
+    assert [part.tolist() for part in rows['b']] == [[3, 0], [0.1, 0.5]]
 
 
 def test_measure():

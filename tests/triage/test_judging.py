@@ -309,13 +309,23 @@ def test_a_broken_save_is_named(predictor, history, finished):
     assert finished.off_trajectory == ()
 
 
-def test_repr(early, finished):
+def test_repr(early):
     assert repr(early).startswith(
         'Triage(6 checkpoints of 2 runs on 2 benchmarks; best forecast: good')
-    for triage in (early, finished):
-        for part in (triage, triage.runs[0], triage.expected['good'],
-                     triage.rankings[OVERALL], *triage.backtests.values()):
-            assert len(repr(part)) < 200
+    assert repr(early.rankings[OVERALL]) == 'Ranking(good > bad)'
+
+
+def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):
+    ranking = early.rankings[OVERALL]
+    chance = np.mean([*early.predictions.chance.values()])
+    for low, shown in ((chance - 0.01, '(any)'), (chance + 0.02, '-100)')):
+        wide = replace(ranking, low=np.full(2, low), high=np.ones(2))
+        mean, *_ = replace(
+            early, rankings={
+                OVERALL: wide
+            }).forecast_cells('good')
+        assert mean == f'{100 * ranking.values[0]:.1f} {mean.split()[1]}'
+        assert shown in mean
 
 
 def test_records(early):
