@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
-                                   split_study)
+from csv_plugin.core.split_studies import leave_families_out, split_study
+from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 
 REAL = Path(__file__).resolve().parents[2] / 'shared/real'

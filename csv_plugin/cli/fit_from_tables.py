@@ -29,7 +29,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.study import Study, leave_families_out, split_study
+from csv_plugin.core.split_studies import leave_families_out, split_study
+from csv_plugin.core.study import Study
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import reach_scalars, save_predictor
 from csv_plugin.io.tables import write_csv

@@ -1,7 +1,6 @@
 """How well a solver predicts models it has not seen, beside its baselines."""
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +8,10 @@ from scipy.stats import gmean
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable, standard_error
-from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import LossTable
-from csv_plugin.core.predictions import Missing, Predictions
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
-from csv_plugin.core.salience import Constant, Solver, Uniform
-from csv_plugin.core.splits import grouped_folds
-
-#: Why a fold has no prediction.
-_NOTHING_TO_FIT_TO = Missing(
-    'none of the models that were fitted to was run on the benchmark')
 
 
 @dataclass(frozen=True)
@@ -113,91 +104,6 @@ def geometric_mean(values: Iterable[float]) -> float:
     """
     numbers = [value for value in values if not np.isnan(value)]
     return float(gmean(numbers)) if numbers else float('nan')
-
-
-def split_study(
-        features: FeatureTable,
-        accuracies: AccuracyTable,
-        families: Mapping[str, str],
-        fit_models: Sequence[str],
-        solver: Solver,
-        seed: int = 0,
-        progress: Progress = iter,
-        change: Optional[Callable[[Predictor], Predictor]] = None) -> Study:
-    """Fit to some of the models, predict all of them.
-
-    Args:
-        features (FeatureTable): Of all models.
-        accuracies (AccuracyTable): Of all models, in any order.
-        families (Mapping[str, str]): Family of each model to fit on.
-        fit_models (Sequence[str]): Models to fit on.
-        solver (Solver): The method under study.
-        seed (int): Of the cross-validation folds.
-        progress (Progress): Wraps the benchmarks of the solver's fit.
-        change (Optional[Callable]): Gives another predictor in place of the
-            one that is under study, before it predicts.
-
-    Raises:
-        InputError: A model lacks features, accuracies or a family.
-    """
-    fitted = accuracies.select(fit_models)
-    groups = _groups(families, fit_models)
-    predictors = {
-        name:
-        fit_predictor(features, fitted, groups, method, seed,
-                      progress if method is solver else iter)
-        for name, method in _methods(solver).items()
-    }
-    if change:
-        predictors[solver.name] = change(predictors[solver.name])
-    return Study.of(predictors, features, accuracies)
-
-
-def leave_families_out(features: FeatureTable,
-                       accuracies: AccuracyTable,
-                       families: Mapping[str, str],
-                       solver: Solver,
-                       seed: int = 0,
-                       n_folds: int = 8,
-                       progress: Progress = iter) -> Study:
-    """Predict every model from models of other families.
-
-    Families are dealt to folds; each fold is predicted by a predictor that
-    was fitted, cross-validation included, on the others; on a benchmark that
-    none of these was run on, it is not. The study's predictor is fitted on all
-    models. Arguments and errors as in `split_study`, but `progress` wraps the
-    folds.
-    """
-    observed = accuracies.select(features.models)
-    groups = _groups(families, features.models)
-    folds = grouped_folds(groups, n_folds, seed)
-    names = np.array(features.models, dtype=object)
-    parts = []
-    for fold in progress(range(folds.max() + 1)):
-        others = list(names[folds != fold])
-        study = split_study(features, observed, families, others, solver, seed)
-        held_out = study.predictions.select(list(names[folds == fold]))
-        run = observed.select(others).benchmarks_run
-        parts.append(held_out.restricted(run, _NOTHING_TO_FIT_TO))
-    predictor = fit_predictor(features, observed, groups, solver, seed)
-    predictions = Predictions.concatenate(parts).select(features.models)
-    return Study(predictor, predictions, observed.n_items)
-
-
-def _groups(families: Mapping[str, str], models: Iterable[str]) -> list[str]:
-    for model in models:
-        if model not in families:
-            raise InputError('families', 'the family of every model',
-                             f'none of {model!r}', 'Name its family.')
-    return [families[model] for model in models]
-
-
-def _methods(solver: Solver) -> dict[str, Solver]:
-    """The solver and the baselines it is compared to, by name."""
-    methods: dict[str, Solver] = {solver.name: solver}
-    for baseline in (Uniform(), Constant()):
-        methods.setdefault(baseline.name, baseline)
-    return methods
 
 
 def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:

@@ -11,7 +11,7 @@ import pytest
 from csv_plugin.cli import fit_from_tables
 from csv_plugin.cli.salience import main as salience
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
-from csv_plugin.core.study import leave_families_out, split_study
+from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.io.model_tables import read_loss_features, read_model_tables
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import write_csv

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import csv_plugin.core.study as module
+import csv_plugin.core.split_studies as module
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -14,9 +14,9 @@ from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.core.study import (Study, geometric_mean, leave_families_out,
-                                   split_study)
+from csv_plugin.core.study import Study, geometric_mean
 from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
 

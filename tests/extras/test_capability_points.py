@@ -6,7 +6,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS
-from csv_plugin.core.study import Study, split_study
+from csv_plugin.core.split_studies import split_study
+from csv_plugin.core.study import Study
 from csv_plugin.extras.capability_points import capability_points
 from tests.tables import Tables, small_tables
 

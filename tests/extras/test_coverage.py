@@ -4,7 +4,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.salience import SOLVERS, Uniform
-from csv_plugin.core.study import split_study
+from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.coverage import coverage_by_level
 from tests.tables import Tables, small_tables
 

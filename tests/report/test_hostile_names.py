@@ -9,7 +9,7 @@ import pytest
 
 from csv_plugin.core.escaping import from_csv_cell, markdown, one_line
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.study import split_study
+from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.sharing.predictor_cards import predictor_card
 from csv_plugin.io.csv_rows import read_rows

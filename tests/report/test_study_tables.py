@@ -8,8 +8,9 @@ import pytest
 
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
+from csv_plugin.core.split_studies import split_study
 from csv_plugin.core.stated_errors import StatedError
-from csv_plugin.core.study import Study, geometric_mean, split_study
+from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.report.leaderboards import as_markdown
 from csv_plugin.report.notes import learning_notes, outside_notes
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_table,

@@ -19,7 +19,8 @@ import numpy as np
 from tabulate import tabulate
 
 from csv_plugin.core.salience import Averaged, Uniform
-from csv_plugin.core.study import geometric_mean, split_study
+from csv_plugin.core.split_studies import split_study
+from csv_plugin.core.study import geometric_mean
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 
 #: Share of the models that is predicted.
