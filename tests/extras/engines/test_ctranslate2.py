@@ -5,13 +5,11 @@ import shutil
 import numpy as np
 import pytest
 from ctranslate2.converters import TransformersConverter
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
-from csv_plugin.demo import shipped
 from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
-from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from tests.lm import models
 from tests.lm.tokens.tokenizers import CORPUS
@@ -53,23 +51,6 @@ def test_integers_are_told_apart(saved, converted):
     losses = [token_losses(engine, tokenizer, TEXTS) for engine in engines]
     assert largest_difference(*losses) > 1e-2
     assert engines[1].facts.dtype.startswith('int8')
-
-
-@pytest.mark.slow
-def test_a_trained_model(tmp_path):
-    """Of the demonstration, on its own texts."""
-    folder = tmp_path / 'whole'
-    shutil.copytree(shipped.SCORING_LM, folder)
-    shutil.copytree(shipped.SCORING_TOKENIZER, folder, dirs_exist_ok=True)
-    texts = read_texts(shipped.TEXTS).texts[::5]
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype='float32')
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    engine = CTranslate2Engine(
-        convert(folder, tmp_path / 'ct2'),
-        model.config.max_position_embeddings)
-    losses = token_losses(engine, tokenizer, texts)
-    assert largest_difference(losses, token_losses(model, tokenizer,
-                                                   texts)) <= 2e-4
 
 
 def test_pieces_that_are_named_alike(converted, tmp_path):

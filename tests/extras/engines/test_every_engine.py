@@ -16,7 +16,6 @@ from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from tests.extras.engines.servers import Server, SGLang, running
 from tests.lm.engines import stand_ins
-from tests.lm.engines.row_engines import Exact
 from tests.lm.models import CONTEXT, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
@@ -48,9 +47,6 @@ ENGINES = {
     'transformers':
     (lambda _: nullcontext(TransformersEngine(make('llama', **SIZES))),
      ('transformers', 'float32', 'none'), {'torch', 'transformers'}),
-    'exact':
-    (lambda _: nullcontext(Exact(**SIZES)),
-     ('exact', 'float64', 'none'), {'exact'}),
     'vllm':
     (lambda _: nullcontext(VLLMEngine(stand_ins.LLM(**SIZES))),
      ('vllm', 'float32', 'float32'), {'vllm'}),

@@ -11,11 +11,10 @@ class Exact(RowEngine):
 
     Args:
         name (str): A model of `tests.lm.models`.
-        sizes (int): Of it.
     """
 
-    def __init__(self, name='llama', **sizes):
-        self.model, self.calls = make(name, **sizes), []
+    def __init__(self, name='llama'):
+        self.model, self.calls = make(name), []
 
     @property
     def facts(self):

@@ -58,10 +58,8 @@ def test_a_scale_is_seen_unless_rounding_hides_it(dtype, scale):
     assert head_of(make('cohere', logit_scale=scale).to(dtype)) is None
 
 
-@pytest.mark.parametrize('inside, outside', [
-    (torch.bfloat16, torch.float32),
-    (torch.float32, torch.bfloat16),
-])
+@pytest.mark.parametrize('inside, outside', [(torch.bfloat16, torch.float32),
+                                             (torch.float32, torch.bfloat16)])
 def test_logits_returned_in_another_type_are_plain(inside, outside):
     """Older releases, and code that comes with models, return fp32."""
     model = make('llama').to(inside)

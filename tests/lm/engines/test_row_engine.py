@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.dumping import dump_losses
+from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.row_engine import WINDOWS
 from csv_plugin.lm.engines.token_losses import token_losses
 from tests.lm.engines.row_engines import WRONG, Exact
@@ -26,13 +25,9 @@ def test_losses_are_those_of_transformers(name):
             first.losses, second.losses, rtol=0, atol=1e-5)
 
 
-def test_windows_of_long_texts():
-    long = [Text('long', ' '.join(2 * CORPUS))]
+def test_rows_are_as_long_as_the_context_and_the_last_target():
     engine = Exact()
-    result, = token_losses(engine, tokenizer(), long)
-    expected, = token_losses(make('llama'), tokenizer(), long)
-    np.testing.assert_allclose(
-        result.losses, expected.losses, rtol=0, atol=1e-5)
+    token_losses(engine, tokenizer(), [Text('long', ' '.join(2 * CORPUS))])
     longest = engine.facts.context + 1
     assert max(len(row) for call in engine.calls for row in call) == longest
 
@@ -87,10 +82,3 @@ def test_nothing_to_score():
     engine = Exact()
     assert token_losses(engine, tokenizer(), []) == []
     assert engine.calls == []
-
-
-def test_the_dump_tells_the_engine():
-    info = dump_losses(Exact(), tokenizer(), TextSet(TEXTS)).info
-    assert (info.engine, info.dtype, info.cache_dtype) == ('exact', 'float64',
-                                                           'none')
-    assert info.versions['exact'] == '1' and 'torch' not in info.versions
