@@ -145,24 +145,6 @@ class PartialScores:
         gains[~known] = told.sum(axis=1) / max(len(told) - 1, 1)
         return gains
 
-    def from_scores(self, known: NDArray) -> NDArray:
-        """Accuracies of one model from its known scores, without losses.
-
-        Args:
-            known (NDArray): As in `complete`, `(B,)`.
-
-        Returns:
-            NDArray: Fractions, the known ones as they are, `(B,)`.
-        """
-        unknown = np.isnan(known)
-        slopes = np.linalg.solve(self.totals[np.ix_(~unknown, ~unknown)],
-                                 known[~unknown] - self.mean[~unknown])
-        values = known.copy()
-        values[unknown] = np.clip(
-            self.mean[unknown] +
-            self.totals[np.ix_(unknown, ~unknown)] @ slopes, 0, 1)
-        return values
-
 
 def learn_partial_scores(predictor: Predictor) -> Optional[PartialScores]:
     """Learn how accuracies go together from what a predictor was fitted to.

@@ -80,11 +80,6 @@ def test_a_noisy_score_is_one_more_observation():
     np.testing.assert_allclose(values[1][1], free[1] + share * (.38 - free[0]))
 
 
-def test_scores_alone_are_the_conditional_of_the_totals():
-    values = PARTIAL.from_scores(np.array([.38, NAN, NAN, NAN]))
-    np.testing.assert_allclose(values, [.38, *(MEAN[1:] + .7 * .08)])
-
-
 def test_predictions_stay_in_range_and_known_scores_as_they_are():
     values, narrowing = PARTIAL.complete(PREDICTED, np.array([1, 1, NAN, 1]),
                                          EXACT)

@@ -211,7 +211,14 @@ def _from_scores(predictor: Predictor, known: AccuracyTable,
         return np.full(len(known.models), np.nan)
     scores = known.select(benchmarks=partial.benchmarks).values
     place = partial.benchmarks.index(name)
-    return np.array([partial.from_scores(row)[place] for row in scores])
+    found = []
+    for row in scores:
+        seen = ~np.isnan(row) & (np.arange(len(row)) != place)
+        slopes = np.linalg.solve(partial.totals[np.ix_(seen, seen)],
+                                 row[seen] - partial.mean[seen])
+        value = partial.mean[place] + partial.totals[place, seen] @ slopes
+        found.append(np.clip(value, 0, 1))
+    return np.array(found)
 
 
 def table(study: PartialScoresStudy) -> str:

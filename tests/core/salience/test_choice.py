@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge, Task,
-                                      Uniform, fold_masks)
+                                      Uniform, fold_masks, predicts_better)
 from csv_plugin.core.salience.choice import ONE_BY_ONE, OnColumns
 from csv_plugin.core.stated_errors import reach
 from tests.core.worlds import contradictory_task, make_world
@@ -116,6 +117,22 @@ def test_a_family_without_which_nothing_can_be_learned():
         chance=.25)
     held_out = auto.held_out(same, fold_masks(task.families, 0)).predicted
     np.testing.assert_allclose(held_out[task.families == family], .25)
+
+
+@pytest.mark.parametrize('n_families', [2, 3, 5])
+def test_it_takes_three_families_to_tell_who_predicts_better(n_families):
+    """Though all of them say the same."""
+    families = np.repeat(np.arange(n_families), 2)
+    task = Task.of(
+        np.ones((len(families), 1)), np.ones(1), np.full(len(families), .5),
+        0., families)
+    right, wrong = (
+        replace(
+            Constant().fit(task, fold_masks(families, 0)),
+            held_out=HeldOut(task.accuracy + error, families < 0))
+        for error in (0 * families, .1 + families / 1000))
+    assert predicts_better(task, right, wrong) == (n_families >= 3)
+    assert not predicts_better(task, wrong, right)
 
 
 def two_columns(own, other, n_families=6):
