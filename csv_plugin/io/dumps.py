@@ -33,8 +33,6 @@ from csv_plugin.io.model_paths import paths_by_model
 from csv_plugin.io.shards import merge_dumps
 
 KIND = 'csv_plugin.dump'
-#: Ending of the names of dumps.
-SUFFIX = '.safetensors'
 
 _INT, _FLOAT = np.dtype('<i4'), np.dtype('<f4')
 #: Columns with a number for each text, and with a number for each token.

@@ -245,6 +245,20 @@ def test_a_failed_write_leaves_the_old_file_alone(write) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize('small', ['0', '1e-300', '1e-12'])
+def test_a_model_whose_losses_are_next_to_nothing(write, small) -> None:
+    with pytest.raises(InputError, match="model 'b': expected losses that di"):
+        read_losses(write(f'model,x,y\na,1,2\nb,0,{small}\n'))
+    read_losses(write('model,x,y\na,1,2\nb,0,1e-6\n'))
+
+
+@pytest.mark.skipif(not REAL.exists(), reason='no cases beside the repository')
+def test_losses_of_a_scoring_that_failed() -> None:
+    path = REAL.parent / 'cases/faults/06-zero-losses/losses.csv'
+    with pytest.raises(InputError, match="model 'm22'"):
+        read_losses(path)
+
+
 @pytest.mark.skipif(
     not REAL.exists(), reason='the real tables are not beside the repository')
 def test_real_tables() -> None:

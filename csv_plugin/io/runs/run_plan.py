@@ -1,5 +1,6 @@
 """Which models a run of OpenCompass was to evaluate, and on what."""
 import ast
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
         for part in _parts(path):
             datasets = [_abbr(dataset) for dataset in part['datasets']]
             for model in part['models']:
-                plan.setdefault(_abbr(model), []).extend(datasets)
+                plan.setdefault(_abbr(model, True), []).extend(datasets)
     return {model: list(dict.fromkeys(names)) for model, names in plan.items()}
 
 
@@ -106,19 +107,29 @@ def _written_by_opencompass(path: Path) -> Iterator[None]:
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
             MemoryError, RecursionError) as error:
         raise InputError(
-            str(path), 'models and datasets, each with its abbr',
+            str(path), 'models and datasets, each with its abbr or path',
             f'{type(error).__name__}: {error}',
             'Give the folder of a run that OpenCompass wrote.') from error
 
 
-def _abbr(entry: Mapping[str, Any]) -> str:
+def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
     """The name of a model or a dataset, which is part of the paths of files.
 
+    Without an `abbr`, it is the one that OpenCompass makes of the entry.
+
     Raises:
+        KeyError: There is nothing to make it of.
         TypeError: It is no text.
         ValueError: It leads to another folder.
     """
-    abbr = entry['abbr']
+    if 'abbr' in entry:
+        abbr = entry['abbr']
+    elif is_model:
+        path = os.path.realpath(entry['path']).split('/')[-2:]
+        abbr = '_'.join([entry['type'], *path]).replace('/', '_')
+    else:
+        names = [entry['path'], *([entry['name']] if 'name' in entry else [])]
+        abbr = '_'.join(names).replace('/', '_')
     if not isinstance(abbr, str):
         raise TypeError(f'the abbr {abbr!r}')
     if not all(map(is_file_name, abbr.split('/'))):

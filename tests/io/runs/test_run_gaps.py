@@ -10,6 +10,7 @@ from csv_plugin.io.runs.run_plan import read_most_items, read_run_plan
 from tests.runs import TEXTS, write_result, write_run
 
 LOSSES = dataset_abbr(TEXTS.fingerprint)
+CASES = Path(__file__).parents[4] / 'shared/cases'
 
 
 def write_config(work_dir, source, name='20260101_120000_7.py'):
@@ -92,11 +93,37 @@ def test_models_with_datasets_of_their_own(tmp_path):
     assert read_run_plan(tmp_path) == {'a': ['x', 'y'], 'b': ['y']}
 
 
+def test_names_that_opencompass_makes(tmp_path):
+    """Of entries that have none."""
+    models = [dict(type='oc.models.HF', path='lab/deep/harbour-7b')]
+    datasets = [dict(path='data/x', name='all'), dict(path='y', abbr='z')]
+    write_config(tmp_path, f'models={models!r}\ndatasets={datasets!r}\n')
+    assert read_run_plan(tmp_path) == {
+        'oc.models.HF_deep_harbour-7b': ['data_x_all', 'z']
+    }
+    abbr = pytest.importorskip('opencompass.utils.abbr')
+    assert read_run_plan(tmp_path) == {
+        abbr.model_abbr_from_cfg(model):
+        list(map(abbr.dataset_abbr_from_cfg, datasets))
+        for model in models
+    }
+
+
+@pytest.mark.skipif(
+    not CASES.exists(), reason='no cases beside the repository')
+def test_a_run_of_a_model_without_a_name():
+    run = CASES / '18-status-model-without-abbr/run'
+    model, = read_run_plan(run)
+    assert model.endswith('_lab_harbour-7b')
+    assert run_gaps(run)[1]
+
+
 @pytest.mark.parametrize('source, says', [
     (None, 'a run with configs'),
     ('models=[', 'SyntaxError'),
     ("models=[dict(abbr='a')]", "KeyError: 'datasets'"),
-    ("datasets=[]\nmodels=[dict(path='x')]", "KeyError: 'abbr'"),
+    ("datasets=[]\nmodels=[dict(path='x')]", "KeyError: 'type'"),
+    ("models=[]\ndatasets=[dict(type='x')]", "KeyError: 'path'"),
     ('datasets=[]\nmodels=load()', 'TypeError'),
     ('models="\udcff"', 'Unicode'),
     ('datasets=[]\nmodels=[dict(abbr=3)]', 'TypeError: the abbr 3'),
