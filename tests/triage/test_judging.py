@@ -145,10 +145,12 @@ def test_finished_runs_are_compared_where_a_table_tells_their_budgets(
     assert np.isfinite(triage.rankings[OVERALL].above).all()
 
 
-def test_budget_of_the_history(early):
+def test_budget_of_the_history(early, predictor, history):
     assert early.measure == 'steps'
     assert {run.budget for run in early.runs} == {100.0}
     assert any('goes by steps' in note for note in early.notes)
+    given = forecast(predictor, run_dumps(NEW, 3), history, budget=200.0)
+    assert {run.budget for run in given.runs} == {200.0}
 
 
 def test_without_history(predictor):
@@ -295,6 +297,16 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
     for name in refused:
         assert sum(f'{name} is left out: ' in note
                    for note in triage.notes) == 1
+    # What is refused elsewhere is not named.
+    whole = write_runs(tmp_path / 'whole', {'good': 1.8}, 2)
+    job.dumps, job.history = [whole], [
+        tmp_path / next(path.name for path in tmp_path.glob('half@10.*'))
+    ]
+    write_checkpoint(whole, 'good@50', 1.5)
+    assert [
+        note.partition(' ')[0] for note in job.update().notes
+        if 'is left out' in note
+    ] == ['half@10']
     for step in STEPS[:2]:
         (tmp_path / f'good@{step}.safetensors').unlink()
     with pytest.raises(InputError, match='one or more that can be used'):
@@ -313,6 +325,13 @@ def test_repr(early):
     assert repr(early).startswith(
         'Triage(6 checkpoints of 2 runs on 2 benchmarks; best forecast: good')
     assert repr(early.rankings[OVERALL]) == 'Ranking(good > bad)'
+    alone = replace(
+        early,
+        rankings={
+            OVERALL:
+            replace(early.rankings[OVERALL], values=np.array([0.5, np.nan]))
+        })
+    assert repr(alone).endswith('; forecast: good, mean accuracy 50.0%)')
 
 
 def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):
