@@ -274,6 +274,8 @@ def test_intervals_cover_their_ends():
     table = cube()
     at_the_end = replace(table, real=table.low[:, :, 0])
     assert at_the_end.covered('ridge').sum() == 4
+    at_the_top = replace(table, real=table.high[:, :, 0])
+    assert at_the_top.covered('ridge').sum() == 4
     beyond = replace(table, real=table.high[:, :, 0] + 1e-9)
     assert not beyond.covered('ridge').any()
 
@@ -423,6 +425,9 @@ def test_the_mark_of_an_alarm_is_explained():
             for cell in table.cells('hard', 'ridge')] == [True, False, False]
     assert sum(line.startswith('! ') for line in table.legend()) == 1
     assert not any('!' in line for line in cube().legend())
+    helped = replace(cube(), with_scores=np.array(True))
+    assert {cell[-1] for cell in helped.cells('easy')} == {'+'}
+    assert [line[:2] for line in helped.legend()[1:]] == ['+ ']
     records = [row for row in table.records() if row['alarm']]
     assert [(row['model'], row['method'])
             for row in records] == [('a', 'ridge'), ('b', 'uniform')]
