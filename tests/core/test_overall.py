@@ -86,6 +86,8 @@ def test_benchmarks_that_the_first_method_predicts():
         assert np.isnan(overall.values[:, 1]).all()
     nothing = Overall.of(replace(predictions, values=values * NAN))
     assert nothing.benchmarks == predictions.benchmarks
+    # Ranks by real means need no prediction.
+    assert nothing.ranked.all()
     real = predictions.real.copy()
     real[:, 1:] = NAN  # where nothing is predicted
     assert Overall.of(replace(predictions, values=values,
@@ -235,6 +237,10 @@ def test_holes_are_filled_by_a_method_that_predicts():
     }
     filled = FilledMeans.of(replace(predictions, **mute))
     assert filled.method == 'p1' and filled.has_both
+    # One that lacks a prediction still predicts.
+    values = predictions.values.copy()
+    values[5, 2, 0] = NAN
+    assert FilledMeans.of(replace(predictions, values=values)).method == 'p0'
 
 
 def test_a_benchmark_with_too_few_numbers_fills_no_means():
