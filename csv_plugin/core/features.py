@@ -247,13 +247,6 @@ class FeatureTable:
         import pandas
         return pandas.DataFrame(self.values, self.models, self.columns.units)
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
-        """Values by model and unit."""
-        return {
-            model: dict(zip(self.columns.units, row.tolist()))
-            for model, row in zip(self.models, self.values)
-        }
-
 
 def counted_losses(
         table: LossTable,

@@ -207,18 +207,6 @@ class LossTable:
                 f'{self.losses.shape[1]} tokens of {len(self.text_ids)} '
                 f'texts {self.fingerprint[:12]})')
 
-    def to_dict(self) -> dict[str, dict[str, list[Optional[float]]]]:
-        """Nats by model and text, None for unscored tokens."""
-        return {
-            model: {
-                text_id: [None if np.isnan(loss) else loss for loss in part]
-                for text_id, part in zip(self.text_ids, (
-                    losses.tolist()
-                    for losses in np.split(row, self.token_offsets[1:-1])))
-            }
-            for model, row in zip(self.models, self.losses)
-        }
-
     def to_frame(self) -> Any:
         """A pandas table; pandas must be installed.
 

@@ -1,5 +1,4 @@
 """Feature columns: shapes, names and the all-token loss they add up to."""
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -284,13 +283,6 @@ def test_losses_on_other_texts_have_no_such_columns():
     other = replace(table, fingerprint='others')
     with pytest.raises(InputError, match='validation set f, .* set others'):
         text_columns(table).features(other)
-
-
-def test_a_plain_table_is_values_by_model_and_unit():
-    plain = features().to_dict()
-    assert plain['c'] == {'x': 4.0, 'y': 5.0}
-    assert list(plain) == ['a', 'b', 'c']
-    assert json.loads(json.dumps(plain)) == plain
 
 
 def test_a_frame_has_a_row_per_model():

@@ -214,6 +214,7 @@ def test_errors_are_those_on_models_that_were_held_out():
     score = fit.model.scores(task.values)
     assert intervals.score_low == score.min()
     assert intervals.score_high == score.max()
+    assert intervals.score_spread == pytest.approx(np.std(score))
 
 
 def literal_backtest(intervals, task, n_worse):

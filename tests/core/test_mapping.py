@@ -1,5 +1,5 @@
 """Algorithm 1: conservation, the paper's own form, NaN, many texts."""
-import dataclasses
+
 import math
 
 import numpy as np
@@ -277,30 +277,6 @@ def test_huge_losses_of_one_text_cost_the_next_no_digits():
     mapped = loss_map([1e9, 2e9, 3e9, *small]).losses[2:]
     np.testing.assert_array_equal(mapped,
                                   between(source, target)(small).losses)
-
-
-def test_conservation_check_allows_for_the_rounding_of_a_long_sum():
-    # 100 000 equal losses added one after the other are off by 2e-12.
-    n = 100_000
-    mapped = between(tiling(n, *range(1, n)), tiling(n))(np.full(n, 0.1))
-    np.testing.assert_allclose(mapped.losses, [n * 0.1], 1e-10)
-
-
-def test_conservation_check_allows_for_underflow():
-    smallest = 5e-324
-    mapped = between(tiling(3), tiling(3, 1, 2))([smallest])
-    assert mapped.losses.tolist() == [0.0, 0.0, 0.0]
-
-
-def test_a_map_that_loses_loss_is_caught_in_the_text_where_it_does():
-    loss_map = LossMap.for_texts([tiling(4, 2)] * 3, [tiling(4, 3)] * 3)
-    damaged = loss_map.operator.copy()
-    damaged.data[-1] *= 1 - 1e-9
-    broken = dataclasses.replace(loss_map, operator=damaged)
-    losses = np.arange(12.0).reshape(2, 6)
-    loss_map(losses)
-    with pytest.raises(RuntimeError, match='text 2 .* a bug'):
-        broken(losses)
 
 
 def test_losses_are_left_as_they_were():

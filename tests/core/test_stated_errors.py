@@ -8,7 +8,7 @@ from csv_plugin.core.fitting import Fitted, fit_predictor
 from csv_plugin.core.salience import (Averaged, Constant, Ridge, Task,
                                       fold_masks)
 from csv_plugin.core.stated_errors import (held_out_families, is_beyond, reach,
-                                           stated_cells)
+                                           stated_cells, typical_error)
 from tests.tables import small_tables
 
 
@@ -21,6 +21,13 @@ def test_errors_are_those_on_the_models_of_a_family():
     assert low.bias == pytest.approx(-.1) and low.error == pytest.approx(.1)
     assert high.bias == pytest.approx(-.05)
     assert high.error == pytest.approx(np.sqrt((.01 + .04) / 2))
+
+
+def test_half_of_three_families_err_less_than_the_typical_one():
+    three = held_out_families(
+        list('abc'), np.full(3, .5), np.array([.6, .9, .52]))
+    assert typical_error(three) == pytest.approx(.1)
+    assert np.isnan(typical_error(three[:2]))
 
 
 def test_a_fit_records_its_families():

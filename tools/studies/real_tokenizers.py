@@ -466,13 +466,17 @@ def map_all_pairs(results: Sequence[Result]) -> int:
         shared = [t for t in source.tokenized if t in target.tokenized]
         if not shared:
             continue
-        mapping = LossMap.for_texts(
-            *([result.tokenized[t].spans for t in shared]
-              for result in (source, target)))
+        spans = [[result.tokenized[t].spans for t in shared]
+                 for result in (source, target)]
+        mapping = LossMap.for_texts(*spans)
         losses = rng.exponential(3, len(mapping.source_widths))
-        before = np.add.reduceat(losses, mapping.source_offsets[:-1])
-        after = np.add.reduceat(
-            mapping(losses).fully_scored, mapping.target_offsets[:-1])
+        # The first token of each text, on both sides.
+        first, mapped = (
+            np.append(0,
+                      np.cumsum([len(tokens) for tokens in side])[:-1])
+            for side in spans)
+        before = np.add.reduceat(losses, first)
+        after = np.add.reduceat(mapping(losses).fully_scored, mapped)
         change = np.abs(after / before - 1).max()
         source.error = max(source.error, float(change))
     return len(pairs)
