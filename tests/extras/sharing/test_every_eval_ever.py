@@ -65,7 +65,7 @@ def test_records_of_a_folder_become_one_table(tmp_path):
     (dict(score=-.1), 'a score from 0 to 1'),
     (dict(score='high'), "a finite number as 'score'"),
     (dict(max_score=10), 'a score from 0 to 1'),
-    (dict(score=.45, max_score=100), 'the largest score in proportion'),
+    (dict(score=1, max_score=100), 'the largest score in proportion'),
     (dict(score=.45, metric_unit='percent'), 'the largest score in percent'),
     (dict(evaluation_results=[1]), 'an object'),
 ])

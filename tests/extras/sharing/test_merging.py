@@ -103,7 +103,7 @@ def test_what_one_leaves_open_another_says(tmp_path):
              {'m': {'exam': .5}}, {'exam': BenchmarkInfo(.25, 0, True, '')}),
         pack(tmp_path / 'b', {'m': 1.}, {'m': ModelInfo('f', 'train', 7)},
              {'m': {'quiz': .3}},
-             {'quiz': BenchmarkInfo(0, 9, False, 'f1')}),
+             {'quiz': BenchmarkInfo(0, 0, False, 'f1')}),
         pack(tmp_path / 'c', {'n': 1.}, scores={'n': {'exam': .1}})
     ]  # yapf: disable
     for i, order in enumerate(itertools.permutations(paths)):
@@ -121,7 +121,8 @@ def test_what_one_leaves_open_another_says(tmp_path):
             'quiz': None
         }
     }
-    assert merged.accuracies.n_items.tolist() == [40, 9]
+    # How many items the quiz has, nobody says.
+    assert merged.accuracies.n_items.tolist() == [40, 0]
     assert merged.side == ('quiz', )
 
 
@@ -161,5 +162,7 @@ def test_a_folder_with_files_stays_as_it_is(tmp_path):
     good = pack(tmp_path / 'a', {'m': 1.})
     with pytest.raises(InputError, match='a new or empty folder'):
         merge_contributions([good], TEXTS, tmp_path / 'a')
+    (tmp_path / 'empty').mkdir()
+    assert merge_contributions([good], TEXTS, tmp_path / 'empty')
     with pytest.raises(InputError, match='at least one'):
         merge_contributions([], TEXTS, tmp_path / 'merged')
