@@ -185,9 +185,6 @@ def describe(manifest: Mapping[str, Any]) -> str:
             for source in manifest['sources']]
     lines = [tabulate(rows, headers=columns), '']
     for source in manifest['sources']:
-        if source['n_unanswered']:
-            lines.append(f'{source["name"]}: {source["n_unanswered"]} items '
-                         'without an answer were left out')
         for reason, ids in source['passed_over'].items():
             lines.append(f'{source["name"]}: {len(ids)} passed over: {reason}')
     for name, reason in manifest['skipped'].items():

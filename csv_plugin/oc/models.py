@@ -273,23 +273,19 @@ def check_engine(where: str, entry: Any) -> None:
     Raises:
         InputError: It is no such entry.
     """
-    if not isinstance(entry, Mapping):
-        raise InputError(where, 'dict(type=..., tokenizer=..., ...)',
-                         repr(entry)[:80],
-                         'Describe the engine (docs/opencompass.md).')
-    kind = _class(entry.get('type'))
+    kind = _class(entry.get('type')) if isinstance(entry, Mapping) else None
     # No config can load the model that a VLLMEngine is around.
     if not (isinstance(kind, type)
             and issubclass(kind, RowEngine)) or issubclass(kind, VLLMEngine):
         raise InputError(
-            where, 'as its type CompletionsEngine, CTranslate2Engine, '
-            'LlamaCppEngine or a RowEngine of your own',
-            repr(entry.get('type')), 'Give one of these. A model in vLLM '
-            'needs none: llm=dict(type=VLLM).')
-    tokenizer = entry.get('tokenizer')
-    if not (tokenizer and isinstance(tokenizer, str)):
+            where, 'dict(type=..., tokenizer=..., ...) with a RowEngine such '
+            'as CompletionsEngine, CTranslate2Engine or LlamaCppEngine',
+            repr(entry)[:80], 'Describe the engine (docs/opencompass.md). A '
+            'model in vLLM needs none: llm=dict(type=VLLM).')
+    if not isinstance(entry.get('tokenizer'), str):
         raise InputError(where, "the folder of the model's tokenizer",
-                         repr(tokenizer)[:80], 'Give it as tokenizer.')
+                         repr(entry.get('tokenizer'))[:80],
+                         'Give it as tokenizer.')
     try:
         signature(kind).bind(**_settings(entry))
     except TypeError as error:

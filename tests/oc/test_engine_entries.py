@@ -112,8 +112,8 @@ def test_the_engine_goes_before_losses_of_the_model_itself(
 
 
 @pytest.mark.parametrize('change, words', [
-    (dict(type=OpenAISDK), 'found .*OpenAISDK.*llm=dict'),
-    (dict(type=VLLMEngine), 'found .*VLLMEngine.*needs none'),
+    (dict(type=OpenAISDK), 'expected dict.*OpenAISDK.*llm=dict'),
+    (dict(type=VLLMEngine), 'expected dict.*VLLMEngine.*needs none'),
     (dict(tokenizer=None), "folder of the model's tokenizer, found None"),
     (dict(key='secret'), "arguments of CompletionsEngine.*'key'"),
     (dict(type=CTranslate2Engine), "CTranslate2Engine.*argument: 'path'"),

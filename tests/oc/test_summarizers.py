@@ -268,6 +268,17 @@ def test_groups_that_come_along(run, parts, tmp_path):
     assert {name for name, _ in shown} == {'bbh', *parts}
 
 
+def test_groups_and_datasets_of_the_run_go_before_those_that_come_along():
+    datasets = [dict(abbr='bbh-navigate'), dict(abbr='mmlu')]
+    own = dict(name='bbh', subsets=['bbh-navigate'])
+    assert with_common_groups([own], datasets) == [own]
+    others = [
+        group['name'] for group in with_common_groups((
+        ), [*datasets, dict(abbr='lukaemon_mmlu_anatomy')])
+    ]
+    assert 'bbh' in others and 'mmlu' not in others and 'cmmlu' not in others
+
+
 def test_parts_of_a_group_that_comes_along(run, parts, tmp_path):
     _, board = summarize(
         make_config(run, datasets=parts[:3]), [('p', str(tmp_path / 'p'))])

@@ -86,9 +86,8 @@ def build_validation_set(recipe: Sequence[TextSource],
             csv_plugin=__version__, opencompass=version('opencompass')),
         recipe=[asdict(source) for source in recipe],
         sources=[
-            _record(source, configs[source.name], subtasks[source.name],
-                    samples[source.name]) for source in recipe
-            if source.name in samples
+            _record(source, configs[source.name], samples[source.name])
+            for source in recipe if source.name in samples
         ],
         skipped=left_out | skipped)
     return ValidationSet(texts, manifest)
@@ -126,7 +125,7 @@ def _load(
 
 
 def _record(source: TextSource, configs: dict[str, Any],
-            subtasks: Sequence[Subtask], sample: Sample) -> dict[str, Any]:
+            sample: Sample) -> dict[str, Any]:
     """What the manifest says of a source."""
     counts = Counter(map(subtask_name, sample.texts))
     used = [configs[name] for name in counts]
@@ -142,7 +141,6 @@ def _record(source: TextSource, configs: dict[str, Any],
         n_texts=len(sample.texts),
         n_subtasks=len(counts),
         subtasks=dict(counts),
-        n_unanswered=sum(subtask.n_unanswered for subtask in subtasks),
         passed_over=sample.passed_over)
 
 

@@ -39,13 +39,11 @@ class Subtask:
         render (Callable[[int], Text]): Gives the text of the item at a place,
             with its answer marked and the place as its id.
         examples (str): What prompts show before an item, `squeeze`d.
-        n_unanswered (int): Number of items without a reference.
     """
     name: str
     items: Sequence[int]
     render: Callable[[int], Text]
     examples: str = ''
-    n_unanswered: int = 0
 
 
 def squeeze(text: str) -> str:
@@ -81,14 +79,12 @@ def load_subtask(name: str, config: Any) -> Subtask:
     data = load_dataset(config)
     template = prompts.template
     render = _renderer(data, PromptTemplate(template.item))
-    items = _answered(data.test, output_column)
     shown = _shown_questions(data, prompts, render)
     return Subtask(
         name,
-        items,
+        _answered(data.test, output_column),
         render=lambda place: render(data.test[place]),
-        examples=squeeze(' '.join([template.head, *shown])),
-        n_unanswered=len(data.test) - len(items))
+        examples=squeeze(' '.join([template.head, *shown])))
 
 
 def load_worked_examples(name: str, config: Any) -> Subtask:
