@@ -132,8 +132,6 @@ _TRAINING_SHAPES = {'observed': ('f', 'nB'), 'held_out': ('f', 'nB')}
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 #: Larger numbers could have sums and products that are none.
 _LARGEST = 1e60
-#: Characters of the longest name or note.
-_LONGEST = 10_000
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
@@ -198,12 +196,6 @@ def load_predictor(path: FilePath) -> Predictor:
     where = os.fspath(path)
     header, arrays = read_container(path, KIND, _REMEDY)
     check_fields(where, 'the header', header, _HEADER_FIELDS, _REMEDY)
-    _check_texts(where, [
-        header['fingerprint'], header['scoring_lm'], *header['units'],
-        *header['versions'], *header['versions'].values(),
-        *map(str, header['texts']), *header['training_families'],
-        *header['licences'], *header['licences'].values()
-    ])
     lengths = {'K': len(header['units']), '2': 2, '3': 3}
     uniform = _array(where, arrays, 'uniform', ('f', 'K'), lengths)
     benchmarks = tuple(
@@ -422,11 +414,6 @@ def _benchmark(where: str, scalars: Any, index: int, arrays: _Arrays,
     for family in scalars['families']:
         check_fields(where, f'a family of benchmark {index}', family,
                      _FAMILY_FIELDS, _REMEDY)
-    _check_texts(where, [
-        scalars['benchmark'], scalars['solver'], *scalars['fit_models'],
-        *scalars['notes'], *scalars['witnesses'],
-        *(family['family'] for family in scalars['families'])
-    ])
     # F, N and b are lengths of this benchmark alone.
     sizes = lengths | {'W': len(scalars['witnesses'])}
     part = {
@@ -576,11 +563,3 @@ def _array(where: str, arrays: _Arrays, key: str, layout: tuple[str, str],
         raise InputError(where, f'{_KINDS[kind]} in {key!r}', str(array.dtype),
                          _REMEDY)
     return array
-
-
-def _check_texts(where: str, texts: Iterable[str]) -> None:
-    """Refuse names and notes that nobody would write."""
-    for text in texts:
-        if len(text) > _LONGEST:
-            raise InputError(where, f'texts of at most {_LONGEST} characters',
-                             f'{len(text)} in {text[:40]!r}', _REMEDY)

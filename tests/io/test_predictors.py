@@ -274,7 +274,6 @@ def test_fields_that_are_missing_or_of_another_type_are_refused(path):
     (lambda part: part.update(n_items=.5), "a count as 'n_items'"),
     (lambda part: part.update(benchmark=''), 'benchmark in its range'),
     (lambda part: part.update(benchmark='hard'), "'hard' twice"),
-    (lambda part: part.update(notes=['n' * 10001]), 'at most 10000 char'),
     (lambda part: part.update(fit_models=['m'] * 15), "'m' twice"),
     (lambda part: part.update(fit_models=['m', 'n']),
      'number of errors in its range'),
