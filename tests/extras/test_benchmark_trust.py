@@ -88,6 +88,27 @@ def test_runs_are_told_apart_after_the_last_slip():
     assert trust.verdict == 'tells runs apart from 40% on'
 
 
+def test_four_pairs_of_five_in_order_are_enough():
+    scores = rising(*np.arange(1, 7) / 10)
+    scores[:, 1] = scores[[2, 1, 0, 3, 4, 5], 1]
+    trust = judge(scores)
+    assert trust.order == (1, 0.8, 1, 1) and trust.apart_from == 0.1
+
+
+def test_the_last_order_alone_may_be_chance():
+    """Of two, but there may be no other."""
+    scores = rising(0.1, 0.2, 0.3)[:, 2:]
+    scores[:, 0] = scores[::-1, 0]
+    for first, verdict in ((0, NOT_HERE), (1, 'tells runs apart from 80% on')):
+        models = [
+            f'{r}@{step}' for r in range(3) for step in STEPS[2:][first:]
+        ]
+        trust, = trust_benchmarks(models, ['exam'],
+                                  scores[:, first:].reshape(-1, 1),
+                                  describe_checkpoints(models))
+        assert trust.verdict == verdict
+
+
 @pytest.mark.parametrize('slip', [2, 3])
 def test_after_a_late_slip_nothing_tells_that_the_order_is_right(slip):
     scores = rising(*np.arange(1, 7) / 10)
