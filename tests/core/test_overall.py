@@ -166,7 +166,10 @@ def test_agreement_of_the_orders():
 def test_too_few_models_do_not_agree():
     predictions = table()
     fitted = predictions.in_sample.copy()
-    fitted[:2, 1, 0] = True  # on one benchmark
+    fitted[0, 1, 0] = True  # on one benchmark
+    enough = Overall.of(replace(predictions, in_sample=fitted))
+    assert enough.agreement('p0') == (pytest.approx(1), LEAST_MODELS)
+    fitted[1, 1, 0] = True
     overall = Overall.of(replace(predictions, in_sample=fitted))
     value, n_models = overall.agreement('p0')
     assert np.isnan(value) and n_models == 4 < LEAST_MODELS
@@ -203,6 +206,15 @@ def test_holes_are_filled_by_the_first_method():
     off = filled.n_predicted / 3
     np.testing.assert_allclose(filled.low, expected - 0.05 * off)
     np.testing.assert_allclose(filled.high, expected + 0.02 * off)
+
+
+def test_a_single_hole_is_filled():
+    real = table().real.copy()
+    real[3, 1] = NAN
+    filled = FilledMeans.of(replace(table(), real=real))
+    assert filled.has_both and filled.n_predicted.tolist() == [
+        0, 0, 0, 1, 0, 0
+    ]
 
 
 def test_means_of_one_kind_are_not_filled():

@@ -9,6 +9,7 @@ import pytest
 
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.salience import Uniform
+from csv_plugin.report import leaderboards
 from csv_plugin.report.leaderboards import (FIELDS, WIDTH, Leaderboard,
                                             as_markdown, as_text, compare,
                                             standings, write_leaderboard)
@@ -180,6 +181,15 @@ def test_width(n_benchmarks, n_blocks, models):
         starts = [line for line in lines if line.startswith(word + ' ')]
         assert len(starts) == n_blocks
     assert sum(line.count('bench-') for line in lines) == n_benchmarks
+
+
+def test_what_just_fits_stands_in_one_line(monkeypatch):
+    board = some_cells(4, labels=('predicted', )).board()
+    monkeypatch.setattr(leaderboards, 'WIDTH', 1000)
+    width = max(map(len, as_text(board).split('\n\n')[0].splitlines()))
+    for least, n_blocks in ((width, 1), (width - 1, 2)):
+        monkeypatch.setattr(leaderboards, 'WIDTH', least)
+        assert as_text(board).count('mean abs. diff') == n_blocks
 
 
 def test_markdown():
