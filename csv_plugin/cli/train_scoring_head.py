@@ -21,7 +21,7 @@ from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.source_arguments import (add_sources, check_sources,
                                              collect_sources)
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.mixed_engines import mixed_engines, noted
+from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collection import MODELS, Collection, read_collection
@@ -154,9 +154,9 @@ def run(args: argparse.Namespace) -> None:
         collection.families, targets, args.seed)
     trained = method.train(training, states)
     predictor = replace(
-        noted(trained.predictor,
-              {name: collection.losses[name].info
-               for name in method.models}),
+        trained.predictor.noted(
+            {name: collection.losses[name].info
+             for name in method.models}),
         scoring_lm=args.scoring_lm)
     said = write_training(args.out,
                           {method.name: predictor} | training.baselines(),

@@ -10,6 +10,9 @@ from csv_plugin.core.texts import TextSet
 #: Fields of `TokenLosses` that are recorded for all texts or for none.
 OPTIONAL_FIELDS = ('token_ids', 'entropy', 'rank')
 
+#: What the line about models that were scored in different ways begins with.
+MIXED = 'models were scored in different ways'
+
 #: Types of the fields of `DumpInfo` that are not texts.
 _COUNT = 'a whole number, 0 or more'
 _TYPES = {'context': _COUNT, 'stride': _COUNT, 'versions': 'texts by name'}
@@ -84,6 +87,36 @@ class DumpInfo:
             return path != ''
         shorter, longer = sorted((path, model), key=len)
         return shorter.count('/') > 0 and longer.endswith(f'/{shorter}')
+
+
+def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
+    """What to say of models that were scored in different ways.
+
+    Args:
+        infos (Mapping[str, DumpInfo]): How their losses were made, by model.
+
+    Returns:
+        list[str]: One line if there are several engines, number formats of
+        weights, or number formats of the cache; none otherwise.
+    """
+    ways: dict[str, list[str]] = {}
+    for model, info in infos.items():
+        cache = ('no cache' if info.cache_dtype == 'none' else
+                 f'cache in {info.cache_dtype}')
+        ways.setdefault(f'{info.engine}, {info.dtype}, {cache}',
+                        []).append(model)
+    if len(ways) < 2:
+        return []
+    described = '; '.join(
+        f'{way} ({models[0]}' +
+        (f' and {len(models) - 1} more)' if models[1:] else ')')
+        for way, models in ways.items())
+    return [
+        f'{MIXED}: {described}. Half precision moves losses of tokens by '
+        'hundredths of a nat and more, and a predictor takes that for a '
+        'property of the models. One engine and one number format for all '
+        'models would do'
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from csv_plugin.core.conventions import (InputError, check_unique, short_repr,
 from csv_plugin.core.features import Columns, FeatureTable, TokenColumns
 from csv_plugin.core.intervals import Intervals, at_least_noise
 from csv_plugin.core.losses import LossTable, TargetTokens
-from csv_plugin.core.model_losses import TokenLossDump
+from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.predictions import PREDICTED, Contradiction, Predictions
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
@@ -245,6 +245,23 @@ class Predictor:
         """
         source.columns.check_same(self.columns)
         return replace(self, targets=targets, matrix=source.matrix)
+
+    def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
+        """The same predictor; notes say if models were scored differently.
+
+        Not those of benchmarks whose predictions do not depend on losses.
+
+        Args:
+            infos (Mapping[str, DumpInfo]): How the losses of the models that
+                it was fitted to were made, by model.
+        """
+        notes = mixed_engines(infos)
+        return replace(
+            self,
+            benchmarks=tuple(
+                part if part.
+                is_mean else replace(part, notes=(*part.notes, *notes))
+                for part in self.benchmarks))
 
     def weights(self, benchmark: str) -> NDArray[np.float64]:
         """Salience weight of every unit, shape `(K,)`; uniform is 1.

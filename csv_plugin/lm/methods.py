@@ -13,7 +13,6 @@ from csv_plugin.core.conventions import InputError, Progress, check_list
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TargetTokens
-from csv_plugin.core.mixed_engines import noted
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, SalienceFit, Task
@@ -207,7 +206,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                         seed)
     trained = train(training, states, validation, progress=progress)
     infos = {model: dump.info for model, dump in fitted.items()}
-    predictor = noted(trained.predictor, infos)
+    predictor = trained.predictor.noted(infos)
     if scoring_lm is None:
         return predictor
     return replace(predictor, scoring_lm=str(scoring_lm[0].name_or_path))

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval
-from csv_plugin.core.mixed_engines import MIXED
-from csv_plugin.core.model_losses import DumpInfo
+from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.outliers import outliers
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,

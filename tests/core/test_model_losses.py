@@ -4,7 +4,7 @@ import dataclasses
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.model_losses import ModelLosses
+from csv_plugin.core.model_losses import ModelLosses, mixed_engines
 from csv_plugin.core.texts import Text, TextSet
 from tests.core.loss_dumps import INFO, SPANS, TEXTS, bare, dump, row, whole
 
@@ -120,3 +120,28 @@ def test_tokens_of_a_model_are_those_of_its_dump():
     assert tokens.fingerprint == TEXTS.fingerprint
     with pytest.raises(InputError, match="none of 'b'"):
         losses('a').tokens_of('b')
+
+
+def scored(**changes):
+    """Two models of one way, and one with a change of it."""
+    return {'a': INFO, 'b': INFO, 'c': dataclasses.replace(INFO, **changes)}
+
+
+@pytest.mark.parametrize('change', [
+    dict(folder='elsewhere'),
+    dict(tokenizer='words'),
+    dict(versions={'torch': '3'})
+])
+def test_models_scored_in_one_way(change):
+    assert mixed_engines(scored(**change)) == []
+
+
+@pytest.mark.parametrize('change, words', [
+    (dict(engine='vllm'), 'vllm, bfloat16, no cache'),
+    (dict(dtype='float32'), 'transformers, float32, no cache'),
+    (dict(cache_dtype='fp8'), 'transformers, bfloat16, cache in fp8'),
+])
+def test_models_of_different_engines_and_number_formats(change, words):
+    [line] = mixed_engines(scored(**change))
+    assert 'transformers, bfloat16, no cache (a and 1 more); ' in line
+    assert f'; {words} (c). Half precision' in line

@@ -11,10 +11,12 @@ from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.intervals import OWN_SHARE
 from csv_plugin.core.losses import LossTable
+from csv_plugin.core.model_losses import MIXED, mixed_engines
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import SOLVERS, Constant, Ridge, Uniform
 from csv_plugin.core.scaling_law import PROBLEMS
+from tests.runs import TEXTS, dump, model_losses, train
 from tests.tables import CHANCE, Tables, small_tables
 
 PARTS = ('values', 'low', 'high', 'extrapolated', 'in_sample')
@@ -343,3 +345,16 @@ def test_a_model_predicted_alone_is_predicted_as_among_others():
     by_itself = predictor.predict(alone).at('new', 'exam')
     assert dataclasses.astuple(by_itself) == pytest.approx(
         dataclasses.astuple(among), rel=1e-12)
+
+
+def test_notes_say_if_models_were_scored_in_different_ways():
+    info = dump('m', model_losses(1.), TEXTS).info
+    infos = {'a': info, 'b': replace(info, engine='vllm')}
+    before = train()
+    for old, new in zip(before.benchmarks, before.noted(infos).benchmarks):
+        assert new.notes == (*old.notes, *mixed_engines(infos))
+    for same in (before.noted({'a':
+                               info}), train(solver=Constant()).noted(infos)):
+        assert not any(
+            note.startswith(MIXED) for part in same.benchmarks
+            for note in part.notes)

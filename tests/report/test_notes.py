@@ -7,8 +7,7 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.mixed_engines import MIXED
-from csv_plugin.core.model_losses import DumpInfo
+from csv_plugin.core.model_losses import MIXED, DumpInfo
 from csv_plugin.core.predictions import Contradiction, Missing, Predictions
 from csv_plugin.core.salience import Auto, Ridge, Uniform
 from csv_plugin.report.leaderboards import as_text, compare
