@@ -191,6 +191,11 @@ def test_heat_maps_and_pictures():
     html = render(page)
     assert '<span class="p4" title="+1">a</span><span>b</span>' in html
     assert '<bdi>t1</bdi>, from <bdi>web</bdi>' in html
+    ramp, = re.findall('<span class="ramp".*?</span>', html, re.S)
+    assert re.findall('<i class="(..)">', ramp) == [
+        *(f'n{level}' for level in range(N_LEVELS, 0, -1)),
+        *(f'p{level}' for level in range(1, N_LEVELS + 1))
+    ]
     assert 'read\nthe colours the other way round' in html
     [image] = [a for tag, a in Reader(html).tags if tag == 'img']
     kind, _, content = image['src'].partition(',')
