@@ -216,7 +216,7 @@ READERS = {
     'recipe of texts':
     text('r.yaml', '- name: sums\n  dataset: gsm8k_gen_17d0dc\n  count: 50\n',
          read_recipe, ('50', '-1'), ('50', '.nan'), ('name', 'names'),
-         ('50', '5\n  count: 6'), ('sums', '[' * 999)),
+         ('sums', '[' * 999))._replace(or_else='source '),
     'lm-evaluation-harness':
     Reader(
         'samples_*',

@@ -200,14 +200,16 @@ def test_wrong_values_are_refused_with_the_place(path, arrays, message):
     assert str(error.value).startswith(str(path))
 
 
-def test_a_little_file_that_stands_for_much_is_not_unpacked(path, monkeypatch):
-    bomb = zlib.compress(bytes(2**26))
-    forge(path, (), dict(losses=np.frombuffer(bomb, np.uint8)))
+@pytest.mark.parametrize('counts', [(1, 2, 0), (0, 0, 0)])
+def test_a_little_file_that_stands_for_much_is_not_unpacked(
+        path, monkeypatch, counts):
+    bomb = np.frombuffer(zlib.compress(bytes(2**26)), np.uint8)
+    forge(path, (), dict(n_tokens=packed(*counts), starts=bomb))
     sizes = []
     monkeypatch.setattr('csv_plugin.io.dumps.len',
                         lambda data: sizes.append(len(data)) or len(data),
                         raising=False)  # yapf: disable
-    with pytest.raises(InputError, match='expected 3 numbers'):
+    with pytest.raises(InputError, match=f'expected {sum(counts)} numbers'):
         read_dump(path)
     assert max(sizes) < 1000
 

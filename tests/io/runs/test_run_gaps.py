@@ -43,13 +43,13 @@ def test_a_run_that_lacks_nothing(tmp_path):
 def test_datasets_that_are_cut_short(tmp_path):
     assert not read_most_items(tmp_path)
     ranges = ("'[0:2]'", "'[10:]'", '7', '0.5', "'[:-1]'", "'[a:b]'", 'None',
-              "'[4:2]'")
+              "'[4:2]'", "'[5:20:2]'")
     entries = ', '.join(f"dict(abbr='d{i}', reader_cfg=dict(test_range={cut}))"
                         for i, cut in enumerate(ranges))
     write_config(
         tmp_path, 'models=[]\ndatasets=[dict(abbr="d"), '
         f'dict(abbr="e", reader_cfg=None), {entries}]')
-    assert read_most_items(tmp_path) == {'d0': 2, 'd2': 7, 'd7': 0}
+    assert read_most_items(tmp_path) == {'d0': 2, 'd2': 7, 'd7': 0, 'd8': 8}
     write_config(tmp_path, 'models=[]\ndatasets=[3]')
     with pytest.raises(InputError, match='models and datasets, each'):
         read_most_items(tmp_path)
