@@ -123,6 +123,19 @@ def test_scores_that_do_not_move_have_no_noise():
     assert trust.signal_to_noise == np.inf and trust.rising == 0.5
 
 
+@pytest.mark.parametrize('n', [1, 2, 3])
+def test_two_checkpoints_make_a_run_and_three_its_noise(n):
+    models = [f'{r}@{step}' for r in range(3) for step in STEPS[-n:]]
+    scores = rising(0.1, 0.2, 0.3)[:, -n:].reshape(-1, 1)
+    described = describe_checkpoints(models)
+    if n == 1:
+        with pytest.raises(InputError, match="'exam'.*3 runs or more.*0"):
+            trust_benchmarks(models, ['exam'], scores, described)
+        return
+    trust, = trust_benchmarks(models, ['exam'], scores, described)
+    assert len(trust.runs) == 3 and isnan(trust.noise) == (n == 2)
+
+
 def test_losses_are_judged_by_the_final_scores():
     scores = rising(0.1, 0.2, 0.3)
     by_losses = scores[::-1].reshape(-1, 1)
