@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import Fitted, fit_predictor
-from csv_plugin.core.salience import Auto, Ridge, Task, fold_masks
+from csv_plugin.core.salience import Auto, Ridge, Task, Uniform, fold_masks
 from tests.tables import small_tables
 
 
@@ -79,6 +79,27 @@ def test_folds_predict_the_models_that_they_have_not_seen():
     never = Fitted.of(task, replace(fit, folds=fit.folds[:1], masks=mask))
     assert np.isnan(never.held_out[0])
     assert part.folds.n_families == len(set(tables.groups))
+
+
+def test_back_tests_fit_to_the_worse_models_with_folds_of_one_repeat():
+    seen = []
+
+    class Spy(Uniform):
+
+        def fit(self, task, masks):
+            seen.append((task, masks))
+            return super().fit(task, masks)
+
+    tables = small_tables(n_models=24, n_families=12).only('easy')
+    fit_predictor(tables.features, tables.accuracies, tables.groups, Spy())
+    (every, _), *backtests = seen
+    assert [len(task.accuracy) for task, _ in backtests] == [12, 16, 20]
+    worst_first = np.sort(every.features.mean_loss)[::-1]
+    for task, masks in backtests:
+        np.testing.assert_array_equal((~masks).sum(axis=0), 1)
+        np.testing.assert_allclose(
+            np.sort(task.features.mean_loss)[::-1],
+            worst_first[:len(task.accuracy)])
 
 
 def test_families_by_name_are_refused():

@@ -73,6 +73,12 @@ def test_texts_in_any_order_and_tokens_of_any_kind():
     np.testing.assert_allclose(table.losses[1, :3],
                                letters[0].losses.reshape(3, 2).sum(axis=1))
     assert table.fingerprint == TEXTS.fingerprint
+    # Of texts whose hashes were not recorded, nothing more can be known.
+    bare = [replace(text, sha256='') for text in pairs]
+    np.testing.assert_array_equal(
+        TARGETS.table({
+            'bare': bare
+        }).losses, table.losses[:1])
 
 
 def test_dumps_and_their_table_are_predicted_as_their_features(world):
