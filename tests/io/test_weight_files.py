@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.weight_files import weights_mark
+from csv_plugin.io.weight_files import weights_mark, weights_newer
 
 
 @pytest.fixture
@@ -59,3 +59,18 @@ def test_a_file_and_no_files(folder, tmp_path):
     file.write_bytes(b'')
     assert mark and weights_mark(file) not in ('', mark)
     assert weights_mark('organisation/name') == ''
+
+
+def test_weights_that_were_written_later(folder, tmp_path):
+    made = tmp_path / 'losses'
+    made.touch()
+    for later, newer in ((0, False), (1, True), (-1, False)):
+        time = made.stat().st_mtime_ns + later * 10**9
+        for file in folder.iterdir():
+            os.utime(file, ns=(time, time))
+        assert weights_newer(folder, made) is newer
+    # What is no weight does not count.
+    late = made.stat().st_mtime_ns + 10**9
+    os.utime(folder / 'README.md', ns=(late, late))
+    assert not weights_newer(folder, made)
+    assert not weights_newer('organisation/name', made)
