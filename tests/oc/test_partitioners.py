@@ -121,12 +121,17 @@ def test_lost_losses_are_taken_again(model_folder, texts, tmp_path, damage,
         write_dump(dump,
                    replace(losses, info=replace(losses.info, folder='other')))
     assert tasks_of(config, 'results')
+    result = run / f'results/{model_folder.name}/{texts["abbr"]}.json'
+    result.parent.mkdir(parents=True)
+    result.write_text('{}')
     with monkeypatch.context() as patch:
         patch.setattr('sys.argv', ['opencompass', 'mine.py', '--dry-run'])
         files = sorted(run.rglob('*'))
         assert tasks_of(config) == []
         assert sorted(run.rglob('*')) == files
     task, = tasks_of(config)
+    # What was evaluated of them is not that of the new losses.
+    assert not result.exists()
     OpenICLInferTask(task).run()
     assert dump.read_bytes() == before
     assert tasks_of(config) == []

@@ -462,6 +462,19 @@ def test_score_that_is_no_percentage(run, predictors, score, shown):
             in notes(board))
 
 
+def test_none_and_all_right_are_percentages(run, predictors):
+    write_result(run, 'new-0', 'easy', {'accuracy': 0})
+    write_result(run, 'new-1', 'easy', {'accuracy': 100})
+    summarize(make_config(run), predictors[:1])
+    path = run / 'summary' / f'leaderboard_{TIME}.json'
+    real = {
+        row['model']: row['real']
+        for row in json.loads(path.read_text('utf-8'))['rows']
+        if row['benchmark'] == 'easy'
+    }
+    assert (real['new-0'], real['new-1']) == (0, 100)
+
+
 def test_other_validation_set(run, tmp_path):
     save_predictor(train(texts=OTHER_TEXTS), tmp_path / 'o')
     table, board = summarize(make_config(run), [('o', str(tmp_path / 'o'))])

@@ -69,6 +69,12 @@ def test_a_source_does_not_disturb_the_others(data):
     assert build_validation_set(RECIPE[:1], 1).texts.ids != alone.ids
 
 
+def test_sources_share_no_text(data):
+    twice = [TextSource(name, 'gsm8k_gen_17d0dc', 3) for name in 'ab']
+    with pytest.raises(InputError, match="'b': expected 3 items, found 2 .3 "):
+        build_validation_set(twice)
+
+
 @pytest.mark.slow
 def test_all_missing_data_is_named(data):
     recipe = (*RECIPE, SOURCES['mmlu'], SOURCES['hellaswag'])
