@@ -1,4 +1,5 @@
-# make demo | test | test-all | test-long | coverage | lint | docs | clean. For
+# make demo | test | test-all | test-long | coverage | mutants | lint | docs |
+# clean. For
 # another interpreter than python3: make clean, then make PYTHON=python3.10 test.
 PYTHON ?= python3
 # Relative throughout: the path of the checkout may hold spaces.
@@ -8,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
 SOURCES := $(wildcard setup.py csv_plugin configs tools tests docs/conf.py)
 
-.PHONY: demo test test-all test-long coverage lint docs clean
+.PHONY: demo test test-all test-long coverage mutants lint docs clean
 
 # Small models are fastest on one thread each.
 demo: $(STAMP)
@@ -31,6 +32,10 @@ test-long: $(STAMP)
 # How much of the package test-all runs, in other processes too.
 coverage: $(STAMP)
 	$(PYTEST) -m 'not long' --cov --cov-fail-under=95
+
+# How many of a hundred planted bugs no quick test notices.
+mutants: $(STAMP)
+	$(VENV) tools/mutants.py --sample 100 --seed 0
 
 lint: $(STAMP)
 	$(VENV) -m yapf --parallel --diff --recursive $(SOURCES)
