@@ -501,6 +501,7 @@ class _System:
         self._roots, self._strengths = roots, strengths[:, None]
         squares = roots**2
         self._scale = 1 / (self._strengths + products.rest * squares)
+        self._scaled_roots = roots * self._scale
         inner = products.weighted_squares(squares * self._scale)
         diagonal = np.einsum('qpp->qp', inner)
         # Where all slopes are 0.
@@ -513,13 +514,14 @@ class _System:
         part = copy(self)
         part._roots, part._strengths = self._roots[rows], self._strengths[rows]
         part._scale, part._inner = self._scale[rows], self._inner[rows]
+        part._scaled_roots = self._scaled_roots[rows]
         return part
 
     def solve(self, target: NDArray) -> _Place:
         """About the solution, as a move; overwrites the target, `(q, n)`."""
         x, product = np.zeros_like(target), np.zeros_like(target)
         direction, free = self._precondition(target)
-        error, system, rows = target, self, np.arange(len(target))
+        error, system, rows = target, self, np.s_[:]
         size = first = dots(error, direction)
         for _ in range(MAX_ITERATIONS):
             by_direction = system._products.nearly_times(system._roots *
@@ -539,7 +541,8 @@ class _System:
             direction *= ratio(size, last)[:, None]
             direction += update
             if not going.all() and x.shape[1] >= MANY_MODELS:
-                system, rows, error = system[going], rows[going], error[going]
+                rows = np.arange(len(target))[rows][going]
+                system, error = system[going], error[going]
                 direction, size, first = (direction[going], size[going],
                                           first[going])
         return _Place(self._roots * x, product, free)
@@ -548,9 +551,9 @@ class _System:
         """Approximate `x` and `b`; takes `S F b` off the error in place."""
         directions = self._products.directions
         x = error * self._scale
-        parts = (self._roots * x) @ directions
+        parts = (self._scaled_roots * error) @ directions
         parts = (self._inner @ parts[:, :, None])[:, :, 0]
-        x -= (parts @ directions.T) * (self._roots * self._scale)
+        x -= (parts @ directions.T) * self._scaled_roots
         free = parts[:, :2]
         error -= self._roots * (free @ self._columns.T)
         return x, free
