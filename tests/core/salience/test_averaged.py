@@ -9,7 +9,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Averaged, Ridge, Task, Uniform, fold_masks
-from csv_plugin.core.salience.averaged import FLOOR_GAIN, LITTLE_GAIN, Ridges
+from csv_plugin.core.salience.averaged import (FLOOR_GAIN, LITTLE_GAIN, Ridges,
+                                               _best_floor)
 from csv_plugin.core.salience.base import floor_candidates, held_out_mse
 from csv_plugin.core.salience.equal_weights import EqualWeights
 from csv_plugin.core.salience.ridge_regressions import (Problems,
@@ -183,6 +184,14 @@ def test_a_lower_floor_must_gain_something():
     below = replace(task, accuracy=np.maximum(task.accuracy - 0.2, 0))
     assert AVERAGED.fit(below, masks_of(below)).model.curve.floor < 0.25
     assert 0 < FLOOR_GAIN < 1
+
+
+@pytest.mark.parametrize('gain, floor', [(0, 0), (.1, 0), (.3, 5)])
+def test_the_lowest_floor_must_gain_a_fifth(gain, floor):
+    """On the chance level, which is the first; errors are logarithms."""
+    errors = np.zeros((3, 6))
+    errors[1, 5] = -gain
+    assert _best_floor([errors]) == floor
 
 
 @pytest.mark.parametrize('floor', [0, 5])

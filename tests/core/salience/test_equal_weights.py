@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 from csv_plugin.core.salience import fold_masks
 from csv_plugin.core.salience.base import held_out_mse
-from csv_plugin.core.salience.equal_weights import EqualWeights
+from csv_plugin.core.salience.equal_weights import EqualWeights, _halves
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
 
 N, K, FLOOR = 24, 40, 0.25
@@ -52,6 +52,11 @@ def test_curves_are_on_the_mean_of_the_first_units(size):
         np.testing.assert_allclose(
             accuracy_at(by_fit, FLOOR), curve.accuracies(score), atol=1e-4)
     np.testing.assert_allclose(models.exponents(values), exponents, atol=1e-9)
+
+
+def test_numbers_of_units_are_halved_down_to_eight():
+    assert _halves(32).tolist() == [32, 16, 8]
+    assert _halves(7).tolist() == [7]
 
 
 def test_averages_are_those_of_the_exponents():
