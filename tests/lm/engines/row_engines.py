@@ -127,6 +127,13 @@ class Leaking(Exact):
         return RowScores(row, super().answer(row).log_probs - 0.3 * len(row))
 
 
+class OffInShortRows(Exact):
+    """Rows of two ids are answered otherwise, as if something stood before."""
+
+    def answer(self, row):
+        return RowScores(row, super().answer(row).log_probs - (len(row) == 2))
+
+
 #: What the error about each of them must say.
 WRONG = {
     Constant: 'different log-probabilities of .* for all of them',
@@ -142,4 +149,5 @@ WRONG = {
     NotANumber: 'finite log-probabilities, 0 or less, found nan',
     Missing: 'answers, found',
     Leaking: 'with and without the rest',
+    OffInShortRows: 'the first 2 ids of a row with and without the rest',
 }

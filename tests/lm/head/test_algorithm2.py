@@ -161,7 +161,6 @@ def test_relevant_tokens_gain_weight_and_unseen_models_are_predicted():
         predicted[rows].ravel()) < 0.2 * mse(truth, uniform[rows].ravel())
 
 
-@pytest.mark.slow
 def test_parameters_are_those_of_the_best_step():
     world = World(noise=0.05)
     heads = world.train(replace(ADAM, n_steps=200, patience=200))
@@ -177,7 +176,6 @@ def test_parameters_are_those_of_the_best_step():
             assert error == pytest.approx(curve[step, b], rel=1e-9)
 
 
-@pytest.mark.slow
 def test_benchmark_stops_when_its_patience_is_over():
     world = World(noise=0.05)
     full = world.train(replace(ADAM, n_steps=200, patience=200))

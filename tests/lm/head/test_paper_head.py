@@ -15,6 +15,7 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.head import paper_head
+from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.scoring_lm import target_tokens
@@ -281,6 +282,32 @@ def test_one_family_leaves_nothing_to_hold_out():
     assert len(exam.intervals.errors) == 0
     table = alone.predictor.predict(DUMPS)
     assert (table.low[:, 0] == 0).all() and (table.high[:, 0] == 1).all()
+
+
+def test_the_back_tests_are_heads_of_the_worse_models():
+    settings = replace(SETTINGS, n_steps=2)
+    made = trained(settings=settings)
+    table = training().losses
+    loss = np.nansum(table.losses, axis=1)
+    units = made.predictor.columns.units
+    for i, worse in enumerate(worse_models(loss), 1):
+        # The best models of all are in none of them.
+        assert not worse[loss.argmin()] and worse[loss.argmax()]
+        of_mask = [model for model, is_in in zip(FITTED, worse) if is_in]
+        expected = train_heads(
+            standardised(table), table, ACCURACIES.select(FITTED, ['exam']),
+            [model for model in of_mask if model not in VALIDATION],
+            [model for model in of_mask if model in VALIDATION], settings)
+        weights = expected.head.weights(standardised(table)).numpy()[:, 0]
+        column = made.predictor.matrix.toarray()[:,
+                                                 units.index(f'exam: head {i}'
+                                                             )]
+        np.testing.assert_allclose(
+            column * table.n_chars.sum(),
+            np.where(table.scored, weights, 0),
+            rtol=1e-4)
+    # Their errors are on the models that they have not seen.
+    assert len(intervals(made).backtest) == 10 + 7 + 3
 
 
 @pytest.mark.slow
