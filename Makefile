@@ -1,6 +1,6 @@
 # make demo | test | test-all | test-long | coverage | mutants | lint | docs |
-# clean. For
-# another interpreter than python3: make clean, then make PYTHON=python3.10 test.
+# clean. For another interpreter than python3: make clean, then make
+# PYTHON=python3.10 test.
 PYTHON ?= python3
 # Relative throughout: the path of the checkout may hold spaces.
 VENV := .venv/bin/python
