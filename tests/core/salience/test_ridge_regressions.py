@@ -110,6 +110,19 @@ def test_regressions_may_leave_products_early(monkeypatch, n_columns):
     assert left < sum(sizes)
 
 
+def test_products_in_32_bits_are_exact_enough(monkeypatch):
+    monkeypatch.setattr(ridge_regressions, 'MANY_MODELS', 40)
+    values, problems = made(5, 60, 90)
+    penalties = 1.0, 0.1, 1e-2, 1e-3
+    short, long = ridge_on(values), ridge_on(values)
+    assert short.products.others.dtype == np.float32
+    vars(long)['products'] = replace(long.products, others=None)
+    for one, other in zip(
+            short.path(problems, penalties), long.path(problems, penalties)):
+        np.testing.assert_allclose(
+            fitted(problems, one), fitted(problems, other), atol=1e-7)
+
+
 def test_a_path_ends_where_its_last_penalty_says():
     made_problems = made(3)
     np.testing.assert_allclose(
