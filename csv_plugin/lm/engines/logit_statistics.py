@@ -172,7 +172,9 @@ def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
     if entropy:
         mean = below.exp() * torch.stack(moments) + shares * below
         uncertainty = total.log() - mean.sum(dim=0) / total
-    return total.log() + (peak - target_logit), uncertainty, larger
+    losses = total.log() + (peak - target_logit)
+    # An outer `autocast`, as of a model in training, makes them bfloat16.
+    return losses.float(), uncertainty.float(), larger
 
 
 def _count_larger(block: Tensor, threshold: Tensor, column: Tensor,
