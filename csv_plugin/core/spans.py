@@ -125,6 +125,11 @@ class TokenSpans:
         """Bytes of each token. Shape `(n,)`."""
         return self.ends - self.starts
 
+    @property
+    def tiles(self) -> bool:
+        """Whether every byte of the text belongs to a token."""
+        return int(self.widths.sum()) == self.n_bytes
+
 
 def _offset_arrays(
         starts: ArrayLike,

@@ -79,6 +79,12 @@ class RunTrajectory:
         """Whether the last checkpoint is at the budget."""
         return bool(self.shares[-1] == 1)
 
+    def truncated(self, n: int) -> 'RunTrajectory':
+        """The run as it was after n checkpoints, with the same budget."""
+        return RunTrajectory(self.run, self.checkpoints[:n], self.tokens[:n],
+                             self.budget, self.exponents[:n],
+                             self.mean_loss[:n])
+
     def covers(self, share: float) -> bool:
         """Whether the run can be looked up at a share of its budget."""
         return bool(self.shares[0] <= SLACK * share)
