@@ -1,15 +1,16 @@
 """Tasks of a run that keep benchmarks and texts apart."""
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
 
 from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import PARTITIONERS
-from opencompass.utils import get_infer_output_path
+from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.runs.run_dumps import check_model_dump
-from csv_plugin.oc.run_checks import check_run, is_texts
+from csv_plugin.oc.run_checks import check_run, class_name, is_texts
 
 
 @PARTITIONERS.register_module()
@@ -42,6 +43,7 @@ class TextsApartPartitioner(NaivePartitioner):
         if self.before_models:
             try:
                 warnings = check_run(cfg)
+                check_engines(cfg['models'])
             except InputError as error:
                 raise SystemExit(f'error: {error}') from error
             for warning in warnings:
@@ -89,6 +91,24 @@ class TextsApartPartitioner(NaivePartitioner):
             if not _is_dry_run():
                 evaluated.unlink(missing_ok=True)
                 done.unlink()
+
+
+def check_engines(models: Sequence[Any]) -> None:
+    """Refuse engines that cannot be made, without making them.
+
+    Args:
+        models (Sequence[Any]): Configs of all models of a run.
+
+    Raises:
+        InputError: No engine can be made of what a model has as one.
+    """
+    for model in models:
+        if class_name(model['type']) == 'TokenLossModel' and model.get(
+                'engine') is not None:
+            # It imports what runs models, which most configs do without.
+            from csv_plugin.oc.models import check_engine
+            check_engine(f'engine of {model_abbr_from_cfg(model)}',
+                         model['engine'])
 
 
 def _is_dry_run() -> bool:

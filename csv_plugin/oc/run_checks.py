@@ -47,7 +47,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     files = dict(_predictors_of_evaluators(datasets))
     names: dict[str, Name] = {}
     summarizer = config.get('summarizer') or {}
-    if _name(summarizer.get('type', '')) == _SUMMARIZER:
+    if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         files |= predictor_files(summarizer.get('predictors', ()))
         groups = with_common_groups(
             summarizer.get('summary_groups', ()), datasets)
@@ -81,14 +81,14 @@ def _lacking_texts(predictors: Mapping[str, Predictor],
                    f'lacks its texts, {texts}.')
 
 
-def _name(kind: Any) -> str:
+def class_name(kind: Any) -> str:
     """Name of a class, which a config may have as a text."""
     return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
 
 
 def is_texts(dataset: Any) -> bool:
     """Whether an entry of a config is a validation set."""
-    return _name(
+    return class_name(
         dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
 
 
@@ -126,18 +126,11 @@ def check_models(models: Sequence[Any]) -> None:
         models (Sequence[Any]): Configs of all models of a run.
 
     Raises:
-        InputError: A name occurs twice, or no engine can be made of what is
-            named as one.
+        InputError: A name occurs twice.
     """
     check_unique('abbr of models', map(model_abbr_from_cfg, models))
     check_unique('summarizer_abbr of models',
                  map(model_abbr_from_cfg_used_in_summarizer, models))
-    for model in models:
-        if _name(model['type']) == 'TokenLossModel' and 'engine' in model:
-            # It imports what runs models, which most configs do without.
-            from csv_plugin.oc.models import check_engine
-            check_engine(f'engine of {model_abbr_from_cfg(model)}',
-                         model['engine'])
 
 
 def predictor_files(pairs: Any) -> dict[str, str]:

@@ -17,7 +17,8 @@ from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.oc.models import TokenLossModel, engine_of, get_token_loss
-from csv_plugin.oc.run_checks import check_models, check_run
+from csv_plugin.oc.partitioners import check_engines
+from csv_plugin.oc.run_checks import check_run
 from tests.extras.engines.servers import Server, running
 from tests.lm import code_folders
 from tests.lm.models import make
@@ -127,7 +128,7 @@ def test_mistakes_are_found_before_any_model_is_loaded(change, words,
         **change
     }
     with pytest.raises(InputError, match='engine of api: .*' + words):
-        check_models([wrong])
+        check_engines([wrong])
     wrong['llm'] = dict(type='no class that could be loaded')
     with pytest.raises(InputError, match="engine of model 'tiny': .*" + words):
         build_model_from_cfg(wrong)
@@ -166,4 +167,4 @@ def test_the_shipped_config_is_sound(copied):
     assert 'there is no file' in warning
     served.engine.pop('tokenizer')
     with pytest.raises(ValueError, match='server: .*Give it as tokenizer'):
-        check_run(config)
+        check_engines(config.models)
