@@ -282,6 +282,10 @@ def test_known_scores_change_the_others_of_their_model(fitted):
         for each in (table, alone))
     assert error < .5 * before
     width, earlier = ((each.high - each.low)[:5, 1] for each in (table, alone))
+    _, narrowing = learn_partial_scores(predictor).complete(
+        alone.values[0, :, 0],
+        np.where(np.arange(4) == 0, real.values[0], NAN), EXACT)
+    assert width[0, 0] == pytest.approx(narrowing[1] * earlier[0, 0])
     assert np.all(width < earlier)
     assert np.all(table.low <= table.values) and np.all(
         table.values <= table.high)
