@@ -244,6 +244,7 @@ class _Losses:
 
     def _write(self) -> None:
         from csv_plugin.lm.dumping import dump_losses
+
         # Chunks of a call that was interrupted are of its model and settings.
         call = json.dumps(
             what_counts(self.model, self.options), sort_keys=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Optional, Protocol
+from typing import Any, NamedTuple, Optional, Protocol, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -521,7 +521,8 @@ class _System:
         """About the solution, as a move; overwrites the target, `(q, n)`."""
         x, product = np.zeros_like(target), np.zeros_like(target)
         direction, free = self._precondition(target)
-        error, system, rows = target, self, np.s_[:]
+        error, system = target, self
+        rows: Union[slice, NDArray] = np.s_[:]
         size = first = dots(error, direction)
         for _ in range(MAX_ITERATIONS):
             by_direction = system._products.nearly_times(system._roots *

@@ -10,13 +10,7 @@ from scipy.stats import binom
 
 from csv_plugin.core import metrics
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.pictures import (Forecast, Trajectory,
-                                        capability_picture,
-                                        convergence_picture, coverage_picture,
-                                        methods_picture, order_picture,
-                                        outliers_picture, save,
-                                        training_curve_picture,
-                                        trajectory_picture)
+from csv_plugin.extras import pictures
 from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
@@ -50,7 +44,7 @@ def test_hostile_names_are_shown_as_they_are(tmp_path):
             assert bare in shown.replace('\n', '').replace(' ', ''), picture
         assert not any(text.get_parse_math()
                        for text in figure.findobj(matplotlib.text.Text))
-        save(figure, tmp_path / 'a.svg')
+        pictures.save(figure, tmp_path / 'a.svg')
         assert b'<script' not in (tmp_path / 'a.svg').read_bytes()
 
 
@@ -72,7 +66,7 @@ def test_capability_points_and_curve():
     points = some_points()
     points.accuracies[3], points.scores[4] = nan, nan
     none = replace(points, accuracies=np.full(30, nan))
-    axes, empty = capability_picture([points, none]).axes
+    axes, empty = pictures.capability_picture([points, none]).axes
     drawn = drawn_families(axes)
     for family in set(points.families):
         for fitted in (True, False):
@@ -113,7 +107,7 @@ LAW, BEYOND = 'scaling law', 'beyond the fit'
 def test_lines_that_are_drawn_are_explained(fitted_range, names):
     points = replace(
         some_points(), fitted=np.zeros(30, bool), fitted_range=fitted_range)
-    figure = capability_picture([points])
+    figure = pictures.capability_picture([points])
     styles = {'-': LAW, '--': BEYOND}
     drawn = [
         line for line in figure.axes[0].lines if line.get_linestyle() in styles
@@ -130,7 +124,7 @@ def test_lines_that_are_drawn_are_explained(fitted_range, names):
 def test_a_family_looks_alike_everywhere():
     first = some_points('one')
     second = replace(first, benchmark='two', families=first.families[::-1])
-    figure = capability_picture([first, second])
+    figure = pictures.capability_picture([first, second])
     drawn = [{(line.get_label(), line.get_color(), line.get_marker())
               for line in axes.lines if line.get_marker() != 'None'}
              for axes in figure.axes]
@@ -146,7 +140,8 @@ def test_a_family_looks_alike_everywhere():
 
 def test_the_rarest_of_many_families_share_a_look():
     # Sixteen families of one model, but one of them of two.
-    figure = capability_picture([some_points(n_models=17, n_families=16)] * 3)
+    figure = pictures.capability_picture(
+        [some_points(n_models=17, n_families=16)] * 3)
     assert 'family 0' in words(figure) and 'family 15' not in words(figure)
     assert 'others' in words(figure)
 
@@ -155,7 +150,7 @@ def test_methods_picture():
     predictions = some_predictions(6)
     predictions.real[7, 2] = nan
     predictions.real[:, 5] = nan
-    figure = methods_picture(predictions)
+    figure = pictures.methods_picture(predictions)
     # Axes of a method one after the other; two blocks of three columns.
     grid = np.array(figure.axes, dtype=object).reshape(3, 6)
     for p in range(3):
@@ -188,7 +183,7 @@ def test_training_curve():
     curve = some_curve(3)
     curve.train[30:, 1] = curve.validation[30:, 1] = nan
     curve.train[:, 2] = 0
-    figure = training_curve_picture(curve)
+    figure = pictures.training_curve_picture(curve)
     for b, axes in enumerate(figure.axes):
         train, validation, star = axes.lines
         np.testing.assert_array_equal(train.get_ydata(), curve.train[:, b])
@@ -204,7 +199,8 @@ def test_convergence():
     steps = [(f'step {i}',
               [some_points(name_of(b), seed=10 * i + b) for b in range(6)])
              for i in range(2)]
-    grid = np.array(convergence_picture(steps).axes, object).reshape(2, 6)
+    grid = np.array(pictures.convergence_picture(steps).axes,
+                    object).reshape(2, 6)
     for row, (name, points) in zip(grid, steps):
         assert [axes.get_ylabel() for axes in row] == [name, '', ''] * 2
         for axes, part in zip(row, points):
@@ -217,8 +213,9 @@ def test_convergence():
 
 def test_trajectories():
     runs = some_runs(2)
-    runs[1] = replace(runs[1], forecast=Forecast(1e12, 0.9, 0.6, 0.95))
-    figure = trajectory_picture({'exam': runs, 'other': []})
+    runs[1] = replace(
+        runs[1], forecast=pictures.Forecast(1e12, 0.9, 0.6, 0.95))
+    figure = pictures.trajectory_picture({'exam': runs, 'other': []})
     axes, empty = figure.axes
     lines = axes.lines
     for run, (predicted, observed) in zip(runs, (lines[:2], lines[2:4])):
@@ -247,9 +244,10 @@ def test_forecasts_of_one_budget_stand_apart():
         replace(
             run,
             observed=np.full(len(run.tokens), nan),
-            forecast=Forecast(1e12, 0.9, 0.6, 0.95)) for run in some_runs(2)
+            forecast=pictures.Forecast(1e12, 0.9, 0.6, 0.95))
+        for run in some_runs(2)
     ]
-    figure = trajectory_picture({'exam': runs}, 'steps')
+    figure = pictures.trajectory_picture({'exam': runs}, 'steps')
     places = [
         bars.get_segments()[0][0, 0]
         for bars in figure.axes[0].collections[-2:]
@@ -265,15 +263,16 @@ def test_forecasts_of_one_budget_stand_apart():
                                            ([0, 1e10], 'linear')])
 def test_scale_of_tokens(tokens, scale):
     ones = np.ones(len(tokens)) / 2
-    figure = trajectory_picture({
-        'exam': [Trajectory('run', np.array(tokens), ones, ones, ones, ones)]
+    figure = pictures.trajectory_picture({
+        'exam':
+        [pictures.Trajectory('run', np.array(tokens), ones, ones, ones, ones)]
     })
     assert figure.axes[0].get_xscale() == scale
 
 
 def test_coverage():
     coverage = replace(some_coverage(2), n_models=np.array([20, 0]))
-    pooled, exam, empty = coverage_picture(coverage).axes
+    pooled, exam, empty = pictures.coverage_picture(coverage).axes
     assert [text.get_text() for text in empty.texts] == ['no model']
     for axes, share in ((pooled, coverage.pooled), (exam,
                                                     coverage.covered[:, 0])):
@@ -289,7 +288,7 @@ def test_coverage():
 
 def test_outliers_picture():
     far = some_outliers()
-    axes, = outliers_picture(far).axes
+    axes, = pictures.outliers_picture(far).axes
     assert [text.get_text() for text in drawn_ticks(axes.yaxis)
             ] == [f'{outlier.model} on exam' for outlier in far]
     assert [text.get_text()
@@ -302,14 +301,15 @@ def test_outliers_picture():
         assert real.get_xydata().tolist() == [[outlier.observed, place]]
         assert real.get_marker() == '^v'[i % 2]
     assert (np.diff(axes.get_yticks()) > 0).all() and axes.yaxis_inverted()
-    assert_readable(outliers_picture([replace(far[0], distance=np.inf)]))
+    assert_readable(
+        pictures.outliers_picture([replace(far[0], distance=np.inf)]))
 
 
 def test_order_picture():
     rows = some_orders('ab')
     # A benchmark with equal scores everywhere has no order to draw.
     rows[1].shares = rows[1].order = ()
-    figure = order_picture(rows)
+    figure = pictures.order_picture(rows)
     sure, scores, losses = figure.axes[0].lines
     assert sure.get_ydata()[0] == 80
     np.testing.assert_allclose(scores.get_xydata(),
@@ -317,7 +317,7 @@ def test_order_picture():
     np.testing.assert_allclose(losses.get_ydata(), [60, nan, 90])
     assert len(figure.axes[1].lines) == 1
     assert words(figure) == ['scores', 'losses, fitted to other runs', '80%']
-    assert words(order_picture(rows[1:])) == ['scores', '80%']
+    assert words(pictures.order_picture(rows[1:])) == ['scores', '80%']
 
 
 @pytest.mark.parametrize('accuracy', [0.0, 1.0])
@@ -329,8 +329,8 @@ def test_no_tick_of_an_accuracy_lies_outside_of_0_to_1(accuracy):
     same = np.full(table.values.shape, accuracy)
     table = replace(
         table, values=same, low=same, high=same, real=same[:, :, 0])
-    for figure, names in ((capability_picture([points]), 'y'),
-                          (methods_picture(table), 'xy')):
+    for figure, names in ((pictures.capability_picture([points]), 'y'),
+                          (pictures.methods_picture(table), 'xy')):
         for axes in figure.axes:
             for name in names:
                 axis = getattr(axes, f'{name}axis')
@@ -342,4 +342,4 @@ def test_no_tick_of_an_accuracy_lies_outside_of_0_to_1(accuracy):
 
 def test_no_outliers_make_no_picture():
     with pytest.raises(InputError, match='outlier'):
-        outliers_picture([])
+        pictures.outliers_picture([])
