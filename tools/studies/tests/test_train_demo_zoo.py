@@ -14,7 +14,7 @@ from tools.studies.zoo.recipes import CHECKPOINTS
 from tools.studies.zoo.zoo_files import checkpoint_folder
 
 torch.set_num_threads(1)
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def command(out, *models, jobs=1, tokens=15_000):
@@ -80,8 +80,7 @@ def test_two_jobs_give_the_files_of_one_job(tmp_path):
                          for jobs, zoo in enumerate(zoos, 1))
     assert train_demo_zoo.main(one_job) == 0
     subprocess.run(
-        [sys.executable,
-         str(ROOT / 'tools' / 'train_demo_zoo.py'), *two_jobs],
+        [sys.executable, '-m', 'tools.studies.train_demo_zoo', *two_jobs],
         cwd=tmp_path,
         env={
             **os.environ, 'PYTHONPATH': str(ROOT)
