@@ -81,8 +81,8 @@ def changed(node: ast.AST) -> ast.AST | None:
             new.func.attr = NAMES[name]
         case ast.Call(func=ast.Name(id=name)) if name in NAMES:
             new.func.id = NAMES[name]
-        case ast.Call(func=ast.Attribute(attr='abs')):
-            return new.args[0]
+        case ast.Call(func=ast.Attribute(attr='abs'), args=[value]):
+            return value
         case _:
             return None
     return new
