@@ -68,6 +68,7 @@ def test_a_dump_and_its_entries(model_folder, entry, tmp_path):
                                        expected.texts):
         np.testing.assert_allclose(ours.losses, theirs.losses, atol=1e-5)
         np.testing.assert_allclose(ours.entropy, theirs.entropy, atol=1e-4)
+        assert ours.rank is None  # which the config did not ask for
         assert row['dump'] == f'{stem}.safetensors'
         assert read_dump(folder / row['dump']).texts[
             row['row']].text_id == row['text_id'] == text.text_id

@@ -153,6 +153,7 @@ def test_certified_parameters_and_floors_are_recovered(alpha, beta, floor,
     task = Task.of(SCORES[:, None], np.ones(1), accuracies(alpha, beta, floor),
                    chance, families)
     curve = fit(Uniform(learn_floor=True), task).model.curve
+    assert fit(Uniform(), task).model.curve.floor == chance
     assert curve.alpha == pytest.approx(alpha, rel=1e-6)
     assert curve.beta == pytest.approx(beta, rel=0, abs=1e-6)
     assert curve.floor == pytest.approx(floor, rel=0, abs=1e-6)

@@ -94,6 +94,13 @@ def trained(states=STATES, validation=VALIDATION, settings=SETTINGS,
     return train_paper_head(training(**changes), states, validation, settings)
 
 
+def test_states_of_the_caller_stay_as_they_are():
+    states = STATES.to(torch.float32, copy=True)
+    before = states.clone()
+    trained(states=states)
+    assert torch.equal(states, before)
+
+
 @pytest.fixture(scope='module')
 def head():
     return trained()
