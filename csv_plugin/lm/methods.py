@@ -192,6 +192,16 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         solver = _named('solver', method or DEFAULT_SOLVER, SOLVERS)
         return fit_predictor(losses, accuracies, groups, solver, seed,
                              progress)
+    return _fit_token_losses(losses, accuracies, families, method, scoring_lm,
+                             validation, seed, progress)
+
+
+def _fit_token_losses(losses: ModelLosses, accuracies: AccuracyTable,
+                      families: Mapping[str, str], method: Optional[str],
+                      scoring_lm: Optional[tuple[Any, Any]],
+                      validation: Sequence[str], seed: int,
+                      progress: Progress) -> Predictor:
+    """What `fit` does with token losses; arguments and errors as there."""
     train = _named('method', method or 'auto', METHODS)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',

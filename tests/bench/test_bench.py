@@ -1,9 +1,7 @@
 """The benchmark scripts run, at sizes that say nothing about speed."""
 import importlib.util
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,21 +10,15 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import read_texts, write_texts
 from tests.bench import bench_engines
 from tests.lm.tokens.tokenizers import CORPUS
+from tests.scripts import printed
 from tests.tables import small_tables, write_tables
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 
 
 def run(script: str, *options: str) -> str:
-    """What a script prints; it must succeed."""
-    process = subprocess.run(
-        [sys.executable, '-m', f'tests.bench.{script}', *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True)
-    assert process.returncode == 0, process.stderr
-    return process.stdout
+    """What a script prints."""
+    return printed(f'tests.bench.{script}', *options)
 
 
 def test_token_losses_are_measured_beside_others():

@@ -1,8 +1,5 @@
 """Studies that print their tables run, at sizes that say little."""
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,22 +10,16 @@ from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
 from tests.io import dump_files
+from tests.scripts import printed
 from tools.studies import describe_texts
 from tools.studies.zoo.zoo_files import tokenizer_folder
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[3]
 
 
 def run(script: str, *options: str) -> str:
-    """What a script prints; it must succeed."""
-    process = subprocess.run(
-        [sys.executable, '-m', f'tools.studies.{script}', *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True)
-    assert process.returncode == 0, process.stderr
-    return process.stdout
+    """What a script prints."""
+    return printed(f'tools.studies.{script}', *options)
 
 
 def test_intervals_are_measured_on_simulated_families():
