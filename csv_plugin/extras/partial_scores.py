@@ -327,10 +327,45 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
     if partial is None:
         return predictions
     table = known.spread(predictions.models, partial.benchmarks)
-    place = np.array(
-        [predictions.benchmarks.index(name) for name in partial.benchmarks])
     n_items = np.array(
         [predictor.benchmark(name).n_items for name in partial.benchmarks])
+    values, low, high, helped = _completed(partial, predictions, table,
+                                           n_items)
+    # What known scores have helped to say is no longer what the losses alone
+    # said, which witnesses contradict.
+    alarm = predictions.alarm & ~helped[:, :, None]
+    return replace(
+        predictions,
+        values=values[:, :, None],
+        low=low[:, :, None],
+        high=high[:, :, None],
+        with_scores=helped[:, :, None],
+        alarm=alarm,
+        contradictions={
+            cell: said
+            for cell, said in predictions.contradictions.items()
+            if alarm[predictions.models.index(cell[0]),
+                     predictions.benchmarks.index(cell[1]), 0]
+        })
+
+
+def _completed(
+    partial: PartialScores, predictions: Predictions, table: AccuracyTable,
+    n_items: NDArray
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # yapf: disable
+    """Predictions and ends of intervals, and where known scores helped.
+
+    Args:
+        partial (PartialScores): Of b benchmarks.
+        predictions (Predictions): Of M models on B benchmarks.
+        table (AccuracyTable): What is known of the models, `(M, b)`.
+        n_items (NDArray): Items of the fitted accuracies, `(b,)`.
+
+    Returns:
+        tuple: Fractions, both ends, and bool, each `(M, B)`.
+    """
+    place = np.array(
+        [predictions.benchmarks.index(name) for name in partial.benchmarks])
     noise = sampling_noise(table.values, table.n_items, n_items)
     values, low, high = (
         part[:, :, 0].copy()
@@ -348,22 +383,7 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         cells = row, place[gaps]
         values[cells], helped[cells] = after[gaps], True
         low[cells], high[cells] = lower[gaps], upper[gaps]
-    # What known scores have helped to say is no longer what the losses alone
-    # said, which witnesses contradict.
-    alarm = predictions.alarm & ~helped[:, :, None]
-    return replace(
-        predictions,
-        values=values[:, :, None],
-        low=low[:, :, None],
-        high=high[:, :, None],
-        with_scores=helped[:, :, None],
-        alarm=alarm,
-        contradictions={
-            cell: said
-            for cell, said in predictions.contradictions.items()
-            if alarm[predictions.models.index(cell[0]),
-                     predictions.benchmarks.index(cell[1]), 0]
-        })
+    return values, low, high, helped
 
 
 def _narrowed(before: NDArray, low: NDArray, high: NDArray, after: NDArray,
