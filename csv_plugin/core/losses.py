@@ -1,4 +1,4 @@
-"""Token losses: of one model on a text, of many on the tokens of all texts."""
+"""Token losses of one model on a text, and of many models on all texts."""
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.core.mapping import LossMap, loss_array
+from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet
 
@@ -27,7 +27,7 @@ class TokenLosses:
     the model did not score, such as the first one when no BOS precedes it.
 
     Args:
-        text_id (str): Which text.
+        text_id (str): Name of the text.
         losses (NDArray): `-log p` of each token, nats, 0 or more except for
             `ROUNDING`. Shape `(n,)`.
         spans (TokenSpans): Where the n tokens lie.
@@ -59,10 +59,8 @@ class TokenLosses:
     sha256: str = ''
 
     def __post_init__(self) -> None:
-        where = f'losses on text {self.text_id!r}'
-        self._keep('losses', where, loss_array(where, self.losses),
-                   lambda losses: ~(losses < -ROUNDING),
-                   'losses of 0 or more, -log p')
+        self._keep('losses', _nats, _sound_nats,
+                   'finite losses of 0 or more, -log p')
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -70,31 +68,28 @@ class TokenLosses:
                 f'{self.n_chars} characters and {self.n_bytes} bytes',
                 'Count the code points and the UTF-8 bytes of the raw text.')
         unscored = np.isnan(self.losses)
-        if self.token_ids is not None:
-            where = f'token ids of text {self.text_id!r}'
-            self._keep('token_ids', where,
-                       _whole_numbers(where, self.token_ids),
-                       lambda ids: ids >= 0, '0 or more for every token')
-        if self.entropy is not None:
-            where = f'entropy on text {self.text_id!r}'
-            self._keep(
-                'entropy', where, loss_array(where, self.entropy), lambda nats:
-                (np.isnan(nats) == unscored) & ~(nats < -ROUNDING),
-                'nats, 0 or more, for every scored token, NaN for the others')
-        if self.rank is not None:
-            where = f'rank on text {self.text_id!r}'
-            self._keep('rank', where, _whole_numbers(where, self.rank),
-                       lambda rank: np.where(unscored, rank == -1, rank >= 0),
-                       '0 or more for every scored token, -1 for the others')
+        self._keep('token_ids', _whole_numbers, lambda ids: ids >= 0,
+                   '0 or more for every token')
+        self._keep(
+            'entropy', _nats, lambda nats:
+            (np.isnan(nats) == unscored) & _sound_nats(nats),
+            'nats, 0 or more, for every scored token, NaN for the others')
+        self._keep('rank', _whole_numbers,
+                   lambda rank: np.where(unscored, rank == -1, rank >= 0),
+                   '0 or more for every scored token, -1 for the others')
         if not re.fullmatch('([0-9a-f]{64})?', self.sha256):
             raise InputError(f'sha256 of text {self.text_id!r}',
                              '64 hexadecimal digits, lower case',
                              repr(self.sha256),
                              'Hash the UTF-8 text, or leave it empty.')
 
-    def _keep(self, field: str, where: str, array: NDArray,
+    def _keep(self, field: str, convert: Callable[[str, ArrayLike], NDArray],
               sound: Callable[[NDArray], NDArray], expected: str) -> None:
-        """Store an array with one sound value per token."""
+        """Store a field, if it is recorded, as one sound value per token."""
+        if getattr(self, field) is None:
+            return
+        where = f'{field} of text {self.text_id!r}'
+        array = convert(where, getattr(self, field))
         if array.shape != (len(self.spans), ):
             raise InputError(where, f'shape {(len(self.spans), )}',
                              str(array.shape), 'Give one value per token.')
@@ -120,12 +115,30 @@ class TokenLosses:
         return int(np.count_nonzero(~np.isnan(self.losses)))
 
 
+def _nats(_: str, values: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(values, np.float64)
+
+
+def _sound_nats(nats: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Finite numbers of 0 or more except for rounding, and NaN."""
+    return ~(nats < -ROUNDING) & ~np.isinf(nats)
+
+
+def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    # An empty list makes an array of floats, which is fine.
+    if array.size and array.dtype.kind not in 'iu':
+        raise InputError(where, 'whole numbers', f'the type {array.dtype}',
+                         'Pass integers.')
+    return array.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class LossTable:
     """Losses of M models on one tokenization of S texts, T tokens in all.
 
-    Scored: every loss that is not NaN; which tokens those are may differ
-    from model to model, `scored` marks the common ones.
+    Scored: every loss that is not NaN, which may differ between models;
+    `scored` marks the tokens that all models scored.
 
     Args:
         models (tuple[str, ...]): Names, unique. Shape `(M,)`.
@@ -145,48 +158,11 @@ class LossTable:
     n_bytes: NDArray[np.int64]
     fingerprint: str
 
-    @classmethod
-    def from_models(cls, losses_by_model: Mapping[str, Sequence[TokenLosses]],
-                    target: Sequence[TokenSpans], text_ids: Sequence[str],
-                    fingerprint: str) -> 'LossTable':
-        """Map every model's losses onto one tokenization (Algorithm 1).
-
-        Scored: the target tokens all of whose bytes the model scored.
-
-        Args:
-            losses_by_model (Mapping): For each of M models its losses on
-                the S texts, in the order of `text_ids`.
-            target (Sequence[TokenSpans]): The common tokens of each text.
-                Length S.
-            text_ids (Sequence[str]): Names of the texts. Length S.
-            fingerprint (str): Of the texts; see `texts.fingerprint`.
-
-        Returns:
-            LossTable: Models in the order of the mapping.
-
-        Raises:
-            InputError: There is no model or no text, or a model's texts are
-                not the given ones.
-        """
-        if not losses_by_model:
-            raise InputError('LossTable', 'at least one model', 'none',
-                             'Collect token losses of a model first.')
-        n_bytes = [spans.n_bytes for spans in target]
-        _check_same_texts(losses_by_model, text_ids, n_bytes)
-        n_chars = [
-            text.n_chars for text in next(iter(losses_by_model.values()))
-        ]
-        offsets = np.append(0, np.cumsum([len(spans) for spans in target]))
-        return cls(
-            tuple(losses_by_model), tuple(text_ids),
-            _map_models(losses_by_model, target), offsets, np.array(n_chars),
-            np.array(n_bytes), fingerprint)
-
     def select(self, models: Sequence[str]) -> 'LossTable':
         """The given models, in the given order.
 
         Raises:
-            InputError: The table lacks a model, or it is given twice.
+            InputError: A model is missing from the table, or given twice.
         """
         check_unique('models', models)
         missing = [model for model in models if model not in self.models]
@@ -226,55 +202,6 @@ class LossTable:
         """Index of each token's text, 0..S-1. Shape `(T,)`."""
         return np.repeat(
             np.arange(len(self.text_ids)), np.diff(self.token_offsets))
-
-
-def _map_models(losses_by_model: Mapping[str, Sequence[TokenLosses]],
-                target: Sequence[TokenSpans]) -> NDArray[np.float64]:
-    """Fully scored losses of every model. Shape `(M, T)`."""
-    # Models with one tokenizer share one operator.
-    alike: dict[tuple[TokenSpans, ...], list[int]] = defaultdict(list)
-    rows = list(losses_by_model.values())
-    for row, texts in enumerate(rows):
-        alike[tuple(text.spans for text in texts)].append(row)
-    mapped = np.empty((len(rows), sum(len(spans) for spans in target)))
-    for source, members in alike.items():
-        losses = [
-            np.concatenate([text.losses for text in rows[row]])
-            for row in members
-        ]
-        mapped[members] = LossMap.for_texts(source,
-                                            target)(losses).fully_scored
-    return mapped
-
-
-def _check_same_texts(losses_by_model: Mapping[str, Sequence[TokenLosses]],
-                      text_ids: Sequence[str], n_bytes: Sequence[int]) -> None:
-    """Refuse a model whose texts are not those of the target."""
-    first = next(iter(losses_by_model.values()))
-    for model, texts in losses_by_model.items():
-        if not len(texts) == len(text_ids) == len(n_bytes):
-            raise InputError(
-                f'losses of {model!r}', f'{len(text_ids)} texts',
-                f'{len(texts)}, and {len(n_bytes)} target tokenizations',
-                'Score every text, in the order of the text ids.')
-        for i, text in enumerate(texts):
-            expected = (text_ids[i], first[i].n_chars, n_bytes[i])
-            actual = (text.text_id, text.n_chars, text.n_bytes)
-            if actual != expected:
-                raise InputError(
-                    f'losses of {model!r}, text {i}',
-                    'text {!r} of {} characters and {} bytes'.format(
-                        *expected), '{!r} of {} and {}'.format(*actual),
-                    'Score the same texts, in the order of the text ids.')
-
-
-def _whole_numbers(where: str, values: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    # An empty list makes an array of floats, which is fine.
-    if array.size and array.dtype.kind not in 'iu':
-        raise InputError(where, 'whole numbers', f'the type {array.dtype}',
-                         'Pass integers.')
-    return array.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,10 +248,7 @@ class TargetTokens:
         return sum(len(spans) for spans in self.spans)
 
     def check_table(self, table: LossTable) -> None:
-        """Refuse losses that are on other tokens.
-
-        Args:
-            table (LossTable): Losses on the same texts.
+        """Refuse losses on other tokens of the same texts.
 
         Raises:
             InputError: A text has more or fewer tokens than expected.
@@ -347,12 +271,40 @@ class TargetTokens:
         Raises:
             InputError: There is no model, or a model's texts are not these.
         """
-        ordered = {
-            model: self._ordered(model, texts)
-            for model, texts in losses.items()
-        }
-        return LossTable.from_models(ordered, self.spans, self.text_ids,
-                                     self.fingerprint)
+        if not losses:
+            raise InputError('LossTable', 'at least one model', 'none',
+                             'Collect token losses of a model first.')
+        rows = [self._ordered(model, texts) for model, texts in losses.items()]
+        first = rows[0]
+        n_chars = [text.n_chars for text in first]
+        for model, texts in zip(losses, rows):
+            for text, n in zip(texts, n_chars):
+                if text.n_chars != n:
+                    raise InputError(
+                        f'losses of {model!r}, text {text.text_id!r}',
+                        f'a text of {n} characters', f'one of {text.n_chars}',
+                        'Score the same texts with all models.')
+        return LossTable(
+            tuple(losses), self.text_ids, self._mapped(rows),
+            np.append(0, np.cumsum([len(spans) for spans in self.spans])),
+            np.array(n_chars), np.array([text.n_bytes for text in first]),
+            self.fingerprint)
+
+    def _mapped(self,
+                rows: Sequence[Sequence[TokenLosses]]) -> NDArray[np.float64]:
+        """Losses of M models on the texts in order. Shape `(M, T)`."""
+        # Models with one tokenizer share one operator.
+        alike: dict[tuple[TokenSpans, ...], list[int]] = defaultdict(list)
+        for row, texts in enumerate(rows):
+            alike[tuple(text.spans for text in texts)].append(row)
+        mapped = np.empty((len(rows), self.n_tokens))
+        for source, members in alike.items():
+            losses = [
+                np.concatenate([text.losses for text in rows[row]])
+                for row in members
+            ]
+            mapped[members] = map_losses(np.array(losses), source, self.spans)
+        return mapped
 
     def _ordered(self, model: str,
                  texts: Sequence[TokenLosses]) -> list[TokenLosses]:
@@ -363,15 +315,20 @@ class TargetTokens:
                              'losses on the texts of the training',
                              f'losses on {min(unknown)!r}',
                              'Score the texts that the training used.')
-        for text_id, sha256 in zip(self.text_ids, self.hashes):
+        for text_id, sha256, spans in zip(self.text_ids, self.hashes,
+                                          self.spans):
             if text_id not in by_id:
                 raise InputError(f'losses of {model!r}',
                                  f'losses on text {text_id!r}', 'none',
                                  'Score all texts of the validation set.')
-            recorded = by_id[text_id].sha256
-            if recorded and recorded != sha256:
-                raise InputError(f'losses of {model!r}, text {text_id!r}',
-                                 f'a text with the SHA-256 {sha256[:12]}',
-                                 recorded[:12],
-                                 'Score the texts that the training used.')
+            text = by_id[text_id]
+            # The hash may not be recorded.
+            expected = sha256[:12], spans.n_bytes
+            found = (text.sha256 or sha256)[:12], text.n_bytes
+            if found != expected:
+                raise InputError(
+                    f'losses of {model!r}, text {text_id!r}',
+                    'a text of {1} bytes with the SHA-256 {0}'.format(
+                        *expected), '{1} bytes and {0}'.format(*found),
+                    'Score the texts that the training used.')
         return [by_id[text_id] for text_id in self.text_ids]

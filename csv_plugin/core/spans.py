@@ -1,6 +1,7 @@
 """Where each token lies in a text, in UTF-8 bytes."""
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +13,8 @@ from csv_plugin.core.conventions import InputError, utf8_bytes
 class TokenSpans:
     """The bytes `starts[i]:ends[i]` that each token of one text covers.
 
-    Tokens stand in the order of the text and share no byte. A token may be
-    empty (zero width), and a byte may belong to no token (a gap). Spans
-    with the same offsets are equal and have the same hash.
+    Tokens stand in the order of the text and share no byte. A token may have
+    no bytes, and a byte no token. Spans with the same offsets are equal.
 
     Args:
         starts (NDArray): First byte of each token. Shape `(n,)`.
@@ -22,8 +22,8 @@ class TokenSpans:
         n_bytes (int): Length of the text in bytes.
 
     Raises:
-        InputError: An offset is outside the text, or tokens overlap or
-            stand out of order.
+        InputError: An offset is outside the text, or tokens overlap or are
+            out of order.
 
     >>> TokenSpans([0, 2], [2, 5], n_bytes=5).widths
     array([2, 3])
@@ -46,13 +46,6 @@ class TokenSpans:
                          text: str) -> 'TokenSpans':
         r"""Spans of tokens whose own bytes are known; they tile the text.
 
-        Args:
-            tokens (Sequence[bytes]): The bytes of each token, in order.
-            text (str): The text that they spell.
-
-        Returns:
-            TokenSpans: One span per token.
-
         Raises:
             InputError: The tokens, joined, are not the text's UTF-8 bytes.
 
@@ -61,7 +54,7 @@ class TokenSpans:
         """
         expected, joined = utf8_bytes(text), b''.join(tokens)
         if joined != expected:
-            same = _common_prefix(expected, joined)
+            same = len(commonprefix([expected, joined]))
             raise InputError(
                 'token bytes', f'the {len(expected)} bytes of the text',
                 f'{len(joined)} bytes that differ from byte {same} on: '
@@ -76,22 +69,18 @@ class TokenSpans:
         """Spans of tokens whose character offsets are known.
 
         Byte-level tokenizers cut inside a character and report the whole
-        character for every piece. Consecutive tokens that report the same
-        single character share out its bytes in order, as evenly as whole
-        bytes allow.
+        character for every piece. Such consecutive tokens share its bytes
+        in order, as evenly as whole bytes allow.
 
         Args:
-            text (str): The text, one character per code point.
-            starts (ArrayLike): First character of each token. Shape `(n,)`.
-            ends (ArrayLike): Character after the last of each token. Shape
+            text (str): The text.
+            starts (ArrayLike): First character (code point) of each token,
                 `(n,)`.
-
-        Returns:
-            TokenSpans: One span per token, in bytes.
+            ends (ArrayLike): Character after the last of each token, `(n,)`.
 
         Raises:
-            InputError: An offset is outside the text, or tokens stand out
-                of order or overlap other than on one shared character.
+            InputError: An offset is outside the text, or tokens are out of
+                order or overlap other than on one shared character.
 
         >>> TokenSpans.from_char_offsets('né', [0, 1, 1], [1, 2, 2]).starts
         array([0, 1, 2])
@@ -152,7 +141,7 @@ def _offset_arrays(
 
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  length: int, unit: str, tokens: NDArray[np.int64]) -> None:
-    """Refuse offsets outside the text or out of order, and name the token."""
+    """Refuse offsets outside the text or out of order."""
     if length < 0:
         raise InputError('text length', f'at least 0 {unit}s', str(length),
                          'Pass the length of the text.')
@@ -174,9 +163,8 @@ def _sharers(
     """Runs of tokens that report the same single character.
 
     Returns:
-        tuple: The first token of each run, shape `(runs,)`; then for each
-            token, shape `(n,)`, the number of tokens in its run and its
-            place among them, from 0.
+        tuple: First token of each run, `(runs,)`; number of tokens in the
+        run of each token, and its place among them, `(n,)`.
     """
     n = len(starts)
     shares = (np.diff(starts) == 0) & (np.diff(ends) == 0)
@@ -188,13 +176,7 @@ def _sharers(
 
 
 def _char_bounds(text: str) -> NDArray[np.int64]:
-    """Byte at which each character starts, and the end: `(n_chars + 1,)`."""
+    """First byte of each character, and the end. `(n_chars + 1,)`."""
     data = np.frombuffer(utf8_bytes(text), np.uint8)
     begins = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx
     return np.append(np.flatnonzero(begins), data.size)
-
-
-def _common_prefix(a: bytes, b: bytes) -> int:
-    """Number of leading bytes that are equal."""
-    pairs = enumerate(zip(a, b))
-    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))

@@ -1,4 +1,4 @@
-"""The texts of a validation set, their UTF-8 bytes and fingerprints."""
+"""Texts of a validation set and their fingerprint."""
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,23 +9,14 @@ from csv_plugin.core.conventions import InputError, utf8_bytes
 
 
 def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 of an ordered set of texts, by which files recognise it.
+    """SHA-256 of the ids and texts of a validation set, 64 hex digits.
 
     Every id and every text is hashed behind its length in bytes (8 bytes,
-    big-endian), so no two different sets are hashed as the same bytes.
-
-    Args:
-        pairs (Iterable[tuple[str, str]]): Each text's id and the text.
-
-    Returns:
-        str: 64 hexadecimal digits.
+    big-endian).
 
     Raises:
         InputError: An id occurs twice, or UTF-8 cannot encode an id or a
             text.
-
-    >>> fingerprint([('a', 'bc')]) == fingerprint([('ab', 'c')])
-    False
     """
     digest = hashlib.sha256()
     seen: set[str] = set()
@@ -49,20 +40,14 @@ class Text:
     Args:
         text_id (str): Its name, unique in the set.
         text (str): What language models read, as it is.
-        source (str): Where it comes from, such as a benchmark; may be
-            empty.
+        source (str): Where it comes from, such as a benchmark, or empty.
         answer (Optional[tuple[int, int]]): First character of the answer in
-            the text, and the character after its last; None if the text has
-            no answer.
-        licence (str): What the text may be used for, such as 'CC BY 4.0';
-            empty if it is not known.
+            the text, and the character after its last; None without answer.
+        licence (str): Such as 'CC BY 4.0'; empty if unknown.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8
             cannot encode the id, the text, the source or the licence.
-
-    >>> Text('sum', 'Two and two is four.', answer=(15, 19)).answer
-    (15, 19)
     """
     text_id: str
     text: str
@@ -98,7 +83,7 @@ class TextSet:
 
     Args:
         texts (tuple[Text, ...]): At least one. Length S.
-        fingerprint (str): See `fingerprint`; not an argument.
+        fingerprint (str): See `texts.fingerprint`; not an argument.
 
     Raises:
         InputError: There is no text, or an id occurs twice.
@@ -126,12 +111,7 @@ class TextSet:
 
     @property
     def licences(self) -> dict[str, str]:
-        """Licence by source, all that its texts have; without unknown ones.
-
-        >>> TextSet((Text('a', 'x', 'sums', licence='MIT'),
-        ...          Text('b', 'y', 'sums'), Text('c', 'z'))).licences
-        {'sums': 'MIT'}
-        """
+        """Licences of the texts, as far as known, by source."""
         licences: dict[str, dict[str, None]] = {}
         for text in self.texts:
             if text.licence:

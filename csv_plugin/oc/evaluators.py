@@ -12,7 +12,7 @@ from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
                                        mean_token_loss)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.predictors import load_predictor
@@ -103,8 +103,7 @@ def loss_numbers(model: str, dump: TokenLossDump,
         InputError: No token was scored, or no token of an answer.
     """
     spans = [losses.spans for losses in dump.texts]
-    table = LossTable.from_models({model: dump.texts}, spans, texts.ids,
-                                  dump.info.fingerprint)
+    table = TargetTokens.of(texts, spans).table({model: dump.texts})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
     if any(text.answer for text in texts):
         numbers['label_token_loss'] = float(

@@ -2,11 +2,10 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core import losses as losses_module
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.losses import LossTable, TokenLosses
-from csv_plugin.core.mapping import LossMap
+from csv_plugin.core.losses import LossTable, TargetTokens, TokenLosses
 from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.texts import Text, TextSet
 
 NAN = float('nan')
 TEXTS = {'en': 'a cat', 'zh': '猫'}
@@ -49,10 +48,10 @@ def test_token_losses_know_their_bytes_and_scored_tokens():
 
 @pytest.mark.parametrize('losses, n_chars, message', [
     ([1.0], 5, r"text 'en': expected shape \(2,\), found \(1,\)"),
-    ([1.0, np.inf], 5, r"text 'en': .*found inf at index \(1,\)"),
+    ([1.0, np.inf], 5, r"losses of text 'en': .*found inf at token 1"),
     ([1.0, 2.0], 6, "'en': .*found 6 characters and 5 bytes"),
     ([1.0, 2.0], 1, "'en': .*found 1 characters and 5 bytes"),
-    ([-.01, 2.0], 5, "'en': expected losses of 0 or more.*-0.01 at token 0"),
+    ([-.01, 2.0], 5, "'en': expected finite losses of 0 or more.*-0.01 at token 0"),
     ([1.0, 2.0], -1, "'en': .*found -1 characters"),
 ])
 def test_bad_token_losses_are_refused(losses, n_chars, message):
@@ -71,27 +70,23 @@ def test_token_losses_keep_what_else_was_recorded():
     assert text.token_ids.tolist() == [7, 0]
     np.testing.assert_array_equal(text.entropy, [NAN, 0.5])
     assert text.rank.tolist() == [-1, 3]
-    assert text.sha256 == '0a' * 32
-    dtypes = [text.token_ids.dtype, text.entropy.dtype, text.rank.dtype]
-    assert dtypes == [np.int64, np.float64, np.int64]
-
-
-def test_a_text_without_tokens_has_empty_records():
-    text = TokenLosses('', [], TokenSpans([], [], 0), 0, [], [], [])
-    assert text.token_ids.dtype == text.rank.dtype == np.int64
-    assert text.entropy.size == 0
+    empty = TokenLosses('', [], TokenSpans([], [], 0), 0, [], [], [])
+    for kept in (text, empty):
+        dtypes = [kept.token_ids.dtype, kept.entropy.dtype, kept.rank.dtype]
+        assert dtypes == [np.int64, np.float64, np.int64]
 
 
 @pytest.mark.parametrize('changes, message', [
-    (dict(token_ids=[1]), r"ids of text 'en': expected shape \(2,\)"),
-    (dict(token_ids=[1.0, 2.0]), "ids of text 'en': .* the type float64"),
-    (dict(token_ids=[1, -1]), "ids of text 'en': .*found -1 at token 1"),
-    (dict(entropy=[NAN, NAN]), "entropy on .* found nan at token 1"),
-    (dict(entropy=[0.5, 0.5]), "entropy on .* found 0.5 at token 0"),
-    (dict(entropy=[NAN, np.inf]), 'entropy on .* found inf'),
-    (dict(rank=[-1.0, 1.0]), 'rank on .* the type float64'),
-    (dict(rank=[0, 0]), 'rank on .* found 0 at token 0'),
-    (dict(rank=[-1, -1]), 'rank on .* found -1 at token 1'),
+    (dict(token_ids=[1]), r"token_ids of text 'en': expected shape \(2,\)"),
+    (dict(token_ids=[1.0, 2.0]),
+     "token_ids of text 'en': .* the type float64"),
+    (dict(token_ids=[1, -1]), "token_ids of text 'en': .*found -1 at token 1"),
+    (dict(entropy=[NAN, NAN]), "entropy of .* found nan at token 1"),
+    (dict(entropy=[0.5, 0.5]), "entropy of .* found 0.5 at token 0"),
+    (dict(entropy=[NAN, np.inf]), 'entropy of .* found inf'),
+    (dict(rank=[-1.0, 1.0]), 'rank of .* the type float64'),
+    (dict(rank=[0, 0]), 'rank of .* found 0 at token 0'),
+    (dict(rank=[-1, -1]), 'rank of .* found -1 at token 1'),
     (dict(sha256='0A' * 32), "sha256 of text 'en': .*'0A0A"),
 ])
 def test_bad_records_are_refused(changes, message):
@@ -127,17 +122,22 @@ def test_text_of_token_skips_texts_without_tokens():
     assert sparse.text_of_token().tolist() == [1, 1, 3]
 
 
-def test_from_models_maps_every_model_onto_the_target():
-    on_target = [
-        TokenLosses('en', [0.25, 4.0], TARGET[0], 5),
-        TokenLosses('zh', [7.0], TARGET[1], 1),
-    ]
-    built = LossTable.from_models(
-        {
-            'words': words([[1.0, 3.0], [1.0, 2.0, 4.0]]),
-            'target': on_target,
-            'no bos': words([[NAN, 3.0], [NAN, 2.0, 4.0]]),
-        }, TARGET, ['en', 'zh'], 'f')
+def on_target(losses_by_model):
+    texts = TextSet(tuple(Text(*item) for item in TEXTS.items()))
+    return TargetTokens.of(texts, TARGET).table(losses_by_model)
+
+
+def test_every_model_is_mapped_onto_the_target():
+    built = on_target({
+        'words':
+        words([[1.0, 3.0], [1.0, 2.0, 4.0]]),
+        'target': [
+            TokenLosses('zh', [7.0], TARGET[1], 1),
+            TokenLosses('en', [0.25, 4.0], TARGET[0], 5),
+        ],
+        'no bos':
+        words([[NAN, 3.0], [NAN, 2.0, 4.0]]),
+    })
     assert built.models == ('words', 'target', 'no bos')
     assert built.text_ids == ('en', 'zh')
     np.testing.assert_array_equal(
@@ -145,48 +145,20 @@ def test_from_models_maps_every_model_onto_the_target():
     assert built.token_offsets.tolist() == [0, 2, 3]
     assert built.n_chars.tolist() == [5, 1]
     assert built.n_bytes.tolist() == [5, 3]
-    assert built.fingerprint == 'f'
 
 
-def test_models_with_equal_spans_share_one_operator(monkeypatch):
-    calls = []
-
-    class CountingMap(LossMap):
-
-        @classmethod
-        def for_texts(cls, sources, targets):
-            calls.append(sources)
-            return super().for_texts(sources, targets)
-
-    monkeypatch.setattr(losses_module, 'LossMap', CountingMap)
-    models = {
-        name: words([[1.0, value], [1.0, 1.0, value]])
-        for name, value in (('x', 2.0), ('y', 4.0))
-    }
-    built = LossTable.from_models(models, TARGET, ['en', 'zh'], 'f')
-    assert len(calls) == 1
-    assert built.losses.tolist() == [[0.5, 2.5, 4.0], [0.5, 4.5, 6.0]]
-
-
-@pytest.mark.parametrize('damage, message', [
-    (lambda texts: texts[:1], "'y': expected 2 texts, found 1"),
-    (lambda texts: texts[::-1], "'y', text 0: expected text 'en' .*'zh'"),
-    (lambda texts:
-     [texts[0], TokenLosses('zh', [1.0], TokenSpans([0], [4], 4), 1)],
-     "'y', text 1: .*1 characters and 3 bytes, found 'zh' of 1 and 4"),
-    (lambda texts:
-     [texts[0], TokenLosses('zh', [1.0], TokenSpans([0], [3], 3), 2)],
-     "'y', text 1: .*1 characters and 3 bytes, found 'zh' of 2 and 3"),
+@pytest.mark.parametrize('n_bytes, n_chars, message', [
+    (4, 1, "'y', text 'zh': .*of 3 bytes .*found 4 bytes"),
+    (3, 2, "'y', text 'zh': .*of 1 characters, found one of 2"),
 ])
-def test_models_with_other_texts_are_refused(damage, message):
+def test_models_with_other_texts_are_refused(n_bytes, n_chars, message):
     good = words([[1.0, 3.0], [1.0, 2.0, 4.0]])
+    other = TokenLosses('zh', [1.0], TokenSpans([0], [n_bytes], n_bytes),
+                        n_chars)
     with pytest.raises(InputError, match=message):
-        LossTable.from_models({
-            'x': good,
-            'y': damage(good)
-        }, TARGET, ['en', 'zh'], 'f')
+        on_target({'x': good, 'y': [good[0], other]})
 
 
 def test_no_model_is_refused():
     with pytest.raises(InputError, match='at least one model'):
-        LossTable.from_models({}, TARGET, ['en', 'zh'], 'f')
+        on_target({})

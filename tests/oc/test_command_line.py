@@ -4,7 +4,7 @@ import re
 import pytest
 
 from csv_plugin.core.baselines import mean_token_loss
-from csv_plugin.core.losses import LossTable
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.io.dumps import read_dump
 from csv_plugin.io.shards import merge_dumps
 from tests.oc import tiny
@@ -59,12 +59,12 @@ def test_losses_beside_scores(model_folder, tmp_path):
         assert [path.stem[-2:] for path in parts] == ['_0', '_1', '_2']
         dumps.append(merge_dumps(map(read_dump, parts), tiny.TEXTS))
         assert not list(folder.glob('tmp_*'))
-    table = LossTable.from_models(
-        {
-            name: dump.texts
-            for name, dump in zip('ab', dumps)
-        }, [text.spans for text in dumps[0].texts], tiny.TEXTS.ids,
-        tiny.TEXTS.fingerprint)
+    targets = TargetTokens.of(tiny.TEXTS,
+                              [text.spans for text in dumps[0].texts])
+    table = targets.table({
+        name: dump.texts
+        for name, dump in zip('ab', dumps)
+    })
     bare, wrapped = mean_token_loss(table)
     assert bare == wrapped
     rows = {

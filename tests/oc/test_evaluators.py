@@ -9,7 +9,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import group_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import LossTable, TargetTokens
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.salience import SOLVERS
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import read_dump, write_dump
@@ -96,8 +96,8 @@ def fit(dump, path):
         for i, name in enumerate(names)
     }
     spans = [text.spans for text in whole.texts]
-    table = LossTable.from_models(losses, spans, tiny.TEXTS.ids,
-                                  tiny.TEXTS.fingerprint)
+    targets = TargetTokens.of(tiny.TEXTS, spans)
+    table = targets.table(losses)
     columns = group_columns(table, ['all'] * table.losses.shape[1])
     accuracies = AccuracyTable(
         tuple(names), ('exam', ),
@@ -105,7 +105,6 @@ def fit(dump, path):
     predictor = fit_predictor(
         columns.features(table), accuracies, [name[1] for name in names],
         SOLVERS['uniform'])
-    targets = TargetTokens.of(tiny.TEXTS, spans)
     save_predictor(predictor.with_tokens(targets, columns), path)
 
 

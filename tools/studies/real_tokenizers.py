@@ -37,7 +37,7 @@ from transformers.convert_slow_tokenizer import (TikTokenConverter,
                                                  generate_merges)
 
 import csv_plugin as cp
-from csv_plugin.core.mapping import LossMap
+from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
 from csv_plugin.lm.tokens.tokenization import TokenizedText, tokenize_all
@@ -468,15 +468,14 @@ def map_all_pairs(results: Sequence[Result]) -> int:
             continue
         spans = [[result.tokenized[t].spans for t in shared]
                  for result in (source, target)]
-        mapping = LossMap.for_texts(*spans)
-        losses = rng.exponential(3, len(mapping.source_widths))
+        losses = rng.exponential(3, (1, sum(map(len, spans[0]))))
         # The first token of each text, on both sides.
         first, mapped = (
             np.append(0,
                       np.cumsum([len(tokens) for tokens in side])[:-1])
             for side in spans)
-        before = np.add.reduceat(losses, first)
-        after = np.add.reduceat(mapping(losses).fully_scored, mapped)
+        before = np.add.reduceat(losses[0], first)
+        after = np.add.reduceat(map_losses(losses, *spans)[0], mapped)
         change = np.abs(after / before - 1).max()
         source.error = max(source.error, float(change))
     return len(pairs)

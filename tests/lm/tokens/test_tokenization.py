@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.mapping import LossMap
+from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.tokens.token_bytes import byte_level_chars
@@ -179,7 +179,7 @@ def test_losses_move_between_any_two_tokenizers():
     for source in spans:
         losses = rng.normal(size=(2, sum(map(len, source))))
         for target in spans:
-            mapped = LossMap.for_texts(source, target)(losses).fully_scored
+            mapped = map_losses(losses, source, target)
             np.testing.assert_allclose(
                 mapped.sum(axis=1), losses.sum(axis=1), rtol=0, atol=1e-9)
 
