@@ -14,8 +14,8 @@ Texts of other benchmarks, by source or by the name of a dataset config:
     salience texts --out outputs/texts \\
         --sample gsm8k=50 --sample ARC_c_ppl_a450bd=200
 
-or from a YAML file (docs/validation_sets.md). Of texts on which models were
-trained, those that tell most, with the losses on them:
+or from a YAML file (docs/validation_sets.md). The most informative texts of
+a collection, with the losses on them:
 
     salience texts --out outputs/fewer \\
         --choose 50 --from outputs/predictor/collection
@@ -149,7 +149,7 @@ def write_task(args: argparse.Namespace) -> None:
 
 
 def choose(args: argparse.Namespace) -> None:
-    """Write a collection of the texts that tell most."""
+    """Write a collection of the most informative texts."""
     from csv_plugin.extras.choosing_units import choose_texts
     collection = read_collection(args.collection, partial(tqdm, desc='dumps'))
     fewer = choose_texts(collection, args.choose, args.seed)
@@ -163,9 +163,10 @@ def choose(args: argparse.Namespace) -> None:
 def draw(args: argparse.Namespace) -> None:
     """Draw texts from benchmarks, and write them."""
     # They load OpenCompass, which takes long and the options do without.
-    from csv_plugin.oc.text_sampling.assembly import build_validation_set
-    from csv_plugin.oc.text_sampling.recipes import (PAPER_RECIPE, read_recipe,
-                                                     recipe_of_samples)
+    from csv_plugin.extras.text_sampling.drawing import build_validation_set
+    from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE,
+                                                         read_recipe,
+                                                         recipe_of_samples)
     recipe = PAPER_RECIPE
     if args.recipe:
         recipe = read_recipe(args.recipe)

@@ -1,7 +1,6 @@
-"""What OpenCompass finds in its registries, one module per registry.
+"""Classes that OpenCompass finds in its registries, one module a registry.
 
-`models`, `datasets`, `inferencers`, `evaluators` and `summarizers` hold the
-registered classes. `labels` marks the right answers of a benchmark, and
-`text_sampling` draws texts from OpenCompass's benchmarks. Nothing of
-OpenCompass is replaced.
+`models`, `datasets`, `inferencers`, `evaluators`, `partitioners` and
+`summarizers` contain them, `labels` marks the right answers of a benchmark.
+Nothing of OpenCompass is replaced.
 """

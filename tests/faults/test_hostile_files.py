@@ -132,7 +132,7 @@ def lm_eval_accuracies(path: Path) -> Any:
 
 def read_recipe(path: Path) -> Any:
     pytest.importorskip('opencompass')
-    from csv_plugin.oc.text_sampling.recipes import read_recipe
+    from csv_plugin.extras.text_sampling.recipes import read_recipe
     return read_recipe(path)
 
 

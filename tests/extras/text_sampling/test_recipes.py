@@ -4,11 +4,11 @@ from collections import Counter
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.text_sampling.dataset_configs import (benchmark_name,
-                                                         find_config)
-from csv_plugin.oc.text_sampling.recipes import (PAPER_RECIPE, SOURCES,
-                                                 TextSource, read_recipe,
-                                                 recipe_of_samples)
+from csv_plugin.extras.text_sampling.host_datasets import (benchmark_name,
+                                                           find_config)
+from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE, SOURCES,
+                                                     TextSource, read_recipe,
+                                                     recipe_of_samples)
 
 RECIPE = """
 - {name: sums, dataset: gsm8k_gen_17d0dc, count: 3}
@@ -27,11 +27,12 @@ def test_the_default_is_that_of_the_paper():
     assert [s.name for s in PAPER_RECIPE if s.chain_of_thought] == ['bbh_cot']
 
 
-@pytest.mark.parametrize('source', SOURCES.values())
-def test_known_configs_are_there_and_pinned(source):
-    assert find_config(source.dataset).stem == source.dataset
-    assert benchmark_name(source.dataset) == source.name.removesuffix('_cot')
-    assert len(source.dataset.rpartition('_')[2]) == 6  # a hash
+def test_known_configs_are_there_and_pinned():
+    for source in SOURCES.values():
+        assert find_config(source.dataset).stem == source.dataset
+        assert benchmark_name(
+            source.dataset) == source.name.removesuffix('_cot')
+        assert len(source.dataset.rpartition('_')[2]) == 6  # a hash
 
 
 def test_recipe_of_a_file(tmp_path):
@@ -42,12 +43,14 @@ def test_recipe_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize('change, message', [
-    (('count: 3', 'count: 0'), "count of source 'sums': .*found 0"),
-    (('count: 3', 'n: 3'), 'name, dataset and count.*found .*sums'),
+    (('count: 3', 'count: 0'), "a count above 0.*found .*'count': 0"),
+    (('count: 3', 'count: true'), 'a count above 0'),
+    (('count: 3', 'n: 3'), 'a dataset and a count.*found .*sums'),
     (('name: sums', 'name: a/b'), 'without slashes'),
     (('name: sums', "name: ''"), 'without slashes'),
-    (('name: sums', 'name: no'), 'a text without .*found False.*quotation'),
-    (('dataset: gsm8k_gen_17d0dc', 'dataset: 7'), "dataset of source 'sums'"),
+    (('name: sums', 'name: no'), 'without .*found .*False.*quotation'),
+    (('dataset: gsm8k_gen_17d0dc', 'dataset: 7'), 'a dataset'),
+    (('chain_of_thought: true', 'chain_of_thought: "no"'), 'chain_of_thought'),
     (('chains', 'sums'), "'sums' twice"),
     ((RECIPE, 'name: sums'), 'a list of sources'),
     ((RECIPE, '[]'), 'a list of sources'),
@@ -57,9 +60,8 @@ def test_recipe_of_a_file(tmp_path):
 ])
 def test_bad_recipes(change, message, tmp_path):
     (tmp_path / 'bad.yaml').write_text(RECIPE.replace(*change))
-    with pytest.raises(InputError, match=message) as raised:
+    with pytest.raises(InputError, match=message):
         read_recipe(tmp_path / 'bad.yaml')
-    assert '\n' not in str(raised.value)
 
 
 def test_samples():
@@ -74,7 +76,7 @@ def test_samples():
     (['gsm8k'], 'NAME=COUNT'),
     (['gsm8k=-1'], 'NAME=COUNT'),
     (['=5'], 'NAME=COUNT'),
-    (['gsm8k=0'], 'a whole number above 0, found 0'),
+    (['gsm8k=0'], 'a count above 0'),
     (['gsm8k=5', 'gsm8k_gen_1d7fe4=5'], "--sample: .*'gsm8k' twice"),
     (['gsm9k=5'], "dataset 'gsm9k': .*found none"),
 ])

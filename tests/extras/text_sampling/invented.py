@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from csv_plugin.oc.text_sampling.dataset_configs import read_config
+from csv_plugin.extras.text_sampling.host_datasets import read_config
 
 
 def gsm8k(root: Path, *questions: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.extras.text_sampling.host_datasets import benchmark_name
 from csv_plugin.io.files import FilePath, read_bytes
-from csv_plugin.oc.text_sampling.dataset_configs import benchmark_name
 
 
 @dataclass(frozen=True)
@@ -16,36 +16,17 @@ class TextSource:
     """A benchmark, and how many of its items are drawn.
 
     Args:
-        name (str): Source of the texts. The label-token loss of a benchmark
-            is computed on the source of the same name.
-        dataset (str): An OpenCompass dataset config, see
-            `dataset_configs.find_config`.
-        count (int): Number of texts.
+        name (str): Source of the texts, without slashes. The label-token
+            loss of a benchmark is computed on the source of the same name.
+        dataset (str): A dataset config, see `host_datasets.find_config`.
+        count (int): Number of texts, at least 1.
         chain_of_thought (bool): Draw from the worked examples in the prompts
             and not from the test split.
-
-    Raises:
-        InputError: If the name is empty or has a slash, if the dataset is no
-            text, or if the count is not a whole number above 0.
     """
     name: str
     dataset: str
     count: int
     chain_of_thought: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or '/' in self.name:
-            raise InputError('name of a source', 'a text without slashes',
-                             repr(self.name),
-                             'Rename it, or put it in quotation marks.')
-        if not isinstance(self.dataset, str):
-            raise InputError(f'dataset of source {self.name!r}',
-                             'the name of a dataset config',
-                             repr(self.dataset), 'Put it in quotation marks.')
-        if type(self.count) is not int or self.count < 1:
-            raise InputError(f'count of source {self.name!r}',
-                             'a whole number above 0', repr(self.count),
-                             'Give the number of texts.')
 
 
 #: The paper's benchmarks by name. The paper takes either C-Eval or CMMLU.
@@ -71,7 +52,7 @@ def read_recipe(path: FilePath) -> tuple[TextSource, ...]:
     """Read a recipe: a YAML list with the fields of each `TextSource`.
 
     Raises:
-        InputError: If the file cannot be read, or holds no such list.
+        InputError: The file cannot be read, or contains no such list.
     """
     file = os.fspath(path)
     try:
@@ -89,35 +70,40 @@ def read_recipe(path: FilePath) -> tuple[TextSource, ...]:
 
 def _source(file: str, record: Any) -> TextSource:
     try:
-        return TextSource(**record)
+        source = TextSource(**record)
+        types = [type(value) for value in vars(source).values()]
+        if types == [
+                str, str, int, bool
+        ] and source.name and ('/' not in source.name) and source.count >= 1:
+            return source
     except TypeError:
-        raise InputError(
-            file, 'sources with name, dataset and count, perhaps '
-            'chain_of_thought',
-            repr(record)[:200], 'Correct the names of the fields.') from None
+        pass
+    raise InputError(
+        file, 'sources with a name without slashes, a dataset and a count '
+        'above 0, perhaps chain_of_thought: true',
+        repr(record)[:200],
+        'Correct this source; put its texts in quotation marks.')
 
 
 def recipe_of_samples(samples: Sequence[str]) -> tuple[TextSource, ...]:
-    """The recipe that the command line asks for.
+    """Return the recipe that the command line asks for.
 
     Args:
         samples (Sequence[str]): Texts `NAME=COUNT`. The name is a key of
             `SOURCES`, or a dataset config, whose source is then called after
-            its benchmark (`dataset_configs.benchmark_name`).
+            its benchmark (`host_datasets.benchmark_name`).
 
     Raises:
-        InputError: If a count is missing, if there is no such config, or if
-            two samples have the same source.
-
-    >>> recipe_of_samples(['gsm8k=7'])[0].dataset
-    'gsm8k_gen_17d0dc'
+        InputError: A sample has no count above 0, there is no such config,
+            or two samples have the same source.
     """
     recipe = []
     for sample in samples:
         name, _, count = sample.rpartition('=')
-        if not name or not count.isdecimal():
-            raise InputError(f'--sample {sample}', 'NAME=COUNT',
-                             'another form', 'Write for example gsm8k=100.')
+        if not name or not count.isdecimal() or not int(count):
+            raise InputError(f'--sample {sample}',
+                             'NAME=COUNT with a count above 0', 'another form',
+                             'Write for example gsm8k=100.')
         source = SOURCES.get(name) or TextSource(benchmark_name(name), name, 1)
         recipe.append(replace(source, count=int(count)))
     # Two configs of one benchmark need other names, in a file for --recipe.

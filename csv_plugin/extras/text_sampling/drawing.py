@@ -1,0 +1,254 @@
+"""Draws a validation set from a recipe, with a record of how it was made."""
+import csv
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from csv_plugin import __version__
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.extras.text_sampling.host_datasets import (LoadError,
+                                                           read_config)
+from csv_plugin.extras.text_sampling.prompts import (Subtask, load_subtask,
+                                                     load_worked_examples,
+                                                     question, squeeze)
+from csv_plugin.extras.text_sampling.recipes import TextSource
+from csv_plugin.io.licences import is_permissive
+from csv_plugin.io.validation_sets import ValidationSet, subtask_name
+
+_T = TypeVar('_T')
+
+UNKNOWN = 'unknown'
+#: Reasons for which an item that was drawn is not used.
+SHOWN_AS_EXAMPLE = 'prompts show it as an example'
+REPEATED = 'an earlier text is the same'
+
+
+def build_validation_set(recipe: Sequence[TextSource],
+                         seed: int = 0,
+                         skip_missing: bool = False,
+                         progress: Progress = iter,
+                         permissive: bool = False) -> ValidationSet:
+    """Draw the texts of a validation set.
+
+    Args:
+        recipe (Sequence[TextSource]): Sources with different names.
+        seed (int): Another seed draws other items.
+        skip_missing (bool): Go on without the sources that cannot be loaded.
+        progress (Progress): Shows how many sub-tasks are loaded.
+        permissive (bool): Go on without the sources whose licence is not
+            known to allow any use; see `is_permissive`.
+
+    Returns:
+        ValidationSet: The same for the same data, recipe and seed.
+
+    Raises:
+        InputError: A dataset config cannot be used, data is missing or a
+            loader fails (all such sources are named), a source has too few
+            items, or no source is permissive.
+    """
+    configs = {source.name: read_config(source.dataset) for source in recipe}
+    left_out = {
+        name: f'not permissive: {_licences_of(parts.values())}'
+        for name, parts in configs.items() if permissive and not all(
+            is_permissive(_licence_of(part)) for part in parts.values())
+    }
+    wanted = [source for source in recipe if source.name not in left_out]
+    if not wanted:
+        raise InputError(
+            'the recipe', 'a source whose licence allows any use',
+            _listed(left_out),
+            'Choose other sources, leave out --permissive, or take the texts '
+            'of --shipped.')
+    subtasks, skipped = _load(wanted, configs, progress)
+    loadable = len(skipped) < len(wanted)
+    if skipped and not (skip_missing and loadable):
+        raise InputError(
+            'the recipe', 'datasets that can be loaded',
+            f'{len(skipped)} that cannot: {_listed(skipped)}',
+            'Fetch or repair their data as OpenCompass describes it' +
+            (', or leave them out with --skip-missing.' if loadable else '.'))
+    seen: set[str] = set()
+    texts: list[Text] = []
+    records = []
+    for source in wanted:
+        if source.name not in skipped:
+            drawn, passed_over = sample_texts(source, subtasks[source.name],
+                                              seed, seen)
+            parts = configs[source.name]
+            texts += [_licensed(text, parts[subtask_name(text)])
+                      for text in drawn]  # yapf: disable
+            records.append(_record(source, parts, drawn, passed_over))
+    text_set = TextSet(tuple(texts))
+    manifest = dict(
+        fingerprint=text_set.fingerprint,
+        n_texts=len(texts),
+        seed=seed,
+        versions=dict(
+            csv_plugin=__version__, opencompass=version('opencompass')),
+        recipe=[asdict(source) for source in recipe],
+        sources=records,
+        skipped=left_out | skipped)
+    return ValidationSet(text_set, manifest)
+
+
+def _listed(reasons: Mapping[str, str]) -> str:
+    return '; '.join(f'{name} ({why})' for name, why in reasons.items())
+
+
+def _load(
+        recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
+        progress: Progress) -> tuple[dict[str, list[Subtask]], dict[str, str]]:
+    """Sub-tasks by source, and by source the reason it cannot be loaded."""
+    loaded: dict[str, list[Subtask]] = defaultdict(list)
+    skipped: dict[str, str] = {}
+    jobs = [(source, name, config) for source in recipe
+            for name, config in configs[source.name].items()]
+    for source, name, config in progress(jobs):
+        if source.name in skipped:
+            continue
+        load = (
+            load_worked_examples if source.chain_of_thought else load_subtask)
+        try:
+            loaded[source.name].append(load(name, config))
+        except LoadError as error:
+            skipped[source.name] = f'{name}: {error}'
+        except InputError as error:
+            raise InputError(f'dataset {source.dataset!r}, {name}',
+                             'a dataset that can be used',
+                             f'this error: {error}',
+                             'Choose another dataset config.') from error
+    return loaded, skipped
+
+
+def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
+                 seen: set[str]) -> tuple[list[Text], dict[str, list[str]]]:
+    """Draw the texts of a source.
+
+    Sub-tasks take turns, in an order drawn anew each round, so their counts
+    differ by one at most unless a sub-task has no more items. Everything is
+    drawn in the order of SHA-256 digests of the seed and the names: the order
+    is the same on every machine, and other sources do not change it.
+
+    Args:
+        source (TextSource): Name of the source and number of texts.
+        subtasks (Sequence[Subtask]): Sub-tasks of the source.
+        seed (int): Another seed draws other items.
+        seen (set[str]): All texts drawn before, `squeeze`d. The texts drawn
+            now are added.
+
+    Returns:
+        tuple: `source.count` texts with ids 'source/sub-task/place', in the
+        order of sub-task and place; and the ids of the items that were drawn
+        and not used, by reason.
+
+    Raises:
+        InputError: There are too few usable items.
+    """
+    passed_over: dict[str, list[str]] = defaultdict(list)
+    supplies = {
+        subtask.name: _usable(source, subtask, seed, seen, passed_over)
+        for subtask in subtasks
+    }
+    texts: dict[str, list[Text]] = {name: [] for name in supplies}
+    n_texts, n_round = 0, 0
+    while supplies and n_texts < source.count:
+        n_round += 1
+        for name in _drawn_order(supplies, seed, source.name, n_round):
+            text = next(supplies[name], None)
+            if text is None:
+                del supplies[name]
+                continue
+            texts[name].append(text)
+            n_texts += 1
+            if n_texts == source.count:
+                break
+    if n_texts < source.count:
+        reasons = [
+            f'{len(ids)} passed over because {reason}'
+            for reason, ids in passed_over.items()
+        ]
+        raise InputError(
+            f'source {source.name!r}', f'{source.count} items',
+            f'{n_texts}' + (f' ({", ".join(reasons)})' if reasons else ''),
+            'Ask for fewer.' if n_texts else 'Choose another dataset config.')
+    for taken in texts.values():
+        taken.sort(key=lambda text: int(text.text_id.rpartition('/')[2]))
+    return sum(texts.values(), []), dict(passed_over)
+
+
+def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
+            passed_over: dict[str, list[str]]) -> Iterator[Text]:
+    """Texts of a sub-task in the drawn order, without those to pass over."""
+    for place in _drawn_order(subtask.items, seed, source.name, subtask.name):
+        text_id = f'{source.name}/{subtask.name}/{place}'
+        try:
+            text = subtask.render(place)
+        except Exception as error:  # templates raise errors of any type
+            passed_over[f'{type(error).__name__}: {error}'].append(text_id)
+            continue
+        squeezed = squeeze(text.text)
+        if squeeze(question(text)) in subtask.examples:
+            passed_over[SHOWN_AS_EXAMPLE].append(text_id)
+        elif squeezed in seen:
+            passed_over[REPEATED].append(text_id)
+        else:
+            seen.add(squeezed)
+            yield replace(text, text_id=text_id, source=source.name)
+
+
+def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
+    """Candidates in the order of digests of the names and of each of them."""
+
+    def digest(candidate: _T) -> bytes:
+        key = '\0'.join(map(str, (*names, candidate)))
+        return hashlib.sha256(key.encode('utf-8')).digest()
+
+    return sorted(candidates, key=digest)
+
+
+def _record(source: TextSource, configs: dict[str, Any], texts: Sequence[Text],
+            passed_over: dict[str, list[str]]) -> dict[str, Any]:
+    """The entry of a source in the manifest."""
+    counts = Counter(map(subtask_name, texts))
+    used = [configs[name] for name in counts]
+    splits = dict.fromkeys(
+        'worked examples of the prompt' if source.
+        chain_of_thought else config['reader_cfg'].get('test_split', 'test')
+        for config in used)
+    return dict(
+        name=source.name,
+        dataset=source.dataset,
+        split=', '.join(splits),
+        licence=_licences_of(used),
+        n_texts=len(texts),
+        n_subtasks=len(counts),
+        subtasks=dict(counts),
+        passed_over=passed_over)
+
+
+def _licences_of(configs: Iterable[Any]) -> str:
+    """Every licence once, in the order of its first occurrence."""
+    return ', '.join(dict.fromkeys(map(_licence_of, configs)))
+
+
+def _licensed(text: Text, config: Any) -> Text:
+    known = _licence_of(config)
+    return text if known == UNKNOWN else replace(text, licence=known)
+
+
+def _licence_of(config: Any) -> str:
+    return _licences().get(config.get('path', ''), UNKNOWN)
+
+
+@cache
+def _licences() -> dict[str, str]:
+    """Licences of texts by the `path` of a dataset config."""
+    table = files('csv_plugin.data').joinpath('licences.csv')
+    rows = csv.DictReader(table.read_text('utf-8').splitlines())
+    return {row['path']: row['licence'] for row in rows}

@@ -1,0 +1,167 @@
+"""Datasets of OpenCompass: their configs, and data from this machine alone."""
+import os.path
+import random
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Optional
+from unittest import mock
+
+import numpy as np
+import opencompass
+import opencompass.utils.datasets as host
+from mmengine.config import Config
+from opencompass.datasets import BaseDataset
+from opencompass.utils import dataset_abbr_from_cfg
+from opencompass.utils.build import build_dataset_from_cfg
+
+from csv_plugin.core.conventions import InputError
+
+_FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
+#: Folders in it that contain configs of several benchmarks.
+_SHARED_FOLDERS = ('collections', 'demo', 'subjective')
+
+
+class LoadError(Exception):
+    """The data is not on this machine, or OpenCompass's loader fails on it."""
+
+
+def find_config(dataset: str) -> Path:
+    """Find the file of a dataset config.
+
+    Args:
+        dataset (str): Name of a dataset config of OpenCompass, such as
+            'mmlu_ppl_ac766d', or a file `*.py`.
+
+    Raises:
+        InputError: No config has that name, or more than one.
+    """
+    if dataset.endswith('.py'):
+        files = [path for path in [Path(dataset)] if path.is_file()]
+    else:
+        files = sorted(
+            path for path in _FOLDER.rglob('*.py')
+            if f'/{path.relative_to(_FOLDER)}'.endswith(f'/{dataset}.py'))
+    if len(files) != 1:
+        raise InputError(
+            f'dataset {dataset!r}', 'one dataset config of that name',
+            f'{len(files)}: {", ".join(map(str, files))}' if files else 'none',
+            "Name a file of OpenCompass's configs/datasets without '.py', or "
+            'a file.')
+    return files[0]
+
+
+def benchmark_name(dataset: str) -> str:
+    """Return the folder of a config of OpenCompass, of others the file's name.
+
+    Raises:
+        InputError: As in `find_config`.
+    """
+    path = find_config(dataset)
+    if _FOLDER not in path.parents:
+        return path.stem
+    folders = path.relative_to(_FOLDER).parts[:-1]
+    return next((name for name in folders if name not in _SHARED_FOLDERS),
+                path.stem)
+
+
+def read_config(dataset: str) -> dict[str, Any]:
+    """Read the sub-tasks of a dataset config, by name or, if need be, abbr.
+
+    A dataset that is in several lists counts once.
+
+    Raises:
+        InputError: As in `find_config`, the config contains no datasets, or
+            two different datasets have the same abbr.
+    """
+    path = find_config(dataset)
+    try:
+        entries = [(dataset_abbr_from_cfg(entry), entry)
+                   for entry in _entries(Config.fromfile(path))]
+    except Exception as error:  # a config is code and can raise anything
+        raise InputError(f'dataset {dataset!r}', f'a config in {path}',
+                         f'{type(error).__name__}: {error}',
+                         'Repair or replace it.') from error
+    if not entries:
+        raise InputError(f'dataset {dataset!r}',
+                         f"a list '..._datasets' in {path}", 'none',
+                         'Name the config of a dataset.')
+    by_abbr: dict[str, Mapping[str, Any]] = {}
+    for abbr, entry in entries:
+        if by_abbr.setdefault(abbr, entry) != entry:
+            raise InputError(
+                f'dataset {dataset!r}', 'one dataset of each abbr',
+                f'two different {abbr!r} in {path}',
+                'Put the list that you want into a file of its own.')
+    names = [str(entry.get('name', abbr)) for abbr, entry in by_abbr.items()]
+    unique = len(set(names)) == len(names)
+    return dict(zip(names if unique else by_abbr, by_abbr.values()))
+
+
+def _entries(config: Config) -> Iterator[Mapping[str, Any]]:
+    keys = [key for key in config if key.endswith('_datasets')] or ['datasets']
+    for key in keys:
+        entries = config.get(key)
+        # Functions that make such lists have names like theirs.
+        if isinstance(entries, (list, tuple)):
+            yield from entries
+
+
+def load_dataset(config: Any) -> BaseDataset:
+    """Load both splits of a dataset with OpenCompass's own loader.
+
+    Nothing is downloaded, and what the loader draws at random is the same
+    each time. Repetitions (`n`, `k`) are ignored.
+
+    Raises:
+        LoadError: The data is missing, or the loader fails.
+    """
+    once = {key: config[key] for key in config if key not in ('n', 'k')}
+    with _offline(config.get('path')), _seeded():
+        try:
+            return build_dataset_from_cfg(once)
+        except LoadError:
+            raise
+        except Exception as error:  # loaders raise errors of any type
+            absent = isinstance(error, (FileNotFoundError, ConnectionError))
+            reason = str(error).partition('\n')[0]
+            raise LoadError(f'{"missing" if absent else "failed to load"}: '
+                            f'{type(error).__name__}: {reason}') from error
+
+
+@contextmanager
+def _offline(path: Optional[str]) -> Iterator[None]:
+    """Let a loader that reaches for the network fail at once."""
+
+    # Neither function raises an OSError: libraries would take it for a fault
+    # of the network and try again.
+    def find(data_path: str, *args: Any, **kwargs: Any) -> str:
+        default = os.path.join(host.DEFAULT_DATA_FOLDER, data_path)
+        if os.path.exists(default):
+            return default
+        raise LoadError(f'missing: {path} is neither in COMPASS_DATA_CACHE '
+                        'nor in ~/.cache/opencompass')
+
+    def refuse(address: Any, *args: Any, **kwargs: Any) -> None:
+        raise LoadError(f'missing: {path} is not on this machine, and is not '
+                        f'fetched from {address}')
+
+    # The logger would announce every look-up on the screen.
+    with mock.patch.multiple(
+            host, download_dataset=find,
+            get_logger=mock.DEFAULT), mock.patch.object(
+                socket, 'getaddrinfo', refuse):
+        yield
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    states = random.getstate(), np.random.get_state()
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])

@@ -1,0 +1,311 @@
+"""Items of OpenCompass datasets as texts, each with its right answer.
+
+The text of an item is the item's part of the prompt template, filled in, with
+the reference behind it. Left out are instructions, few-shot examples, a
+closing request to think step by step, and the calculator annotations in
+solutions of GSM8K.
+"""
+import re
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from opencompass.datasets import BaseDataset
+from opencompass.models.base import LMTemplateParser
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.texts import Text
+from csv_plugin.extras.text_sampling.host_datasets import load_dataset
+from csv_plugin.oc.labels import check_output_column, label_texts
+
+#: The part of a template for an item: a text with columns in braces, or one
+#: for each label if the benchmark is scored by perplexity.
+Item = Union[str, dict[Hashable, str]]
+
+_STEP_BY_STEP = re.compile(r"\s*Let's think step by step\.?\s*\Z")
+_ANNOTATION = re.compile('<<.*?>>')
+_BRACES = re.compile(r'\{(\w+)\}')
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """Part of a benchmark.
+
+    Args:
+        name (str): Unique in the benchmark.
+        items (Sequence[int]): Places in the split of the items that have a
+            reference.
+        render (Callable[[int], Text]): Gives the text of the item at a place,
+            with its answer marked and the place as its id.
+        examples (str): What prompts show before an item, `squeeze`d.
+    """
+    name: str
+    items: Sequence[int]
+    render: Callable[[int], Text]
+    examples: str = ''
+
+
+def squeeze(text: str) -> str:
+    """Return a text with all white space as single spaces."""
+    return ' '.join(text.split())
+
+
+def question(text: Text) -> str:
+    """Return the part before the answer, or the text if that is empty."""
+    start, _ = text.answer or (0, 0)
+    return text.text[:start] or text.text
+
+
+def load_subtask(name: str, config: Any) -> Subtask:
+    """Load the items of a dataset's test split.
+
+    Raises:
+        LoadError: As in `host_datasets.load_dataset`.
+        InputError: The prompt template, the retriever or the references
+            cannot be used.
+    """
+    prompts = _read_prompts(config)
+    column = check_output_column(prompts.output_column)
+    data = load_dataset(config)
+    if column not in data.test.column_names:
+        raise InputError('output_column', f'one of {data.test.column_names}',
+                         repr(column), 'Repair the dataset config.')
+    render = _renderer(data, PromptTemplate(prompts.item))
+    shown = [prompts.head]
+    if prompts.retriever != ZeroRetriever.__name__:
+        for place in _answered(data.train[column]):
+            if prompts.examples is None or place in prompts.examples:
+                # An item that fails here fails in the test split as well.
+                with suppress(Exception):
+                    shown.append(question(render(data.train[place])))
+    return Subtask(
+        name,
+        _answered(data.test[column]),
+        render=lambda place: render(data.test[place]),
+        examples=squeeze(' '.join(shown)))
+
+
+def load_worked_examples(name: str, config: Any) -> Subtask:
+    """Read the worked examples in a dataset's prompt, which need no data.
+
+    Raises:
+        InputError: As in `worked_examples`.
+    """
+    prompts = _read_prompts(config)
+    examples = worked_examples(prompts.head, prompts.item, prompts.columns)
+    return Subtask(
+        name,
+        range(len(examples)),
+        render=lambda place: _marked(place, *examples[place]))
+
+
+def _answered(answers: Sequence[Any]) -> list[int]:
+    """Places of the items that have a reference."""
+    return [
+        place for place, answer in enumerate(answers)
+        if answer not in (None, '', [])
+    ]
+
+
+def _renderer(data: BaseDataset,
+              template: PromptTemplate) -> Callable[[Any], Text]:
+    """The function that makes a text of a row of the dataset."""
+    retriever = ZeroRetriever(data)
+    column = data.reader.output_column
+
+    def render(entry: Any) -> Text:
+        values: dict[str, Any] = {
+            name: value.strip() if isinstance(value, str) else value
+            for name, value in entry.items()
+        }
+        for name in _BRACES.findall(str(template.template)):
+            if values.get(name) in (None, ''):
+                raise InputError(f'{{{name}}} in the prompt template',
+                                 'a value', 'none',
+                                 'Repair the data or the template.')
+        if isinstance(values[column], str):
+            values[column] = _plain_solution(values[column])
+        retriever.test_ds = [values]
+        text, = label_texts(
+            LMTemplateParser(),
+            retriever,
+            None,
+            template,
+            None,
+            after_common_start=True)
+        start, _ = text.answer or (0, 0)
+        return _marked(values['idx'],
+                       _STEP_BY_STEP.sub(' ',
+                                         text.text[:start]), text.text[start:])
+
+    return render
+
+
+def _plain_solution(reference: str) -> str:
+    """A reference without the marks of GSM8K, if it has them."""
+    solution, mark, final = reference.rpartition('\n#### ')
+    if not mark:
+        return reference
+    return _ANNOTATION.sub('', solution) + f'\nThe answer is {final}'
+
+
+def _marked(place: int, prompt: str, answer: str) -> Text:
+    """A text of a prompt and its answer, without white space around it."""
+    prompt, answer = prompt.lstrip(), answer.rstrip()
+    text = prompt + answer
+    return Text(str(place), text, answer=(len(prompt), len(text)))
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """Parts of a dataset config that shape its prompts."""
+    head: str
+    item: Item
+    columns: Sequence[str]
+    output_column: Optional[str]
+    retriever: str
+    # Places in the train split of possible in-context examples; None for all.
+    examples: Optional[Collection[int]]
+
+
+def _read_prompts(config: Any) -> _Prompts:
+    try:
+        reader, infer = config['reader_cfg'], config['infer_cfg']
+        columns = reader['input_columns']
+        columns = columns.split() if isinstance(columns, str) else [*columns]
+        prompt = infer.get('prompt_template') or infer['ice_template']
+        kind = infer['retriever']['type']
+        name = kind if isinstance(kind, str) else kind.__name__
+        return _Prompts(
+            *split_template(prompt['template'], columns,
+                            prompt.get('ice_token')), columns,
+            reader['output_column'],
+            name.rpartition('.')[2], infer['retriever'].get('fix_id_list'))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(
+            'reader_cfg and infer_cfg',
+            "columns, a 'PromptTemplate' and a retriever with its type",
+            f'{type(error).__name__}: {error}',
+            'Choose another dataset config.') from error
+
+
+def split_template(template: Any,
+                   columns: Sequence[str],
+                   ice_token: Optional[str] = None) -> tuple[str, Item]:
+    r"""Cut a template where its item begins.
+
+    The item begins in the first message that names a column: behind the
+    place of the in-context examples, if there is one, and behind the last
+    blank line before the first column. Messages of a chat are joined by line
+    feeds, as OpenCompass does for models without a chat template.
+
+    Args:
+        template (Any): The template of an OpenCompass `PromptTemplate`.
+        columns (Sequence[str]): Columns of an item.
+        ice_token (Optional[str]): Marks the place of in-context examples.
+
+    Returns:
+        tuple[str, Item]: The beginning of all prompts, and the item.
+
+    Raises:
+        InputError: No column is named, or a column is in front of the
+            examples.
+
+    >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
+    ('Add.\n\nQ: 1+1\nA: 2\n\n', 'Q: {sum}\nA:')
+    """
+    if isinstance(template,
+                  Mapping) and not set(template) <= {'begin', 'round', 'end'}:
+        parts = {
+            label: _split(value, columns, ice_token)
+            for label, value in template.items()
+        }
+        head, _ = next(iter(parts.values()))
+        return head, {label: item for label, (_, item) in parts.items()}
+    return _split(template, columns, ice_token)
+
+
+def _split(template: Any, columns: Sequence[str],
+           ice_token: Optional[str]) -> tuple[str, str]:
+    """Head and item of a template, or of a label's template."""
+    messages = _messages(template)
+    field = _column_fields(columns)
+    for n_before, message in enumerate(messages):
+        first_field = field.search(message)
+        if first_field:
+            break
+    else:
+        raise InputError('prompt template',
+                         f'one of the columns {list(columns)}', 'none of them',
+                         'Name the columns of an item in braces.')
+    item = '\n'.join(messages[n_before:])
+    before, rest = item[:first_field.start()], item[first_field.start():]
+    if ice_token and ice_token in rest:
+        raise InputError('prompt template',
+                         f'{ice_token!r} before all columns of the item',
+                         f'it behind {rest[:40]!r}',
+                         'Choose another dataset config.')
+    start = max(
+        len(before) - len(before.rpartition(mark)[2])
+        for mark in ('\n\n', ice_token) if mark)
+    return '\n'.join([*messages[:n_before], item[:start]]), item[start:]
+
+
+def _messages(template: Any) -> list[str]:
+    """The texts of all messages in a template, whoever speaks."""
+    if isinstance(template, str):
+        return [template]
+    messages: list[Any] = []
+    for section in ('begin', 'round', 'end'):
+        content = template.get(section, [])
+        is_one = isinstance(content, (str, Mapping))
+        messages += [content] if is_one else content
+    texts = [
+        message if isinstance(message, str) else message.get('prompt')
+        for message in messages
+    ]
+    return [text for text in texts if text]
+
+
+def worked_examples(head: str, item: Item,
+                    columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Find the examples in a template's head that have the form of its item.
+
+    Args:
+        head (str): Beginning of all prompts, with examples behind blank
+            lines.
+        item (Item): The item of the template.
+        columns (Sequence[str]): Columns of an item.
+
+    Returns:
+        list[tuple[str, str]]: Prompt and answer of each example.
+
+    Raises:
+        InputError: There is no such example, or the template has an item for
+            each label.
+    """
+    if not isinstance(item, str):
+        raise InputError('prompt template', 'a template that is answered in '
+                         'free text', 'a template for each label',
+                         'Choose a generative dataset config.')
+    literals = [
+        re.escape(literal)
+        for literal in _column_fields(columns).split(item.rstrip())
+    ]
+    prompt = '.+?'.join(literals) + r'\s*'
+    next_item = rf'\s*(?:\n\n{literals[0]}|\Z)'
+    examples = re.findall(rf'(?:(?<=\n\n)|\A)({prompt})(.+?)(?={next_item})',
+                          head, re.DOTALL)
+    if not examples:
+        raise InputError('prompt template', 'worked examples in it',
+                         f'none of the form {item!r}',
+                         'Choose a dataset config with examples.')
+    return examples
+
+
+def _column_fields(columns: Sequence[str]) -> re.Pattern[str]:
+    """Pattern of the names of columns in braces."""
+    return re.compile(r'\{(?:' + '|'.join(map(re.escape, columns)) + r')\}')
