@@ -43,8 +43,7 @@ def run(args: argparse.Namespace) -> None:
              f'{len({point.run for point in checkpoints.values()})} runs')
     files = write_trust(args.out, rows, title, args.command)
     try:
-        from csv_plugin.extras.pictures.order_by_share import order_picture
-        from csv_plugin.extras.pictures.style import save
+        from csv_plugin.extras.pictures import order_picture, save
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise

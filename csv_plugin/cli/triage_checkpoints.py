@@ -92,14 +92,14 @@ def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
     """The tables and the picture, for `--out` and `--json`."""
     files = write_triage(args.out, triage)
     try:
-        from csv_plugin.extras.pictures.accuracy_by_tokens import write_picture
+        from csv_plugin.extras.pictures import save, trajectory_picture
     except ModuleNotFoundError as error:
         if str(error.name).partition('.')[0] != 'matplotlib':
             raise
         note = 'No picture: matplotlib is not installed.'
     else:
         note = str(args.out / 'triage.png')
-        write_picture(args.out / 'triage.png', triage)
+        save(trajectory_picture(triage), args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())
     else:

@@ -12,11 +12,11 @@ docs/live.md.
 """
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from tabulate import tabulate
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import AutoTokenizer, Trainer, TrainingArguments
@@ -26,8 +26,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.pictures import save
-from csv_plugin.extras.pictures.accuracy_by_tokens import (trajectory_of,
-                                                           trajectory_picture)
+from csv_plugin.extras.pictures.accuracy_by_tokens import plot_trajectories
 from csv_plugin.io.checkpoint_folders import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses
@@ -210,16 +209,14 @@ def report(out, triage, real):
     [run] = triage.runs
     benchmarks = world.KINDS
     rows = []
-    panels = {}
-    for benchmark in benchmarks:
-        b = triage.benchmarks.index(benchmark)
+    figure = Figure((3.5 * len(benchmarks), 3.5), layout='constrained')
+    for axes, benchmark in zip(
+            figure.subplots(1, len(benchmarks)), benchmarks):
         seen = np.array([
             real.get(name, {}).get(benchmark, np.nan)
             for name in run.checkpoints
         ])
-        panels[benchmark] = [
-            replace(trajectory_of(triage, run, b), observed=seen)
-        ]
+        plot_trajectories(triage, benchmark, axes).plot(run.tokens, seen, 'ko')
         for name, step, value in zip(run.checkpoints, run.tokens, seen):
             shown = triage.predictions.at(name, benchmark)
             rows.append(
@@ -227,7 +224,7 @@ def report(out, triage, real):
                  float(value)))
     write_csv(out / 'live_training.csv',
               ('benchmark', 'step', 'predicted', 'low', 'high', 'real'), rows)
-    save(trajectory_picture(panels, 'steps'), out / 'live_training.png')
+    save(figure, out / 'live_training.png')
     known = [row for row in rows if not np.isnan(row[-1])]
     print(
         tabulate([[

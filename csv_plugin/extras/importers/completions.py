@@ -1,13 +1,11 @@
 """Losses from answers of vLLM and other OpenAI-compatible servers.
 
 A file has one JSON object a line, as the output of OpenAI's batch API:
-`custom_id` is the id of a text, `response` holds the answer to a completion
+`custom_id` is the id of a text, `response` the answer to a completion
 request, itself or under `body`. The log-probabilities of the prompt are
 vLLM's `prompt_logprobs`, or `logprobs` of a request with `echo`.
 """
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
@@ -22,9 +20,8 @@ _REMEDY = ('Log answers to /v1/completions with prompt_logprobs=0, or with '
 _INCOMPLETE = '\N{REPLACEMENT CHARACTER}', 'bytes:'
 
 
-@dataclass(frozen=True)
-class _Token:
-    """A token of a prompt: its text, and `-log p` or None."""
+class _Token(NamedTuple):
+    """A token of a prompt and its `-log p`, None for the first one."""
     text: str
     nats: float | None
 
@@ -32,8 +29,8 @@ class _Token:
 def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
     """Read the losses of one model on texts.
 
-    Scored: all tokens of a text. In front of it stands one more token, such
-    as BOS, so that the first one has a loss too.
+    Scored: all tokens of a text. The prompt has one more token in front, such
+    as BOS, so that the first token of the text has a loss too.
 
     Args:
         path (FilePath): A file of answers, one a line.
@@ -43,10 +40,10 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
         list[TextLoss]: In the order of the file.
 
     Raises:
-        InputError: The file is damaged, a request failed, an answer has no
-            log-probabilities of its prompt or not of all tokens, its tokens
-            are not those of the text, the first token of the text has no
-            loss, or the answers are of several models.
+        InputError: The file is damaged, a request failed, an answer has not
+            the log-probabilities of all tokens of its prompt, its tokens are
+            not those of the text, the first token of the text has no loss, or
+            the answers are of several models.
     """
     by_id = {text.text_id: text.text for text in texts}
     losses = []
@@ -55,58 +52,52 @@ def read_completions(path: FilePath, texts: TextSet) -> list[TextLoss]:
         text_id = row.get('custom_id', str)
         if text_id not in by_id:
             raise row.error('custom_id', 'the id of a text')
-        text = by_id[text_id]
-        answer = _answer(row)
+        answer = row.part('response')
+        if answer.fields.get('status_code', 200) != 200:
+            raise answer.error('status_code', '200')
+        if 'body' in answer.fields:
+            answer = answer.part('body')
         model = model or answer.fields.get('model')
         if answer.fields.get('model', model) != model:
             raise answer.error('model', f'{model!r}, as in the lines before,')
-        tokens = list(_prompt_tokens(answer))
-        _check_tokens(row, tokens, text)
+        tokens = _prompt_tokens(answer)
+        _check_tokens(row, tokens, by_id[text_id])
         nats = sum(token.nats or 0.0 for token in tokens)
-        losses.append(TextLoss(text_id, text, nats, where=row.where))
+        losses.append(TextLoss(text_id, by_id[text_id], nats, where=row.where))
     return losses
 
 
-def _answer(row: JsonPart) -> JsonPart:
-    """The answer of the server in a row."""
-    response = row.part('response')
-    if response.fields.get('status_code', 200) != 200:
-        raise response.error('status_code', '200')
-    return response.part('body') if 'body' in response.fields else response
-
-
-def _prompt_tokens(answer: JsonPart) -> Iterator[_Token]:
-    choices = answer.get('choices', list)
-    if len(choices) != 1 or not isinstance(choices[0], dict):
+def _prompt_tokens(answer: JsonPart) -> list[_Token]:
+    choices = answer.parts('choices')
+    if len(choices) != 1:
         raise answer.error('choices', 'a single one')
-    choice = JsonPart(f'{answer.where}, choice', choices[0], _REMEDY)
     n_tokens = answer.part('usage').get('prompt_tokens', int)
-    if choice.fields.get('prompt_logprobs') is not None:
-        return _of_vllm(choice, n_tokens)
-    return _of_echo(choice, n_tokens)
+    if choices[0].fields.get('prompt_logprobs') is not None:
+        return _of_vllm(choices[0], n_tokens)
+    return _of_echo(choices[0], n_tokens)
 
 
-def _of_vllm(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:
+def _of_vllm(choice: JsonPart, n_tokens: int) -> list[_Token]:
     """Entries are by token id: that of the prompt, then the most likely."""
     entries = choice.get('prompt_logprobs', list)
     if len(entries) != n_tokens:
         raise InputError(choice.where, f'{n_tokens} prompt_logprobs',
                          f'{len(entries)}', _REMEDY)
+    tokens = []
     for place, entry in enumerate(entries):
-        where = f'{choice.where}, token {place}'
         if entry is None:
-            yield _Token('', None)
-        elif not isinstance(entry, dict) or not entry:
-            raise InputError(where, 'log-probabilities by token',
-                             repr(entry)[:80], _REMEDY)
-        else:
-            token = JsonPart(where, entry, _REMEDY).part(next(iter(entry)))
-            yield _Token(
+            tokens.append(_Token('', None))
+            continue
+        where = f'{choice.where}, token {place}'
+        token = JsonPart.of(where, entry, _REMEDY).part(next(iter(entry), ''))
+        tokens.append(
+            _Token(
                 token.get('decoded_token', str),
-                _nats(where, token.fields.get('logprob')))
+                _nats(where, token.fields.get('logprob'))))
+    return tokens
 
 
-def _of_echo(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:
+def _of_echo(choice: JsonPart, n_tokens: int) -> list[_Token]:
     """Behind the tokens of the prompt stand those that were generated."""
     logprobs = choice.part('logprobs')
     words, values = (
@@ -115,13 +106,16 @@ def _of_echo(choice: JsonPart, n_tokens: int) -> Iterator[_Token]:
     if not len(words) == len(values) == n_tokens:
         raise InputError(
             choice.where, f'logprobs of {n_tokens} tokens',
-            f'{len(words)} tokens and {len(values)} '
-            'log-probabilities', _REMEDY)
-    for place, (word, value) in enumerate(zip(words, values)):
-        where = f'{choice.where}, token {place}'
-        if not isinstance(word, str):
-            raise InputError(where, 'a text', repr(word)[:80], _REMEDY)
-        yield _Token(word, None if value is None else _nats(where, value))
+            f'{len(words)} tokens and {len(values)} log-probabilities',
+            _REMEDY)
+    if not all(isinstance(word, str) for word in words):
+        raise logprobs.error('tokens', 'texts')
+    return [
+        _Token(
+            word, None if value is None else _nats(
+                f'{choice.where}, token {place}', value))
+        for place, (word, value) in enumerate(zip(words, values))
+    ]
 
 
 def _nats(where: str, logprob: Any) -> float:

@@ -16,13 +16,15 @@ _NAMES = {str: 'a text', int: 'a whole number', dict: 'an object',
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value from JSON is a finite number."""
+    """Return whether a value from JSON is a finite number."""
     return type(value) in (int, float) and math.isfinite(value)
 
 
 @dataclass(frozen=True)
 class JsonPart:
     """An object in a file, and where it is.
+
+    All methods raise `InputError` if the field is missing or of another type.
 
     Args:
         where (str): The file, the line and the path to the object.
@@ -33,12 +35,15 @@ class JsonPart:
     fields: dict[str, Any]
     remedy: str
 
-    def get(self, name: str, kind: type[_Type]) -> _Type:
-        """A field of a type.
+    @classmethod
+    def of(cls, where: str, value: Any, remedy: str) -> 'JsonPart':
+        """Return a value as an object."""
+        if not isinstance(value, dict):
+            raise InputError(where, 'a JSON object', repr(value)[:80], remedy)
+        return cls(where, value, remedy)
 
-        Raises:
-            InputError: It is missing, or of another type.
-        """
+    def get(self, name: str, kind: type[_Type]) -> _Type:
+        """Return a field of a type."""
         value = self.fields.get(name)
         # A truth value is a number to Python.
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -46,66 +51,60 @@ class JsonPart:
         return value
 
     def number(self, name: str) -> float:
-        """The finite number in a field.
-
-        Raises:
-            InputError: It is missing, or no finite number.
-        """
+        """Return the finite number in a field."""
         value = self.fields.get(name)
         if not is_number(value):
             raise self.error(name, 'a finite number')
         return value
 
     def part(self, name: str) -> 'JsonPart':
-        """The object in a field.
-
-        Raises:
-            InputError: It is missing or no object.
-        """
+        """Return the object in a field."""
         return JsonPart(f'{self.where}, {name}', self.get(name, dict),
                         self.remedy)
 
+    def parts(self, name: str) -> list['JsonPart']:
+        """Return the objects of the list in a field."""
+        return [
+            JsonPart.of(f'{self.where}, {name} {i}', value, self.remedy)
+            for i, value in enumerate(self.get(name, list))
+        ]
+
     def error(self, name: str, expected: str) -> InputError:
-        """The error to raise for a field that cannot be used."""
+        """Return the error to raise for a field that cannot be used."""
         found = repr(self.fields[name]) if name in self.fields else 'none'
-        return InputError(self.where, f'{expected} as {name!r}', found,
+        return InputError(self.where, f'{expected} as {name!r}', found[:200],
                           self.remedy)
 
 
 def read_json_part(path: FilePath, remedy: str) -> JsonPart:
-    """The object in a JSON file.
+    """Return the object in a JSON file.
 
     Raises:
-        InputError: The file cannot be read, or as in `parse_json`, or it
-            holds no object.
+        InputError: The file cannot be read or contains no object.
     """
-    return _part(os.fspath(path), read_json(path, remedy), remedy)
+    return JsonPart.of(os.fspath(path), read_json(path, remedy), remedy)
 
 
 def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
-    """The objects of a file with one of them a line; blank lines do not count.
+    """Yield the objects of a file with one a line; blank lines are skipped.
 
     Raises:
-        InputError: The file cannot be read, has no line, or as in
-            `parse_json`, or a line holds no object.
+        InputError: The file cannot be read, has no line, or a line contains
+            no object.
     """
     file, empty = os.fspath(path), True
     for line, content in enumerate(read_bytes(path).split(b'\n'), start=1):
         if content.strip():
             where, empty = f'{file}, line {line}', False
-            yield _part(where, parse_json(content, where, remedy), remedy)
+            yield JsonPart.of(where, parse_json(content, where, remedy),
+                              remedy)
     if empty:
         raise InputError(file, 'a JSON object a line', 'an empty file', remedy)
 
 
 def read_parquet_rows(path: FilePath, columns: Sequence[str],
                       remedy: str) -> list[JsonPart]:
-    """The rows of a Parquet file as objects.
-
-    Args:
-        path (FilePath): The file.
-        columns (Sequence[str]): Those to read.
-        remedy (str): What the user can do, for errors.
+    """Return the rows of a Parquet file as objects.
 
     Raises:
         InputError: The file cannot be read, has no row, or lacks a column.
@@ -118,9 +117,3 @@ def read_parquet_rows(path: FilePath, columns: Sequence[str],
     if not rows:
         raise InputError(file, 'a row', 'none', remedy)
     return rows
-
-
-def _part(where: str, value: Any, remedy: str) -> JsonPart:
-    if not isinstance(value, dict):
-        raise InputError(where, 'a JSON object', repr(value)[:80], remedy)
-    return JsonPart(where, value, remedy)

@@ -5,7 +5,7 @@ from pathlib import Path
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_parquet_rows)
-from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
 from csv_plugin.io.files import FilePath, check_is_folder
 
 _REMEDY = 'Run lighteval again with --save-details.'
@@ -28,25 +28,20 @@ def read_lighteval(path: FilePath) -> list[TextLoss]:
 
     Raises:
         InputError: There are no details of such a task, they are of several
-            models, a file is damaged, an item has not a single right answer,
-            has no log-likelihood, or was truncated.
+            models, a file is damaged, or an item has not a single right
+            answer, has no log-likelihood, or was truncated.
     """
     check_is_folder(path, 'the details of a model')
-    files: dict[str, Path] = {}
-    # The folder of a run is its date, in that of the model.
+    # The folder of a run is its date, in that of the model. Two organisations
+    # may have a model of one name.
     found = sorted(
         Path(path).rglob('details_*.parquet'),
         key=lambda file: (file.parent.name, file.name))
-    # Two organisations may have a model of one name.
-    models = {str(file.parents[1]) for file in found}
-    if len(models) > 1:
-        raise InputError(
-            os.fspath(path), 'details of one model', ', '.join(sorted(models)),
-            'Name the folder of each model.')
+    check_one_model(path, {str(file.parents[1]) for file in found})
+    files: dict[str, Path] = {}
     for file in found:
-        date = file.parent.name
-        files[file.stem.removeprefix('details_').removesuffix(
-            f'_{date}')] = file
+        task = file.stem.removeprefix('details_')
+        files[task.removesuffix(f'_{file.parent.name}')] = file
     losses = [
         _answer(row, task) for task, file in sorted(files.items())
         for row in read_parquet_rows(file, ('doc', 'model_response'), _REMEDY)
@@ -77,12 +72,11 @@ def _answer(row: JsonPart, task: str) -> TextLoss:
 
 
 def _context(doc: JsonPart) -> str:
-    """What tells one prompt from another: the file lacks the prompt itself."""
-    examples = [
-        JsonPart(f'{doc.where}, example', example, _REMEDY).get('query', str)
-        for example in doc.get('fewshot_samples', list)
+    """What distinguishes prompts: the file does not contain the prompt."""
+    parts = [
+        doc.fields.get('instruction') or '',
+        *(example.get('query', str)
+          for example in doc.parts('fewshot_samples')),
+        doc.get('query', str)
     ]
-    instruction = doc.fields.get('instruction') or ''
-    return '\n\n'.join(
-        filter(None, [instruction, *examples,
-                      doc.get('query', str)]))
+    return '\n\n'.join(filter(None, parts))

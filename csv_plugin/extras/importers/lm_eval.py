@@ -13,7 +13,7 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.importers.json_rows import (JsonPart, is_number,
                                                    read_json_part,
                                                    read_json_rows)
-from csv_plugin.extras.importers.text_losses import TextLoss
+from csv_plugin.extras.importers.text_losses import TextLoss, check_one_model
 from csv_plugin.io.files import FilePath, check_is_folder, write_text
 
 #: The empty text among those of a task. A tokenizer that puts nothing around
@@ -47,8 +47,8 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
 
     Args:
         folder (FilePath): Where to write it, for `--include_path`; it is made
-            if it does not exist. The task names the path of the texts there,
-            so write it anew after moving the folder.
+            if it does not exist. The task contains the path of the texts
+            there, so write it anew after moving the folder.
         texts (TextSet): The validation set.
 
     Returns:
@@ -57,13 +57,11 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
     root, name = Path(folder).resolve(), _task_name(texts)
     root.mkdir(parents=True, exist_ok=True)
     pairs = [(_PROBE, ''), *((text.text_id, text.text) for text in texts)]
+    rows = [{'text_id': text_id, 'text': text} for text_id, text in pairs]
     path = root / f'{name}.jsonl'
     write_text(
-        path, ''.join(
-            json.dumps({
-                'text_id': text_id,
-                'text': text
-            }, ensure_ascii=False) + '\n' for text_id, text in pairs))
+        path,
+        ''.join(json.dumps(row, ensure_ascii=False) + '\n' for row in rows))
     write_text(
         root / f'{name}.yaml',
         _TASK.format(
@@ -126,53 +124,34 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
 def read_results(path: FilePath) -> Results:
     """Read all results of a model, the newest last.
 
-    Args:
-        path (FilePath): As in `read_lm_eval`.
-
-    Returns:
-        Results: Each file and its content.
-
     Raises:
         InputError: There is no such folder or no such file in it, one is
             damaged, or they are of several models.
     """
     check_is_folder(path, 'the outputs of a model')
     # The date is in the name, whatever the folder.
-    results = [(file, read_json_part(file, _REMEDY)) for file in sorted(
-        Path(path).rglob('results_*.json'), key=lambda file: file.name)]
-    models = {content.get('model_name', str) for _, content in results}
-    if len(models) > 1:
-        raise InputError(
-            os.fspath(path), 'results of one model', ', '.join(sorted(models)),
-            'Name the folder of each model.')
-    if not results:
+    files = sorted(
+        Path(path).rglob('results_*.json'), key=lambda file: file.name)
+    if not files:
         raise InputError(
             os.fspath(path), 'results_*.json', 'none',
             'Name what --output_path of the harness named.')
+    results = [(file, read_json_part(file, _REMEDY)) for file in files]
+    check_one_model(path,
+                    {content.get('model_name', str)
+                     for _, content in results})
     return results
 
 
 def newest_results(results: Results,
                    task: str) -> Optional[tuple[Path, JsonPart]]:
-    """Return the newest results that contain a task.
-
-    Args:
-        results (Results): Of a model, as `read_results` gives them.
-        task (str): Name of a task or a group of the harness.
-
-    Returns:
-        Optional[tuple]: The file and its content, None if there is none.
-    """
+    """Return the newest results that contain a task or a group, or None."""
     found = [part for part in results if task in part[1].get('results', dict)]
     return found[-1] if found else None
 
 
 def tasks_of(results: Results) -> str:
-    """Return the names of all tasks in results, for errors.
-
-    Args:
-        results (Results): Of one model or several.
-    """
+    """Return the names of all tasks in results, for errors."""
     tasks = {
         task
         for _, content in results
@@ -184,13 +163,12 @@ def tasks_of(results: Results) -> str:
 def _text_loss(row: JsonPart) -> TextLoss:
     """The loss on the text of a sample, as the harness logs it."""
     doc = row.part('doc')
-    text = doc.get('text', str)
+    text, text_id = doc.get('text', str), doc.get('text_id', str)
     pair = row.get('bits_per_byte', list)
     if not (len(pair) == 2 and all(map(is_number, pair))
             and pair[1] == len(text.encode())):
         raise row.error('bits_per_byte',
                         f'a log-likelihood and {len(text.encode())} bytes')
-    text_id = doc.get('text_id', str)
     if text_id == _PROBE and pair[0]:
         raise InputError(
             row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',

@@ -1,10 +1,9 @@
 """Accuracies on benchmarks from the results of lm-evaluation-harness."""
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -19,23 +18,19 @@ from csv_plugin.io.model_paths import paths_by_model
 
 #: Metrics that are accuracies; the first that a benchmark has counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
+#: What has to be the same for all models on a benchmark, and what to do.
+_ALIKE = {
+    'metric':
+    'Name one that all have, or run it with one version of the harness.',
+    'number of few-shot examples': 'Run it with the same --num_fewshot.',
+    'number of items': 'Run it whole, without --limit, with all models.',
+}
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """The accuracy of one model on one benchmark, and how it was measured.
-
-    Args:
-        accuracy (float): A fraction.
-        n_items (Optional[int]): How many items it is of, None where unknown.
-        metric (str): With its filter, such as 'acc,none'.
-        shots (Any): Number of few-shot examples, None where unknown.
-        version (Any): Of the task, None where unknown.
-    """
+class _Cell(NamedTuple):
+    """A fraction and how it was measured: by `_ALIKE`, and the version."""
     accuracy: float
-    n_items: Optional[int]
-    metric: str
-    shots: Any
+    measured: dict[str, Any]
     version: Any
 
 
@@ -87,8 +82,8 @@ def read_lm_eval_accuracies(
         ] for model in folders]),
         np.array([info.chance for info in infos.values()]),
         np.array([
-            max(cell.n_items or 0 for cell in cells.values())
-            for cells in columns
+            max(cell.measured['number of items'] or 0
+                for cell in cells.values()) for cells in columns
         ], np.int64))
 
 
@@ -106,19 +101,15 @@ def _cells(benchmark: str, results: Mapping[str, Results],
             f'results of {", ".join(results)}'[:200],
             f'the task {benchmark!r} of a model or more', tasks,
             'Run the harness with this task, or correct the name.')
-    for words, values, remedy in (
-        ('metric', [cell.metric for cell in cells.values()],
-         'Name one that all have, or run it with one version of the harness.'),
-        ('number of few-shot examples',
-         [cell.shots
-          for cell in cells.values()], 'Run it with the same --num_fewshot.'),
-        ('number of items', [cell.n_items for cell in cells.values()],
-         'Run it whole, without --limit, with all models.')):
-        found = _differing([*cells], values)
+    for fact, remedy in _ALIKE.items():
+        found = _differing({
+            model: cell.measured[fact]
+            for model, cell in cells.items()
+        })
         if found:
             raise InputError(f'results on {benchmark!r}',
-                             f'one {words} for all models', found, remedy)
-    found = _differing([*cells], [cell.version for cell in cells.values()])
+                             f'one {fact} for all models', found, remedy)
+    found = _differing({model: cell.version for model, cell in cells.items()})
     if found:
         warnings.warn(
             f'results on {benchmark!r} are of several versions of the task: '
@@ -128,10 +119,10 @@ def _cells(benchmark: str, results: Mapping[str, Results],
     return cells
 
 
-def _differing(models: Sequence[str], values: Sequence[Any]) -> str:
+def _differing(values: Mapping[str, Any]) -> str:
     """Every known value with a model that has it; empty if there is one."""
     first: dict[str, str] = {}
-    for model, value in zip(models, values):
+    for model, value in values.items():
         if value is not None:
             first.setdefault(str(value), model)
     if len(first) < 2:
@@ -142,33 +133,31 @@ def _differing(models: Sequence[str], values: Sequence[Any]) -> str:
 def _cell(path: Path, content: JsonPart, benchmark: str,
           metric: Optional[str]) -> _Cell:
     """The accuracy of one model, from its results on one benchmark."""
+    where = f'{path}, {benchmark}'
     scores = content.part('results').part(benchmark)
     key = _metric(scores, metric)
     accuracy = scores.fields[key]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
-        raise InputError(f'{path}, {benchmark}', f'a fraction as {key!r}',
+        raise InputError(where, f'a fraction as {key!r}',
                          repr(accuracy)[:80], 'Name another metric.')
-    higher = _stated(content, 'higher_is_better', benchmark)
+
+    def stated(field: str) -> Any:
+        by_benchmark = content.fields.get(field)
+        return (by_benchmark.get(benchmark)
+                if isinstance(by_benchmark, dict) else None)
+
+    higher = stated('higher_is_better')
     if isinstance(higher, dict) and higher.get(key.split(',')[0]) is False:
-        raise InputError(f'{path}, {benchmark}',
-                         'a metric that is higher for better models',
+        raise InputError(where, 'a metric that is higher for better models',
                          repr(key), 'Name another metric.')
-    n_items: Optional[int] = None
-    counts = _stated(content, 'n-samples', benchmark)
-    if 'sample_len' in scores.fields:
-        n_items = scores.get('sample_len', int)
-    elif isinstance(counts, dict):
-        # Earlier versions count the items of tasks here, of groups nowhere.
-        n_items = JsonPart(f'{path}, n-samples', counts,
-                           scores.remedy).get('effective', int)
-    return _Cell(accuracy, n_items, key, _stated(content, 'n-shot', benchmark),
-                 _stated(content, 'versions', benchmark))
-
-
-def _stated(content: JsonPart, field: str, benchmark: str) -> Any:
-    """The value of a benchmark in a field of the results; None without."""
-    stated = content.fields.get(field)
-    return stated.get(benchmark) if isinstance(stated, dict) else None
+    # Earlier versions count the items of tasks here, of groups nowhere.
+    counts = stated('n-samples')
+    earlier = counts.get('effective') if isinstance(counts, dict) else None
+    n_items = scores.fields.get('sample_len', earlier)
+    if not isinstance(n_items, (int, type(None))):
+        raise scores.error('sample_len', 'a whole number')
+    facts = key, stated('n-shot'), n_items
+    return _Cell(accuracy, dict(zip(_ALIKE, facts)), stated('versions'))
 
 
 def _metric(scores: JsonPart, metric: Optional[str]) -> str:

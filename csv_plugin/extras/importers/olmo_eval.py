@@ -19,7 +19,7 @@ def read_olmo_eval(path: FilePath) -> list[TextLoss]:
     """Read the losses of one model on the right answers of benchmark items.
 
     Scored: all tokens of the answer, given the prompt, which the files do
-    not hold; the hash in the name of a file stands for it.
+    not contain; the hash in the name of a file stands for it.
 
     Args:
         path (FilePath): The folder of a model, `predictions/<model>`.
@@ -30,8 +30,8 @@ def read_olmo_eval(path: FilePath) -> list[TextLoss]:
 
     Raises:
         InputError: There is no such file, one is damaged, an item has no
-            right answer or occurs twice, or an answer has no log-likelihood
-            or one that leaves out tokens.
+            right answer, or an answer has no log-likelihood or one that
+            leaves out tokens.
     """
     check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))
@@ -46,19 +46,16 @@ def read_olmo_eval(path: FilePath) -> list[TextLoss]:
 
 
 def _answer(row: JsonPart, prefix: str) -> TextLoss:
-    answers = row.get('model_output', list)
-    label = row.fields.get('label')
+    answers = row.parts('model_output')
     # A task with a single answer may have any label: its text, for example.
-    index = 0 if len(answers) == 1 else label
+    index = 0 if len(answers) == 1 else row.fields.get('label')
     if type(index) is not int or not 0 <= index < len(answers):
         raise row.error('label', f'the index of one of {len(answers)} answers')
-    if not isinstance(answers[index], dict):
-        raise row.error('model_output', 'objects')
-    answer = JsonPart(f'{row.where}, answer {index}', answers[index], _REMEDY)
-    text = answer.get('text', str)
+    answer = answers[index]
     if answer.get('num_tokens', int) != answer.get('num_tokens_all', int):
         raise answer.error('num_tokens',
                            f'all {answer.fields["num_tokens_all"]} tokens')
+    text = answer.get('text', str)
     if not text:
         raise answer.error('text', 'the answer that was scored')
     return TextLoss(

@@ -1,6 +1,7 @@
 """Losses of whole texts, or of their ends, checked and joined to a table."""
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -9,6 +10,7 @@ import numpy as np
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.files import FilePath
 
 #: The most nats a byte or a token: servers write -9999 for log-probabilities
 #: of minus infinity, and perplexities are not losses.
@@ -67,9 +69,17 @@ class TextLoss:
         return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
 
 
+def check_one_model(path: FilePath, models: set[str]) -> None:
+    """Refuse a folder with the outputs of several models."""
+    if len(models) > 1:
+        raise InputError(
+            os.fspath(path), 'outputs of one model', ', '.join(sorted(models)),
+            'Name the folder of each model.')
+
+
 def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
-    """The losses of M models on the same texts as feature columns.
+    """Return the losses of M models on the same texts as feature columns.
 
     Scored: as in `TextLoss`. Texts without a scored character are left out.
 
@@ -85,10 +95,9 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
         `features.text_columns`.
 
     Raises:
-        InputError: There is no model, a model has a text twice, lacks one or
-            has one that others lack, a text is another, the losses of two
-            models begin at different characters of a text, or all losses of
-            a model are the same.
+        InputError: There is no model, the texts of a model are not those of
+            the set, each once, the losses of two models begin at different
+            characters of a text, or all losses of a model are the same.
     """
     if not losses:
         raise InputError('losses', 'those of a model or more', 'none',
@@ -103,8 +112,7 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
         texts = TextSet(
             tuple(Text(name, first[name].text) for name in sorted(first)))
     for model, scored in by_model.items():
-        _check_texts(model, scored, texts)
-        _check_starts(model, scored, first)
+        _check_texts(f'losses of {model!r}', scored, texts, first)
     kept = [first[name] for name in texts.ids if first[name].n_chars]
     n_chars = np.array([loss.n_chars for loss in kept], np.float64)
     values = np.array([[scored[loss.text_id].nats for loss in kept]
@@ -115,8 +123,7 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     return FeatureTable(tuple(by_model), columns, values / n_chars)
 
 
-def _by_text(model: str, losses: Iterable[TextLoss]) -> dict[str, TextLoss]:
-    losses = list(losses)
+def _by_text(model: str, losses: Sequence[TextLoss]) -> dict[str, TextLoss]:
     where = f'losses of {model!r}'
     check_unique(f'texts of the {where}', [loss.text_id for loss in losses])
     scored = [loss.nats for loss in losses if loss.n_chars]
@@ -131,9 +138,8 @@ def _by_text(model: str, losses: Iterable[TextLoss]) -> dict[str, TextLoss]:
     return {loss.text_id: loss for loss in losses}
 
 
-def _check_texts(model: str, scored: Mapping[str, TextLoss],
-                 texts: TextSet) -> None:
-    where = f'losses of {model!r}'
+def _check_texts(where: str, scored: Mapping[str, TextLoss], texts: TextSet,
+                 first: Mapping[str, TextLoss]) -> None:
     known = set(texts.ids)
     missing = [name for name in texts.ids if name not in scored]
     unknown = [name for name in scored if name not in known]
@@ -145,19 +151,15 @@ def _check_texts(model: str, scored: Mapping[str, TextLoss],
                 f'{found} {names[0]!r} and {len(names) - 1} others',
                 'Score all of these texts and no others.')
     for text in texts:
-        if scored[text.text_id].text != text.text:
+        loss, start = scored[text.text_id], first[text.text_id].start
+        if loss.text != text.text:
             raise InputError(f'{where}, text {text.text_id!r}',
                              repr(text.text)[:200],
-                             repr(scored[text.text_id].text)[:200],
+                             repr(loss.text)[:200],
                              'Score the texts of this set.')
-
-
-def _check_starts(model: str, scored: Mapping[str, TextLoss],
-                  first: Mapping[str, TextLoss]) -> None:
-    for name, loss in scored.items():
-        if loss.start != first[name].start:
+        if loss.start != start:
             raise InputError(
-                f'losses of {model!r}, text {name!r}',
-                f'a loss from character {first[name].start} on',
+                f'{where}, text {text.text_id!r}',
+                f'a loss from character {start} on',
                 f'from character {loss.start} on',
                 'Score the same parts of the texts with all models.')

@@ -1,18 +1,15 @@
 """Pictures of studies, with matplotlib and without its global state."""
-from csv_plugin.extras.pictures.accuracy_by_score import capability_picture
-from csv_plugin.extras.pictures.accuracy_by_tokens import (Forecast,
-                                                           Trajectory,
-                                                           trajectory_picture)
-from csv_plugin.extras.pictures.errors_by_step import (convergence_picture,
-                                                       training_curve_picture)
-from csv_plugin.extras.pictures.interval_coverage import coverage_picture
+from csv_plugin.extras.pictures.accuracy_by_score import (capability_picture,
+                                                          convergence_picture)
+from csv_plugin.extras.pictures.accuracy_by_tokens import trajectory_picture
+from csv_plugin.extras.pictures.curves import (coverage_picture, order_picture,
+                                               training_curve_picture)
 from csv_plugin.extras.pictures.models_in_rows import outliers_picture
-from csv_plugin.extras.pictures.order_by_share import order_picture
 from csv_plugin.extras.pictures.predicted_by_real import methods_picture
 from csv_plugin.extras.pictures.style import save
 
 __all__ = [
-    'Forecast', 'Trajectory', 'capability_picture', 'convergence_picture',
-    'coverage_picture', 'methods_picture', 'order_picture', 'outliers_picture',
-    'save', 'training_curve_picture', 'trajectory_picture'
+    'capability_picture', 'convergence_picture', 'coverage_picture',
+    'methods_picture', 'order_picture', 'outliers_picture', 'save',
+    'training_curve_picture', 'trajectory_picture'
 ]

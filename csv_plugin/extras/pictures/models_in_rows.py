@@ -6,15 +6,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import REAL, Predictions
 from csv_plugin.extras.pictures.style import (COLOURS, drawing, few_ticks,
-                                              legend_above, look, picture,
-                                              wrapped)
+                                              handle, legend_above, look,
+                                              picture, wrapped)
 
 _INTERVAL: dict[str, Any] = dict(color='#b8b8b8', lw=5)
 _PREDICTED: dict[str, Any] = dict(
@@ -44,7 +43,7 @@ def plot_leaderboard(predictions: Predictions,
         ax (Optional[Axes]): Where to draw, by default in a new figure.
 
     Returns:
-        Axes: Those that were drawn on.
+        Axes: The axes that were drawn on.
 
     Raises:
         InputError: There is no such benchmark.
@@ -69,9 +68,14 @@ def plot_leaderboard(predictions: Predictions,
                         )  # yapf: disable
         for p, method in enumerate(predictions.methods):
             own = look(p)
-            axes.plot(values[order, p], rows, color=own.colour, ls='',
-                      marker=own.marker, label=wrapped(method, _LABEL),
-                      zorder=2)  # yapf: disable
+            axes.plot(
+                values[order, p],
+                rows,
+                color=own.colour,
+                ls='',
+                marker=own.marker,
+                label=wrapped(method, _LABEL),
+                zorder=2)
         if predictions.has_real():
             axes.plot(real[order], rows, label=REAL, **_REAL)
         few_ticks(axes, 'x')
@@ -91,7 +95,7 @@ def outliers_picture(outliers: Sequence[Outlier]) -> Figure:
     The number at the right is the distance of `Outlier`.
 
     Raises:
-        InputError: If there is no outlier.
+        InputError: There is no outlier.
     """
     if not outliers:
         raise InputError('outliers_picture', 'an outlier or more', 'none',
@@ -120,10 +124,10 @@ def outliers_picture(outliers: Sequence[Outlier]) -> Figure:
     axes.grid(axis='y', visible=False)
     axes.set_xlabel('accuracy')
     legend_above(figure, [
-        Line2D([], [], label='interval', **_INTERVAL),
-        Line2D([], [], label='predicted', **_PREDICTED),
-        Line2D([], [], label='real, far above', **_ABOVE),
-        Line2D([], [], label='real, far below', **_BELOW)
+        handle('interval', **_INTERVAL),
+        handle('predicted', **_PREDICTED),
+        handle('real, far above', **_ABOVE),
+        handle('real, far below', **_BELOW)
     ])
     return figure
 

@@ -5,14 +5,13 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from csv_plugin.core import metrics
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.extras.pictures.style import (GREY, Look, drawing, few_ticks,
-                                              is_leftmost, legend_above, look,
-                                              pad, panels, picture, say_empty,
-                                              wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, diagonal, drawing,
+                                              explain, few_ticks, handle,
+                                              is_leftmost, look, pad, panels,
+                                              picture, say_empty, wrapped)
 
 #: What pictures call the methods that have another name in studies.
 METHOD_NAMES = {
@@ -24,22 +23,19 @@ METHOD_NAMES = {
 
 @picture
 def methods_picture(predictions: Predictions) -> Figure:
-    """Predictions of models that were not fitted on, by their real accuracy.
+    """Predictions of held-out models, by their real accuracy.
 
     One row per method, one column per benchmark, with the intervals as bars
     and the mean squared error above each panel. Panels of one benchmark
     share their limits, which hold all points; bars may extend beyond.
-
-    Args:
-        predictions (Predictions): Beside the real accuracies.
     """
     names, methods = predictions.benchmarks, predictions.methods
     figure, rows = panels(len(names), len(methods), (2.2, 2.3))
     for b, benchmark in enumerate(names):
-        limits = _limits(predictions, benchmark)
+        limits = _limits(predictions, b)
         for p, method in enumerate(methods):
             axes = rows[p][b]
-            title = _draw_panel(axes, predictions, benchmark, method, look(p))
+            title = _draw_panel(axes, predictions, b, p, look(p))
             axes.set(xlim=limits, ylim=limits)
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
@@ -47,9 +43,8 @@ def methods_picture(predictions: Predictions) -> Figure:
             if is_leftmost(b, len(names)):
                 label = METHOD_NAMES.get(method, method)
                 axes.set_ylabel(wrapped(label), fontweight='bold')
-    figure.supxlabel('real accuracy')
-    figure.supylabel('predicted accuracy')
-    legend_above(figure, _handles(predictions.level))
+    explain(figure, 'real accuracy', 'predicted accuracy',
+            _handles(predictions.level))
     return figure
 
 
@@ -57,7 +52,7 @@ def plot_predicted(predictions: Predictions,
                    benchmark: str,
                    method: Optional[str] = None,
                    ax: Optional[Axes] = None) -> Axes:
-    """Predicted against real accuracy of held-out models, on one benchmark.
+    """Draw predicted against real accuracy of held-out models.
 
     Args:
         predictions (Predictions): Beside the real accuracies.
@@ -66,16 +61,16 @@ def plot_predicted(predictions: Predictions,
         ax (Optional[Axes]): Where to draw, by default in a new figure.
 
     Returns:
-        Axes: Those that were drawn on.
+        Axes: The axes that were drawn on.
 
     Raises:
-        InputError: The predictions lack the benchmark or the method.
+        InputError: There is no such benchmark or no such method.
     """
     method = predictions.methods[0] if method is None else method
     table = predictions.select(benchmarks=[benchmark], methods=[method])
     with drawing(ax) as axes:
-        title = _draw_panel(axes, table, benchmark, method, look(0))
-        limits = _limits(table, benchmark)
+        title = _draw_panel(axes, table, 0, 0, look(0))
+        limits = _limits(table, 0)
         axes.set(
             xlim=limits,
             ylim=limits,
@@ -86,9 +81,8 @@ def plot_predicted(predictions: Predictions,
     return axes
 
 
-def _limits(predictions: Predictions, benchmark: str) -> tuple[float, float]:
-    """Those of both axes, which hold the points of all methods."""
-    b = predictions.benchmarks.index(benchmark)
+def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
+    """Limits of both axes, which hold the points of all methods."""
     points = []
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]
@@ -99,29 +93,29 @@ def _limits(predictions: Predictions, benchmark: str) -> tuple[float, float]:
 def _handles(level: float) -> list[Artist]:
     interval = 'interval' if np.isnan(level) else f'{level:.0%} interval'
     return [
-        Line2D([], [], color='black', ls='', marker='o',
-               label='held-out model'),
-        Line2D([], [], color='black', lw=0.8, alpha=0.5, label=interval),
-        Line2D([], [], color=GREY, lw=0.9, ls='--', label='predicted = real')
-    ]  # yapf: disable
+        handle('held-out model', color='black', ls='', marker='o'),
+        handle(interval, color='black', lw=0.8, alpha=0.5),
+        handle('predicted = real', color=GREY, lw=0.9, ls='--')
+    ]
 
 
-def _draw_panel(axes: Axes, predictions: Predictions, benchmark: str,
-                method: str, own: Look) -> str:
+def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
+                own: Look) -> str:
     """Draw one method on one benchmark, and return a title with its error."""
-    b = predictions.benchmarks.index(benchmark)
-    p = predictions.methods.index(method)
-    mask = predictions.held_out(method)[:, b]
-    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
+    mask = predictions.held_out(predictions.methods[p])[:, b]
+    diagonal(axes)
     few_ticks(axes, 'xy')
     if not mask.any():
         say_empty(axes)
         return 'MSE -'
     real, predicted = predictions.real[mask, b], predictions.values[mask, b, p]
-    axes.vlines(real, predictions.low[mask, b, p],
-                predictions.high[mask, b, p], color=own.colour, lw=0.8,
-                alpha=0.5, zorder=2)  # yapf: disable
-    axes.plot(real, predicted, ls='', color=own.colour,
-              marker=own.marker, markeredgecolor='white', markeredgewidth=0.4,
-              zorder=3)  # yapf: disable
+    axes.vlines(
+        real,
+        predictions.low[mask, b, p],
+        predictions.high[mask, b, p],
+        color=own.colour,
+        lw=0.8,
+        alpha=0.5,
+        zorder=2)
+    axes.plot(real, predicted, zorder=3, **own.points)
     return f'MSE {1e3 * metrics.mse(real, predicted):.2f}e-3'

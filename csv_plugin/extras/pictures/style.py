@@ -1,16 +1,16 @@
 """The style of all pictures: colours, panels, axes, legends and files.
 
 Colours are those of Okabe and Ito, which people with colour-blindness can
-tell apart; a marker repeats what a colour says, for prints in black and
-white. Text is never read as mathematics.
+tell apart; a marker repeats what a colour says. Text is never a formula.
 """
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional, ParamSpec, Union
+from typing import Any, Optional, ParamSpec, Union
 
 import matplotlib
 import numpy as np
@@ -20,8 +20,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import (FuncFormatter, LogLocator, MaxNLocator,
-                               NullFormatter)
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
@@ -30,8 +30,7 @@ from csv_plugin.io.files import FilePath, atomic_path
 #: Okabe and Ito (2008) without the yellow, which is pale on white.
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
            '#000000')
-#: Their number has no factor in common with that of the colours, so that the
-#: first 63 pairs differ.
+#: Nine have no factor in common with seven colours: 63 pairs differ.
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
 #: Of lines; dotted ones have other meanings.
 LINES = ('-', '--', '-.')
@@ -40,23 +39,20 @@ GREY = '#767676'
 #: Names with a look of their own; the rest share that of `OTHERS`.
 MOST_NAMES = 15
 OTHERS = 'others'
-#: Inches of one panel with its labels.
-PANEL = 2.2, 2.05
-#: Inches left and below for the labels that all panels share.
-MARGIN = 0.5, 0.4
+#: Inches of one panel, and left and below for the labels that panels share.
+_PANEL, _MARGIN = (2.2, 2.05), (0.5, 0.4)
 #: Inches, so that the labels of the axes have room beside one panel.
-LEAST_WIDTH = 5.0
-_NARROWEST, _WIDEST = 3, 5
+_LEAST_WIDTH = 5.0
+#: Panels side by side where not all fit into one row.
+_ABREAST = (5, 4, 3)
 #: First digits of the numbers on a logarithmic axis, by decades below.
 _DIGITS = ((0.7, (1, 1.5, 2, 3, 5, 7)), (1.5, (1, 2, 5)), (3, (1, 3)), (np.inf,
                                                                         (1, )))
-
-_MAIN_FONT = 'DejaVu Sans'
-#: Fonts for characters that the main font, which comes with matplotlib,
-#: cannot write; those that are installed are used.
-_MORE_FONTS = ('Noto Sans CJK SC', 'Noto Sans SC', 'Source Han Sans SC',
-               'WenQuanYi Zen Hei', 'WenQuanYi Micro Hei', 'PingFang SC',
-               'Microsoft YaHei', 'SimHei', 'Arial Unicode MS')
+#: Fonts that are taken where they are installed, for characters that the
+#: first one, which comes with matplotlib, does not have.
+_FONTS = ('DejaVu Sans', 'Noto Sans CJK SC', 'Noto Sans SC',
+          'Source Han Sans SC', 'WenQuanYi Zen Hei', 'WenQuanYi Micro Hei',
+          'PingFang SC', 'Microsoft YaHei', 'SimHei', 'Arial Unicode MS')
 
 _SETTINGS = {
     'axes.axisbelow': True,
@@ -99,34 +95,38 @@ _Arguments = ParamSpec('_Arguments')
 
 @dataclass(frozen=True)
 class Look:
-    """Colour, marker and line by which a name is recognised.
-
-    Args:
-        colour (str): Of its points and lines.
-        marker (str): Of its points.
-        line (str): Style of its lines.
-    """
+    """Colour, marker and style of the line by which a name is recognised."""
     colour: str
     marker: str
     line: str = '-'
+
+    @property
+    def marked_line(self) -> dict[str, Any]:
+        """Settings of a line with markers."""
+        return dict(color=self.colour, marker=self.marker, ls=self.line)
+
+    @property
+    def points(self) -> dict[str, Any]:
+        """Settings of points without a line."""
+        return dict(
+            color=self.colour,
+            marker=self.marker,
+            ls='',
+            markeredgecolor='white',
+            markeredgewidth=0.4)
 
 
 _REST = Look(GREY, 'h')
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """One look per name, in the order of their first appearance.
+    """Return one look per name, in the order of their first appearance.
 
-    Of more than `MOST_NAMES`, those that occur least often share the look
-    of `OTHERS`, which then is the last key.
-
-    >>> looks(['b', 'a', 'b'])['a'].marker
-    's'
+    Of more than `MOST_NAMES`, those that occur least often share the look of
+    `OTHERS`, which then is the last key.
     """
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    frequent = sorted(counts, key=lambda name: -counts[name])[:MOST_NAMES]
+    counts = Counter(names)
+    frequent = {name for name, _ in counts.most_common(MOST_NAMES)}
     own = [name for name in counts if name in frequent]
     by_name = {name: look(i) for i, name in enumerate(own)}
     if len(own) < len(counts):
@@ -136,18 +136,14 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def distinct(by_name: Mapping[str, Look]) -> list[str]:
-    """Names of `looks` that a legend explains: each look once.
-
-    >>> distinct(looks(map(str, range(20))))[-2:]
-    ['14', 'others']
-    """
+    """Return the names of `looks` that a legend explains: each look once."""
     return [
         name for name, own in by_name.items() if name == OTHERS or own != _REST
     ]
 
 
 def look(index: int) -> Look:
-    """The look of the name at a place."""
+    """Return the look of the name at a place."""
     return Look(COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)],
                 LINES[index % len(LINES)])
 
@@ -171,11 +167,11 @@ def picture(
 @contextmanager
 def drawing(ax: Optional[Axes],
             size: Optional[tuple[float, float]] = None) -> Iterator[Axes]:
-    """What a function for notebooks draws on, in this style.
+    """Yield the axes that a function for notebooks draws on, in this style.
 
     Args:
-        ax (Optional[Axes]): What the caller was given; None for those of a
-            new figure of pyplot, which notebooks show.
+        ax (Optional[Axes]): The caller's; None for those of a new figure of
+            pyplot, which notebooks show.
         size (Optional[tuple[float, float]]): Inches of a new figure.
     """
     with _styled():
@@ -183,8 +179,7 @@ def drawing(ax: Optional[Axes],
             from matplotlib import pyplot
             _, ax = pyplot.subplots(figsize=size, layout='constrained')
         yield ax
-        # Ticks take their style from the settings of this moment, but what
-        # the axes had before keeps its own: names in it are no formulas.
+        # What the axes had before keeps the settings of the user.
         for words in (ax.title, ax.xaxis.label, ax.yaxis.label,
                       *ax.get_xticklabels(), *ax.get_yticklabels()):
             words.set_parse_math(False)
@@ -197,10 +192,6 @@ def save(figure: Figure, path: FilePath) -> None:
     """Write a picture as PNG or SVG, by the ending of the name.
 
     The file appears whole or not at all; equal pictures are equal bytes.
-
-    Args:
-        figure (Figure): The picture.
-        path (FilePath): The file to create or replace.
 
     Raises:
         InputError: The name has another ending, or its folder is missing.
@@ -216,10 +207,10 @@ def save(figure: Figure, path: FilePath) -> None:
 
 
 def plain(name: str) -> str:
-    r"""A name as it can be drawn on one line.
+    r"""Return a name as it can be drawn on one line.
 
-    Characters without a glyph in any installed font are written as Python
-    escapes, so that different names stay different.
+    Characters without a glyph in any installed font become Python escapes,
+    so that different names stay different.
 
     >>> plain('a\nb')
     'a\\nb'
@@ -232,7 +223,7 @@ def plain(name: str) -> str:
 
 
 def wrapped(name: str, width: int = 20) -> str:
-    r"""A name in lines that a panel has room for, cut where names join.
+    r"""Return a name in lines that a panel has room for.
 
     >>> wrapped('lambada_openai_perplexity')
     'lambada_openai_\nperplexity'
@@ -247,41 +238,28 @@ def wrapped(name: str, width: int = 20) -> str:
     return '\n'.join(line.strip() for line in lines if line.strip()) or ' '
 
 
-def n_columns(n_panels: int) -> int:
-    """Panels side by side: few cells of the grid stay empty.
-
-    >>> [n_columns(n) for n in (1, 4, 5, 6, 7, 15)]
-    [1, 4, 5, 3, 4, 5]
-    """
-    if n_panels <= _WIDEST:
-        return n_panels
-    return min(range(_WIDEST, _NARROWEST - 1, -1), key=lambda n: -n_panels % n)
-
-
 def panels(
         n_panels: int,
         n_rows: int = 1,
-        size: tuple[float, float] = PANEL) -> tuple[Figure, list[list[Axes]]]:
-    """A figure with panels in a grid that wraps.
+        size: tuple[float, float] = _PANEL) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with panels in a grid that wraps.
 
     Args:
         n_panels (int): B, 1 or more.
-        n_rows (int): Rows of B panels each, which wrap together: with more
-            panels than fit side by side, `n_rows` rows of the first ones
-            are followed by `n_rows` rows of the next.
+        n_rows (int): Rows of B panels each, which wrap together.
         size (tuple[float, float]): Width and height of a panel, inches.
 
     Returns:
         tuple[Figure, list[list[Axes]]]: The figure, and `n_rows` lists of B
         axes.
     """
-    columns = n_columns(n_panels)
+    columns = _n_columns(n_panels)
     blocks = -(-n_panels // columns)
-    width = columns * size[0] + MARGIN[0]
+    width = columns * size[0] + _MARGIN[0]
     # One panel or two grow in both directions.
-    scale = max(1.0, LEAST_WIDTH / width)
+    scale = max(1.0, _LEAST_WIDTH / width)
     figure = Figure(
-        (scale * width, scale**0.5 * blocks * n_rows * size[1] + MARGIN[1]),
+        (scale * width, scale**0.5 * blocks * n_rows * size[1] + _MARGIN[1]),
         layout='constrained')
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(blocks * n_rows, columns)
@@ -292,9 +270,16 @@ def panels(
     return figure, axes
 
 
+def _n_columns(n_panels: int) -> int:
+    """Panels side by side: few cells of the grid stay empty."""
+    if n_panels <= _ABREAST[0]:
+        return n_panels
+    return min(_ABREAST, key=lambda n: -n_panels % n)
+
+
 def is_leftmost(index: int, n_panels: int) -> bool:
-    """Whether a panel of a row stands at the left of the figure."""
-    return index % n_columns(n_panels) == 0
+    """Return whether a panel of a row stands at the left of the figure."""
+    return index % _n_columns(n_panels) == 0
 
 
 def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
@@ -314,12 +299,20 @@ def legend_above(figure: Figure, handles: Sequence[Artist]) -> None:
     figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
 
 
-def pad(*values: NDArray) -> tuple[float, float]:
-    """Limits of an axis with room around all finite values.
+def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
+    """Name the axes that all panels share, and add a legend above them."""
+    figure.supxlabel(x)
+    figure.supylabel(y)
+    legend_above(figure, handles)
 
-    >>> pad(np.array([0.0, np.nan, 1.0]))
-    (-0.06, 1.06)
-    """
+
+def handle(label: str, **settings: Any) -> Line2D:
+    """Return an entry of a legend."""
+    return Line2D([], [], label=label, **settings)
+
+
+def pad(*values: NDArray) -> tuple[float, float]:
+    """Return limits of an axis with room around all finite values."""
     numbers = np.concatenate([np.ravel(v) for v in values])
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
@@ -329,18 +322,9 @@ def pad(*values: NDArray) -> tuple[float, float]:
     return low - room, high + room
 
 
-class _FewTicks(MaxNLocator):
-    """Round numbers far apart, none of them outside of a range."""
-
-    def __init__(self, least: float, most: float) -> None:
-        super().__init__(4, steps=(1, 2, 2.5, 5, 10))
-        self.range = least, most
-
-    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
-        """As matplotlib calls it, with the limits of the axis."""
-        low, high = sorted((vmin, vmax))
-        least, most = self.range
-        return super().tick_values(max(low, least), min(high, most))
+def diagonal(axes: Axes) -> None:
+    """Draw the line where both axes are equal."""
+    axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
 
 
 def few_ticks(axes: Axes, shares: str = '') -> None:
@@ -348,12 +332,11 @@ def few_ticks(axes: Axes, shares: str = '') -> None:
 
     Args:
         axes (Axes): The panel.
-        shares (str): Axes, such as 'y', with numbers between 0 and 1 alone.
+        shares (str): Axes, such as 'y', without numbers outside of 0 to 1.
     """
     for name, axis in (('x', axes.xaxis), ('y', axes.yaxis)):
-        ends = (0.0, 1.0) if name in shares else (-np.inf, np.inf)
-        axis.set_major_locator(_FewTicks(*ends))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axis.set_major_locator(MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
+        axis.set_major_formatter(_share if name in shares else _short)
 
 
 def log_axis(axis: Union[XAxis, YAxis], low: float, high: float) -> None:
@@ -363,17 +346,17 @@ def log_axis(axis: Union[XAxis, YAxis], low: float, high: float) -> None:
     digits = next(first for most, first in _DIGITS if decades < most)
     most = 4 if axis.axis_name == 'x' else 6
     axis.set_major_locator(LogLocator(subs=digits, numticks=most))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_major_formatter(_short)
     axis.set_minor_formatter(NullFormatter())
 
 
-def short(number: float) -> str:
-    """A number without the zeros of an exponent.
-
-    >>> short(0.002), short(1e-07)
-    ('0.002', '1e-7')
-    """
+def _short(number: float, _: Any) -> str:
+    """Label of a tick, without the zeros of an exponent."""
     return f'{number:g}'.replace('e-0', 'e-')
+
+
+def _share(number: float, _: Any) -> str:
+    return _short(number, _) if 0 <= number <= 1 else ''
 
 
 def say_empty(axes: Axes, words: str = 'no scores') -> None:
@@ -391,7 +374,7 @@ def _styled() -> AbstractContextManager[None]:
 @functools.cache
 def _fonts() -> tuple[str, ...]:
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    return (_MAIN_FONT, *(f for f in _MORE_FONTS if f in installed))
+    return tuple(font for font in _FONTS if font in installed)
 
 
 @functools.cache

@@ -87,22 +87,13 @@ def first_entry(row):
     (lambda row: first_entry(row).update(logprob=-9999.0), 'write -9999'),
     (lambda row: first_entry(row).update(logprob=0.5), 'log-probability in'),
     (lambda row: first_entry(row).update(decoded_token='<s>'),
-     'a token such as BOS'),
+     'a token such as BOS .* first token of a text needs a loss'),
 ])  # yapf: disable
 def test_answers_that_cannot_be_used(tmp_path, damage, message):
     rows = read_rows(ANSWERS)
     damage(rows[0])
     path = write_rows(tmp_path / 'm.jsonl', rows)
     with pytest.raises(InputError, match=f'line 1.*{message}'):
-        read_completions(path, SET)
-
-
-def test_a_prompt_without_bos_leaves_the_first_token_unscored(tmp_path):
-    rows = read_rows(ANSWERS)
-    change(rows[0], prompt_logprobs=[None, *entries(rows[0])[2:]])
-    rows[0]['response']['body']['usage']['prompt_tokens'] -= 1
-    path = write_rows(tmp_path / 'm.jsonl', rows)
-    with pytest.raises(InputError, match='first token of a text needs a loss'):
         read_completions(path, SET)
 
 

@@ -44,20 +44,11 @@ def test_losses_of_a_real_run():
             ] == [row['filtered_resps'][0] for row in logged]
 
 
-def test_folders_above_the_output_will_do(tmp_path):
-    shutil.copytree(LM_EVAL / 'd-s-100', tmp_path / 'd-s-100/models__d-s-100')
-    assert len(read_lm_eval(tmp_path / 'd-s-100', SET)) == len(SET)
-
-
-def test_a_second_bos_is_noticed():
-    with pytest.raises(InputError, match='8.33698 nats.* add_bos_token=False'):
-        read_lm_eval(LM_EVAL / 'with_bos', SET)
-
-
 def test_the_newest_run_counts(output):
+    """In which the tokenizer put a second BOS in front."""
     for path in (LM_EVAL / 'with_bos').iterdir():
         shutil.copy(path, output)
-    with pytest.raises(InputError, match='add_bos_token=False'):
+    with pytest.raises(InputError, match='8.33698 nats.* add_bos_token=False'):
         read_lm_eval(output, SET)
 
 
@@ -88,19 +79,10 @@ def test_a_task_without_the_empty_text(output):
         read_lm_eval(output, SET)
 
 
-@pytest.mark.parametrize(
-    'pair',
-    [[-1.0], [-1.0, 21], ['-1.0', 20], -1.0, [None, 20], [-1.0, 20, 1]])
+@pytest.mark.parametrize('pair', [[-1.0], [-1.0, 21], ['-1.0', 20], -1.0])
 def test_values_of_other_types_are_refused(output, pair):
     change_rows(output, lambda rows: rows[1].update(bits_per_byte=pair))
     with pytest.raises(InputError, match='line 2: .*(and 20 bytes|a list)'):
-        read_lm_eval(output, SET)
-
-
-def test_half_a_line_is_an_error_with_its_number(output):
-    text = samples(output).read_text('utf-8')
-    samples(output).write_text(text[:-100], 'utf-8')
-    with pytest.raises(InputError, match='line 6: expected JSON in UTF-8'):
         read_lm_eval(output, SET)
 
 

@@ -13,12 +13,13 @@ from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.training_curve import TrainingCurve
 from csv_plugin.extras.capability_points import CapabilityPoints
 from csv_plugin.extras.coverage import Coverage
-from csv_plugin.extras.pictures import (Trajectory, capability_picture,
+from csv_plugin.extras.pictures import (capability_picture,
                                         convergence_picture, coverage_picture,
                                         methods_picture, order_picture,
                                         outliers_picture,
                                         training_curve_picture,
                                         trajectory_picture)
+from csv_plugin.triage.trajectories import RunTrajectory
 
 CURVE = Curve(-8.0, 1.0, 0.25)
 #: Names that are formulas, markup, several lines, or have no glyph.
@@ -78,13 +79,39 @@ def some_curve(n_benchmarks: int) -> TrainingCurve:
         rng.uniform(1e-3, 2e-2, shape), np.arange(n_benchmarks))
 
 
-def some_runs(n_runs: int = 3, first: float = 1e9) -> list[Trajectory]:
-    tokens = first * np.array([1., 3, 10, 30])
-    rise = np.array([0.3, 0.4, 0.6, 0.7])
-    return [
-        Trajectory(f'run-{r}', tokens, rise + 0.02 * r, rise - 0.1, rise + 0.2,
-                   np.array([0.31, nan, 0.58, nan])) for r in range(n_runs)
-    ]
+def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
+                runs: Sequence[str] = ('run-0', 'run-1'),
+                tokens: Sequence[float] = (1e9, 3e9, 1e10, 3e10),
+                budget: float = 1e12) -> SimpleNamespace:
+    """What pictures read of a triage."""
+    n = len(tokens)
+    rows = [f'{run}@{i}' for run in runs for i in range(n)]
+    rise = np.linspace(0.3, 0.7, n)
+    values = np.concatenate([rise + 0.01 * r for r in range(len(runs))])
+    cube = np.repeat(values[:, None, None], len(benchmarks), axis=1)
+    ahead = np.full(len(benchmarks), 0.9)
+    return SimpleNamespace(
+        benchmarks=tuple(benchmarks),
+        measure='steps',
+        runs=tuple(
+            RunTrajectory(run, tuple(rows[n * r:n * r + n]), np.array(tokens),
+                          budget, np.zeros((n, len(benchmarks))), np.ones(n))
+            for r, run in enumerate(runs)),
+        predictions=Predictions(
+            tuple(rows),
+            tuple(benchmarks), ('predicted', ),
+            values=cube,
+            low=cube - 0.1,
+            high=cube + 0.2,
+            extrapolated=np.zeros(cube.shape, bool),
+            in_sample=np.zeros(cube.shape, bool),
+            real=np.full(cube.shape[:2], nan),
+            level=0.9),
+        expected={
+            run:
+            SimpleNamespace(values=ahead, low=ahead - 0.3, high=ahead + 0.05)
+            for run in runs
+        })
 
 
 def some_coverage(n_benchmarks: int) -> Coverage:
@@ -124,7 +151,6 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
             families=tuple(families[m % len(families)] for m in range(60)))
         for b, name in enumerate(names)
     ]
-    runs = [replace(some_runs(1)[0], run=name) for name in names]
     few = [replace(part, families=part.families[:4] * 15) for part in points]
     return {
         'capability': capability_picture(points),
@@ -138,5 +164,5 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
         'outliers': outliers_picture(some_outliers(names)),
         'training': training_curve_picture(
             replace(some_curve(n), benchmarks=tuple(names))),
-        'trajectory': trajectory_picture({name: runs for name in names})
+        'trajectory': trajectory_picture(some_triage(names, names))
     }  # yapf: disable

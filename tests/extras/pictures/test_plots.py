@@ -10,17 +10,11 @@ from matplotlib.figure import Figure
 import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.pictures.accuracy_by_score import plot_capability
-from tests.extras.pictures.samples import some_points, some_predictions
-from tests.runs import train
-from tests.triage.pretraining import EARLIER, NEW, run_dumps
+from tests.extras.pictures.samples import (some_points, some_predictions,
+                                           some_triage)
 
 NAN = float('nan')
 NAMES = ['$x_1$', r'$\frac{', *map(str, range(10))]
-
-
-def forecasts():
-    return cp.forecast(train(), run_dumps(NEW, 3), run_dumps(EARLIER))
-
 
 PLOTS = {
     'capability':
@@ -32,7 +26,7 @@ PLOTS = {
     lambda ax: cp.plot_predicted(
         some_predictions(2), 'core_benchmark_1', ax=ax),
     'trajectories':
-    lambda ax: cp.plot_trajectories(forecasts(), 'hard', ax),
+    lambda ax: cp.plot_trajectories(some_triage(), 'other', ax),
 }
 
 
@@ -52,11 +46,13 @@ def test_given_axes_are_drawn_on_and_returned(plot):
     assert axes.has_data() and not pyplot.get_fignums()
 
 
-@pytest.mark.parametrize('plot', ['predicted', 'leaderboard'])
-def test_without_axes_there_is_a_new_figure(plot):
-    axes = PLOTS[plot](None)
+def test_without_axes_there_is_a_new_figure():
+    """Settings of the user stay."""
+    before = matplotlib.rcParams.copy()
+    axes = PLOTS['leaderboard'](None)
     assert axes.figure is pyplot.gcf()
-    assert PLOTS[plot](None).figure is not axes.figure
+    assert PLOTS['predicted'](None).figure is not axes.figure
+    assert matplotlib.rcParams == before
 
 
 def test_names_are_no_formulas_on_axes_that_were_there():
@@ -70,12 +66,6 @@ def test_names_are_no_formulas_on_axes_that_were_there():
     cp.plot_leaderboard(table, table.benchmarks[0], axes)
     axes.figure.draw_without_rendering()
     assert axes.get_title().startswith('$x_{')
-
-
-def test_styles_of_the_user_stay():
-    before = matplotlib.rcParams.copy()
-    PLOTS['predicted'](None)
-    assert matplotlib.rcParams == before
 
 
 def points_of(axes, index=0):
@@ -120,17 +110,13 @@ def test_predicted_shows_held_out_models_alone():
              if line.get_linestyle() == 'None'][0]  # yapf: disable
     np.testing.assert_array_equal(
         shown, np.stack([table.real[4:, 1], table.values[4:, 1, 1]], 1))
-    ticks = [
-        tick.get_loc() for axis in (axes.xaxis, axes.yaxis)
-        for tick in axis.get_major_ticks()
-    ]
-    assert ticks and 0 <= min(ticks) and max(ticks) <= 1
 
 
 @pytest.mark.parametrize('call', [
     lambda: cp.plot_predicted(some_predictions(2), 'none'),
     lambda: cp.plot_predicted(some_predictions(2), 'core_benchmark_1', 'none'),
-    lambda: cp.plot_leaderboard(some_predictions(2), 'none')
+    lambda: cp.plot_leaderboard(some_predictions(2), 'none'),
+    lambda: cp.plot_trajectories(some_triage(), 'none')
 ])  # yapf: disable
 def test_unknown_names(call):
     with pytest.raises(InputError):

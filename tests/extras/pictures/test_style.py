@@ -1,9 +1,4 @@
 """Looks, names and files of all pictures."""
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import matplotlib
 import pytest
 
@@ -13,8 +8,6 @@ from csv_plugin.extras.pictures.style import (COLOURS, GREY, MARKERS,
                                               MOST_NAMES, OTHERS, look, looks,
                                               plain)
 from tests.extras.pictures.samples import HOSTILE, some_points
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_looks_differ_without_colour_and_without_shape():
@@ -66,14 +59,3 @@ def test_save_refuses(tmp_path, name, match):
     with pytest.raises(InputError, match=match):
         save(capability_picture([some_points()]), tmp_path / name)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_pyplot_is_not_loaded():
-    code = ('import sys\nfrom tests.extras.pictures.samples import *\n'
-            'capability_picture([some_points()])\n'
-            'print("matplotlib.pyplot" in sys.modules)')
-    process = subprocess.run([sys.executable, '-c', code], cwd=ROOT,
-                             env={**os.environ, 'PYTHONPATH': str(ROOT)},
-                             capture_output=True, text=True)  # yapf: disable
-    assert process.stdout.split() == ['False'], process.stderr

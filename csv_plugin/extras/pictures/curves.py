@@ -1,0 +1,130 @@
+"""Curves, a panel per benchmark: a training, orders of runs, coverage."""
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.extras.benchmark_trust import SURE_ORDER, Trust
+from csv_plugin.extras.coverage import Coverage
+from csv_plugin.extras.pictures.style import (GREY, diagonal, explain,
+                                              few_ticks, handle, is_leftmost,
+                                              log_axis, look, pad, panels,
+                                              picture, say_empty, wrapped)
+
+#: Share of samples in which the coverage of correct intervals is in the band.
+BAND = 0.95
+
+
+@picture
+def training_curve_picture(curve: TrainingCurve) -> Figure:
+    """Errors by step, one panel per benchmark, with a star at the step kept.
+
+    The dashed line is of the training models, the full one of held-out
+    models.
+    """
+    figure, (row, ) = panels(len(curve.benchmarks))
+    train: dict[str, Any] = dict(color=look(0).colour, ls='--')
+    held_out: dict[str, Any] = dict(color=look(1).colour, ls='-')
+    star: dict[str, Any] = dict(
+        color=look(6).colour, marker='*', markersize=9, ls='')
+    for b, (axes, benchmark) in enumerate(zip(row, curve.benchmarks)):
+        axes.plot(curve.x, curve.train[:, b], **train)
+        axes.plot(curve.x, curve.validation[:, b], **held_out)
+        kept = curve.best[b]
+        axes.plot(curve.x[kept], curve.validation[kept, b], zorder=4, **star)
+        few_ticks(axes)
+        errors = np.stack([curve.train[:, b], curve.validation[:, b]])
+        positive = errors[errors > 0]
+        if len(positive):
+            log_axis(axes.yaxis, positive.min(), positive.max())
+        axes.set_title(wrapped(benchmark))
+    explain(figure, curve.x_label, 'mean squared error', [
+        handle('models fitted on', **train),
+        handle('held-out models', **held_out),
+        handle('kept', **star)
+    ])
+    return figure
+
+
+@picture
+def order_picture(rows: Sequence[Trust]) -> Figure:
+    """Share of the pairs of runs in their final order, by part of training.
+    """
+    figure, (grid, ) = panels(len(rows))
+    with_losses = any(row.order_by_losses for row in rows)
+    percents = [100 * share for row in rows for share in row.shares]
+    right = [100 * r for row in rows for r in row.order + row.order_by_losses]
+    lowest = min((r for r in right if r == r), default=0) - 5
+    for place, (axes, row) in enumerate(zip(grid, rows)):
+        axes.axhline(100 * SURE_ORDER, color=GREY, ls=':')
+        for i, order in enumerate((row.order, row.order_by_losses)):
+            if order:
+                axes.plot(
+                    100 * np.array(row.shares),
+                    100 * np.array(order),
+                    ms=3.5,
+                    **look(i).marked_line)
+        axes.set_ylim(max(0, min(40, lowest)), 104)
+        axes.set_title(wrapped(row.benchmark))
+        if percents:
+            # A benchmark with equal scores everywhere has no order to draw.
+            axes.set_xlim(0.9 * min(percents), 110)
+            log_axis(axes.xaxis, min(percents), 100)
+        if not is_leftmost(place, len(rows)):
+            axes.tick_params(labelleft=False)
+    labels = ['scores', 'losses, fitted to other runs'][:1 + with_losses]
+    explain(figure, 'percent of the training', 'pairs of runs in order, %', [
+        *(handle(label,
+                 **look(i).marked_line) for i, label in enumerate(labels)),
+        handle(f'{SURE_ORDER:.0%}', color=GREY, ls=':')
+    ])
+    return figure
+
+
+@picture
+def coverage_picture(coverage: Coverage) -> Figure:
+    """Observed coverage against the level; first pooled, then by benchmark.
+
+    The band shows where chance alone leaves correct intervals (binomial). In
+    the pooled panel it is that of one benchmark's number of models, as the
+    errors of one model on several benchmarks go together.
+    """
+    counts = [int(n) for n in coverage.n_models]
+    lowest = min(
+        np.nanmin(coverage.covered),
+        *(_band(coverage.levels, n)[0].min() for n in counts if n))
+    figure, (row, ) = panels(len(counts) + 1, size=(2.2, 2.25))
+    own = look(0)
+    band: dict[str, Any] = dict(color=GREY, alpha=0.2, lw=0)
+    for axes, name, n, share in zip(row,
+                                    ('all benchmarks', *coverage.benchmarks),
+                                    (max(counts), *counts),
+                                    (coverage.pooled, *coverage.covered.T)):
+        diagonal(axes)
+        few_ticks(axes, 'xy')
+        if n:
+            axes.fill_between(
+                coverage.levels, *_band(coverage.levels, n), zorder=1, **band)
+            axes.plot(coverage.levels, share, zorder=3, **own.marked_line)
+        else:
+            say_empty(axes, 'no model')
+        axes.set(xlim=pad(coverage.levels), ylim=(lowest - 0.04, 1.04))
+        axes.set_title(f'{wrapped(name)}\n{n} models')
+    explain(figure, 'level of the intervals',
+            'share that holds the real accuracy', [
+                handle('held-out models', **own.marked_line),
+                handle('as promised', color=GREY, lw=0.9, ls='--'),
+                Patch(label=f'{BAND:.0%} by chance', **band)
+            ])
+    return figure
+
+
+def _band(levels: NDArray, n: int) -> NDArray:
+    """Ends of the band of n intervals at each level, `(2, levels)`."""
+    ends = np.array([[0.5 - BAND / 2], [0.5 + BAND / 2]])
+    return binom.ppf(ends, n, levels) / n
