@@ -35,7 +35,7 @@ class Checkpoint:
 
 
 def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
-    """Read the runs and steps of checkpoints from a table.
+    """Read the runs and steps of checkpoints from a table, by model.
 
     Args:
         path (FilePath): A CSV file with the columns `model`, `run` and
@@ -43,33 +43,20 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
             unit, the same for all rows, and empty where they are not known.
             A budget in one row of a run counts for all.
 
-    Returns:
-        dict[str, Checkpoint]: By model.
-
     Raises:
-        InputError: The file is not such a table, two rows are one step of
-            one run, a step or a number of tokens is negative, a budget is
-            not positive, or a run has two budgets.
+        InputError: The file is not such a table, a step or a number of
+            tokens is negative, a budget is not positive, or a run has two
+            budgets.
     """
-    checkpoints: dict[str, Checkpoint] = {}
-    rows: dict[tuple[str, float], CsvRow] = {}
-    budgets: dict[str, float] = {}
+    checkpoints = {}
     for row in read_rows(path, ('model', 'run', 'step')):
-        run, step = row.text('run'), row.number('step')
+        step = row.number('step')
         if step < 0:
             raise row.error('step', 'a number, 0 or more', 'Count the steps.')
-        if (run, step) in rows:
-            raise row.error(
-                'step', f'a step that run {run!r} does not have on line '
-                f'{rows[run, step].line} too', 'Remove one of the two rows.')
-        rows[run, step] = row
-        tokens = _number_of_tokens(row, 'tokens')
-        budget = _number_of_tokens(row, 'budget')
-        if not math.isnan(budget) and budget != budgets.setdefault(
-                run, budget):
-            raise row.error('budget', f'one budget for all of run {run!r}',
-                            'Write the same number in every row.')
-        checkpoints[row.cells['model']] = Checkpoint(run, step, tokens)
+        checkpoints[row.cells['model']] = Checkpoint(
+            row.text('run'), step, _number_of_tokens(row, 'tokens'),
+            _number_of_tokens(row, 'budget'))
+    budgets = known_budgets(checkpoints.values())
     return {
         name: replace(point, budget=budgets.get(point.run, math.nan))
         for name, point in checkpoints.items()
@@ -91,7 +78,7 @@ def describe_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str,
                                 Checkpoint]] = None) -> dict[str, Checkpoint]:
-    """The run and step of each model, from a table or else from its name.
+    """Return the run and step of each model, from a table or its name.
 
     Args:
         models (Iterable[str]): Names; those that are not in the table must
@@ -99,15 +86,9 @@ def describe_checkpoints(
         table (Optional[Mapping[str, Checkpoint]]): As `read_checkpoints`
             returns it.
 
-    Returns:
-        dict[str, Checkpoint]: By model.
-
     Raises:
-        InputError: A name tells no step, or two models are one step of one
+        InputError: A name has no step, or two models are one step of one
             run.
-
-    >>> describe_checkpoints(['mix2@36000'])['mix2@36000'].step
-    36000
     """
     checkpoints: dict[str, Checkpoint] = {}
     names: dict[tuple[str, float], str] = {}
@@ -131,35 +112,11 @@ def describe_checkpoints(
     return checkpoints
 
 
-def refuse_shared(models: Iterable[str], history: Iterable[str]) -> None:
-    """Refuse checkpoints that are both to judge and to learn from.
-
-    Args:
-        models (Iterable[str]): Names of the checkpoints to judge.
-        history (Iterable[str]): Names of those of earlier runs.
-
-    Raises:
-        InputError: A name is among both.
-    """
-    shared = sorted({*models} & {*history})
-    if shared:
-        raise InputError(f'checkpoint {shared[0]!r}',
-                         'it among the runs to judge or in the history',
-                         'it in both', 'Leave it out of the history.')
-
-
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
-    """Whether the progress of training is measured in tokens or steps.
-
-    Args:
-        checkpoints (Sequence[Checkpoint]): Of all runs.
-
-    Returns:
-        str: 'tokens' if they are known, 'steps' otherwise.
+    """Return 'tokens' if the tokens of all runs are known, else 'steps'.
 
     Raises:
-        InputError: The tokens of some checkpoints are known and those of
-            others are not.
+        InputError: The tokens of only some checkpoints are known.
     """
     without = [
         checkpoint for checkpoint in checkpoints
@@ -174,10 +131,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
-    """The budgets of those runs that have one, by run.
-
-    Args:
-        checkpoints (Iterable[Checkpoint]): Any one of a run may tell it.
+    """Return the budgets of the runs that have one, by run.
 
     Raises:
         InputError: A run has two budgets.
@@ -197,7 +151,7 @@ def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
 def rows_by_run(
     checkpoints: Sequence[Checkpoint]
 ) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """Where the checkpoints of each run are, the earliest first.
+    """Return where the checkpoints of each run are, the earliest first.
 
     Args:
         checkpoints (Sequence[Checkpoint]): Of all runs. Those before the

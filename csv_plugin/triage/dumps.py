@@ -33,15 +33,12 @@ class DumpPlace:
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses on a validation set.
+        """Read the losses, texts sorted by id.
 
         Args:
             fingerprint (str): Of the validation set. A work directory may
                 hold dumps on several; the dump in a file is returned
                 whatever its texts.
-
-        Returns:
-            TokenLossDump: Texts sorted by id.
 
         Raises:
             InputError: There is no dump, or it cannot be read.
@@ -51,15 +48,7 @@ class DumpPlace:
         return read_run_dump(self.path, self.model, fingerprint)
 
     def stamp(self, fingerprint: str) -> tuple[tuple[str, int, int], ...]:
-        """Name, time of change and size of each file of the dump.
-
-        Args:
-            fingerprint (str): Of the validation set.
-
-        Returns:
-            tuple: Differs whenever a file was changed, and is empty if
-            there is no file.
-        """
+        """Return name, time of change and size of each file of the dump."""
         files = [self.path]
         if self.path.suffix != _SUFFIX:
             folder = self.path / 'predictions' / self.model
@@ -76,15 +65,12 @@ class DumpPlace:
 
 
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
-    """Find the dumps in files and folders.
+    """Find the dumps in files and folders, by checkpoint, sorted by name.
 
     Args:
         places (Iterable[FilePath]): Files, folders of dumps
             `<name>.safetensors`, work directories of OpenCompass (those with
             `predictions`), or patterns of any of them.
-
-    Returns:
-        dict[str, DumpPlace]: By checkpoint, sorted by name.
 
     Raises:
         InputError: A place does not exist, a pattern matches nothing, two
@@ -137,8 +123,7 @@ class Readings:
         InputError: The predictor was fitted to tables.
 
     Attributes:
-        refused (dict[str, str]): The reason why a dump cannot be used, by
-            checkpoint.
+        refused (dict[str, str]): Why dumps cannot be used, by checkpoint.
     """
 
     def __init__(self, predictor: Predictor) -> None:
@@ -154,23 +139,16 @@ class Readings:
 
     @property
     def features(self) -> FeatureTable:
-        """The columns of all checkpoints that were read, one row each."""
+        """The columns of all checkpoints that were read, a row each."""
         return FeatureTable.concatenate([self._none, *self._features.values()])
 
     def add(self,
             dumps: Mapping[str, DumpPlace],
             progress: Progress = iter) -> tuple[str, ...]:
-        """Read the dumps that were not read before.
+        """Read the dumps that were not read before; return their names.
 
         A dump that was refused is read again once its files changed, since
         it may have been half written.
-
-        Args:
-            dumps (Mapping[str, DumpPlace]): By checkpoint.
-            progress (Progress): Wraps the names of those that are read.
-
-        Returns:
-            tuple[str, ...]: Names of the checkpoints that can be used now.
         """
         fingerprint = self.predictor.columns.fingerprint
         stamps = {

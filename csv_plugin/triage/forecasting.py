@@ -1,18 +1,17 @@
 """Forecasts of the capability score at the end of a pretraining run.
 
 A forecast is the exponent at the last checkpoint plus what earlier runs gained
-from the same share of their budgets on. Two answers to that are averaged: the
-median gain, which stands where a capability emerges in a part of the runs
-only, and the gain regressed on how good the runs were there, which stands
-where better runs gain more. Each counts by the inverse square of its mean
-squared error on earlier runs left out. Earlier checkpoints of the run add
-nothing to that: much of the gain comes with the decay of the learning rate.
+from the same share of their budgets on. Two gains are averaged, by the inverse
+squares of their mean squared errors on earlier runs left out: the median gain,
+which is right where a capability emerges in a part of the runs only; and the
+gain regressed on how good the runs were there, which is right where better
+runs gain more. Earlier checkpoints of the run add nothing: much of the gain
+comes with the decay of the learning rate.
 
-The errors to expect of a forecast are those of a back-test: every earlier run
-is forecast from the other earlier runs in the same way. They are stretched as
-far as errors are larger where the earlier runs that end better are forecast
-from those that end worse, since most runs that are forecast are larger than
-the runs before.
+The errors to expect are those of a back-test, in which every earlier run is
+forecast from the others. They are stretched as far as errors are larger where
+better earlier runs are forecast from worse ones, since most runs that are
+forecast are larger than those before.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ LEAST_DEVIATION = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Earlier runs, each truncated and forecast from the other ones.
+    """Earlier runs, each truncated and forecast from the others.
 
     Args:
         runs (tuple[str, ...]): H names; none if fewer than two earlier runs
@@ -85,12 +84,9 @@ class Forecast:
 
     @property
     def errors(self) -> NDArray[np.float64]:
-        """Errors to expect: those of the back-test, none of a finished run.
+        """Errors to expect: stretched ones of the back-test, `(n, B)`.
 
-        Those of the back-test are as much larger as they are on better runs.
-
-        Returns:
-            NDArray: One row for each error, `(n, B)`.
+        One row of zeros for a finished run.
         """
         if self.share == 1:
             return np.zeros((1, len(self.exponents)))
@@ -127,12 +123,8 @@ class Forecaster:
     def forecast(self, run: RunTrajectory) -> Forecast:
         """Forecast a run at its budget.
 
-        Args:
-            run (RunTrajectory): A run on the benchmarks of the history.
-
-        Returns:
-            Forecast: All NaN if the budget of the run is not known, or it is
-            unfinished, and no earlier run has checkpoints as early.
+        All is NaN if the budget is not known, or if the run is unfinished and
+        no earlier run has checkpoints as early.
 
         Raises:
             InputError: The run is part of the history.
@@ -143,25 +135,23 @@ class Forecaster:
                              'it in the history too',
                              'Leave it out of the history.')
         share, now = float(run.shares[-1]), run.exponents[-1]
-        exponents = np.full(len(now), np.nan)
         members = self.members(share)
-        if share == 1:
+        if run.finished:
             exponents = now
         elif members:
             exponents = forecast_exponents(now, *_levels(members, share))
+        else:
+            exponents = np.full(len(now), np.nan)
         return Forecast(run.run, share, exponents, self.backtest(share))
 
     def members(self, share: float) -> list[RunTrajectory]:
-        """Earlier runs that can be looked up at a share of their budgets."""
+        """Return earlier runs that cover a share of their budgets."""
         return [past for past in self.history if past.covers(share)]
 
     def backtest(self, share: float) -> Backtest:
-        """Forecast each earlier run from the other ones.
+        """Forecast each earlier run from the others, at a share of budgets.
 
-        Args:
-            share (float): Share of the budget. Each earlier run is forecast
-                from what it was there; runs without a checkpoint as early
-                are left out.
+        Runs without a checkpoint as early are left out.
         """
         if share not in self._backtests:
             self._backtests[share] = self._leave_one_out(share)
@@ -192,15 +182,12 @@ def _levels(members: Sequence[RunTrajectory],
 
 def forecast_exponents(now: NDArray, then: NDArray,
                        final: NDArray) -> NDArray[np.float64]:
-    """Exponents of a run at its end, by those of earlier runs.
+    """Forecast the exponents of a run at its end, `(B,)`.
 
     Args:
         now (NDArray): Exponents of the run at a share of its budget, `(B,)`.
         then (NDArray): Those of n earlier runs at the same share, `(n, B)`.
         final (NDArray): Those at their ends, `(n, B)`.
-
-    Returns:
-        NDArray: Shape `(B,)`.
     """
     gains = final - then
     median = np.median(gains, axis=0)
@@ -223,13 +210,10 @@ def forecast_exponents(now: NDArray, then: NDArray,
 
 def worse_and_better(
         final: NDArray) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The worst 1/2, 2/3 and 5/6 of runs, and the rest.
+    """Yield rows of the worst 1/2, 2/3 and 5/6 of runs, and of the rest.
 
     Args:
         final (NDArray): Ends of H runs, higher is better, `(H, B)`.
-
-    Yields:
-        tuple[NDArray, NDArray]: Rows of the worse runs and of the better.
     """
     order = np.argsort(final.mean(axis=1), kind='stable')
     for share in WORSE:
@@ -239,20 +223,11 @@ def worse_and_better(
 
 def _forward_errors(then: NDArray, final: NDArray,
                     left_out: NDArray) -> NDArray[np.float64]:
-    """Forecast runs from worse ones.
+    """Errors of forecasts of better runs from worse ones; see `Backtest`.
 
-    Predictions beyond the range of fitted models have their intervals in the
-    same way (`csv_plugin.core.intervals`).
-
-    Args:
-        then (NDArray): Exponents of H runs at a share, `(H, B)`.
-        final (NDArray): At their ends, `(H, B)`.
-        left_out (NDArray): Forecasts of each from the others, `(H, B)`.
-
-    Returns:
-        NDArray: Root mean square error on each run that was a better one, in
-        those of `left_out`, `(n_b,)`: a run errs alike on all benchmarks, so
-        runs are what counts. Nothing where no benchmark has errors.
+    One root mean square for each run, since a run errs alike on all
+    benchmarks; none where the forecasts `left_out` of each run from the
+    others have no errors.
     """
     unit = np.sqrt(np.mean((final - left_out)**2, axis=0))
     tells = unit > LEAST_DEVIATION

@@ -1,6 +1,6 @@
 """Which pretraining run is worth continuing, from the losses so far."""
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Optional, Union
@@ -17,7 +17,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           refuse_shared, rows_by_run)
+                                           rows_by_run)
 from csv_plugin.triage.forecasting import Backtest, Forecaster
 from csv_plugin.triage.ranking import (Expectation, Ranking, curve_floors,
                                        expect, rank)
@@ -35,7 +35,6 @@ class Triage:
     """Predictions and forecasts of R runs on B benchmarks.
 
     Args:
-        benchmarks (tuple[str, ...]): B names.
         measure (str): 'tokens', or 'steps' where no tokens are known: the
             unit of `RunTrajectory.tokens` and budgets.
         runs (tuple[RunTrajectory, ...]): R runs, sorted by name.
@@ -50,7 +49,6 @@ class Triage:
             fit their neighbours.
         notes (tuple[str, ...]): What else a user should know.
     """
-    benchmarks: tuple[str, ...]
     measure: str
     runs: tuple[RunTrajectory, ...]
     predictions: Predictions
@@ -74,15 +72,20 @@ class Triage:
                 f'{counted(len(self.benchmarks), "benchmark")}; {best})')
 
     @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """B names."""
+        return self.predictions.benchmarks
+
+    @property
     def forecast_runs(self) -> tuple[str, ...]:
-        """The runs that have a forecast, by its mean the best first."""
+        """Runs that have a forecast, by its mean the best first."""
         ranking = self.rankings[OVERALL]
         return tuple(run for run, value in zip(ranking.runs, ranking.values)
                      if not math.isnan(value))
 
     def error_to_expect(
             self, run: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean absolute errors on the earlier runs, in the back-test of a run.
+        """Return mean absolute errors on earlier runs, in the back-test.
 
         An error is the difference from the accuracy that is predicted at the
         end of the earlier run.
@@ -92,8 +95,7 @@ class Triage:
 
         Returns:
             tuple[NDArray, NDArray]: Of the forecasts, and of the accuracies
-            predicted at the share where they were made; fractions, each of
-            shape `(B,)`.
+            predicted where they were made; fractions, `(B,)` each.
         """
         test = self.backtests[run]
         actual, forecasts, now = (
@@ -103,13 +105,10 @@ class Triage:
                 np.abs(actual - now).mean(axis=0))
 
     def checkpoint_records(self) -> Iterator[dict[str, Any]]:
-        """One record for every checkpoint and benchmark.
+        """Yield a record for every checkpoint and benchmark.
 
-        Yields:
-            dict: `run`, `checkpoint`, `tokens` (or steps, see `measure`),
-            `share` (of the budget, None where not known), `benchmark`,
-            `predicted`, `low`, `high` (fractions), `extrapolated` and `alarm`
-            (0 or 1).
+        Its names are the columns of `checkpoints.csv`; accuracies are
+        fractions, and what is not known is None.
         """
         places = {
             name: (run, i)
@@ -132,13 +131,10 @@ class Triage:
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:
-        """One record for every ranking and run, the best run first.
+        """Yield a record for every ranking and run, the best run first.
 
-        Yields:
-            dict: `run`, `benchmark` (or `OVERALL`), `tokens` (or steps, see
-            `measure`) and `share` at the last checkpoint, `budget`,
-            `forecast`, `low`, `high` (fractions), `rank` and `verdict`;
-            numbers that are not known are None.
+        Its names are the columns of `forecasts.csv`; accuracies are
+        fractions, and what is not known is None.
         """
         runs = {run.run: run for run in self.runs}
         for benchmark, ranking in self.rankings.items():
@@ -158,13 +154,9 @@ class Triage:
                 }
 
     def forecast_cells(self, run: str) -> list[str]:
-        """The forecast for the end of a run as texts: percent and interval.
+        """Return the forecast of a run as texts, percent and interval.
 
-        Args:
-            run (str): Name of one of `runs`.
-
-        Returns:
-            list[str]: The mean over the benchmarks, then each benchmark.
+        The mean over the benchmarks is first, then each benchmark.
         """
         ranking, expected = self.rankings[OVERALL], self.expected[run]
         r = ranking.runs.index(run)
@@ -178,14 +170,7 @@ class Triage:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold: the content of `triage.json`.
-
-        Returns:
-            dict: `measure`, `level` (of the intervals), `checkpoints` and
-            `forecasts` (records as above), `above` (probabilities of
-            `Ranking` by benchmark), `error_to_expect` (by run),
-            `off_trajectory` and `notes`.
-        """
+        """Return plain values that JSON can hold, those of `triage.json`."""
         return {
             'measure':
             self.measure,
@@ -271,7 +256,6 @@ def forecast(predictor: Predictor,
             budget; or as in `Predictor.features`.
     """
     earlier = {} if history is None else history
-    refuse_shared(losses, earlier)
     features = predictor.features({**losses, **earlier})
     return judge(predictor, features,
                  describe_checkpoints(losses, checkpoints),
@@ -294,7 +278,7 @@ def judge(
     Args:
         predictor (Predictor): Predicts the accuracies.
         features (FeatureTable): The predictor's columns of checkpoints;
-            those that it lacks are left out.
+            checkpoints without them are left out.
         checkpoints (Mapping[str, Checkpoint]): Of the runs to judge.
         history (Mapping[str, Checkpoint]): Of earlier, finished runs.
         budget (float): As in `forecast`.
@@ -302,14 +286,9 @@ def judge(
             features, by name; becomes a note if it is one of these.
 
     Raises:
-        InputError: A benchmark is called `OVERALL`, no checkpoint can be
-            used, the tokens of only some are known, or a run is part of the
-            history, beyond its budget or has two.
+        InputError: A benchmark is called `OVERALL`, or as in `forecast`.
     """
-    if OVERALL in predictor.names:
-        raise InputError(
-            'predictor', 'benchmarks with other names than that of the mean '
-            'over them', repr(OVERALL), 'Fit it with another name.')
+    _check_names(predictor, checkpoints, history)
     refused = {
         name: reason
         for name, reason in refused.items()
@@ -325,7 +304,12 @@ def judge(
     if math.isnan(budget) and earlier:
         budget = float(np.median([run.budget for run in earlier]))
     runs = _trajectories(predictor, features, chosen, budget)
-    _check_any(runs, refused)
+    if not runs:
+        reasons = [f'{name}: {reason}' for name, reason in refused.items()]
+        raise InputError(
+            'checkpoints', 'one or more that can be used',
+            reasons[0].rstrip('.') if reasons else 'none beyond 0 tokens',
+            'Collect losses of checkpoints.')
     forecaster = Forecaster(earlier)
     forecasts = {run.run: forecaster.forecast(run) for run in runs}
     expected = {
@@ -334,7 +318,6 @@ def judge(
     }
     names = [name for run in runs for name in run.checkpoints]
     return Triage(
-        benchmarks=predictor.names,
         measure=measure,
         runs=tuple(runs),
         predictions=predictor.predict(features.select(names), LEVEL),
@@ -351,20 +334,23 @@ def judge(
                *_notes_on_runs(runs, chosen, forecaster)))
 
 
-def _check_any(runs: Sequence[RunTrajectory], refused: Mapping[str,
-                                                               str]) -> None:
-    """That there is a run to judge; else the first reason why not."""
-    if not runs:
-        reasons = [f'{name}: {reason}' for name, reason in refused.items()]
+def _check_names(predictor: Predictor, checkpoints: Collection[str],
+                 history: Collection[str]) -> None:
+    """Refuse names that would stand for two things."""
+    if OVERALL in predictor.names:
         raise InputError(
-            'checkpoints', 'one or more that can be used',
-            reasons[0].rstrip('.') if reasons else 'none beyond 0 tokens',
-            'Collect losses of checkpoints.')
+            'predictor', 'benchmarks with other names than that of the mean '
+            'over them', repr(OVERALL), 'Fit it with another name.')
+    shared = sorted({*checkpoints} & {*history})
+    if shared:
+        raise InputError(f'checkpoint {shared[0]!r}',
+                         'it among the runs to judge or in the history',
+                         'it in both', 'Leave it out of the history.')
 
 
 def _rankings(benchmarks: Sequence[str],
               expected: Sequence[Expectation]) -> dict[str, Ranking]:
-    """Of the runs on each benchmark, and last by the mean over all."""
+    """Rankings on each benchmark, and last by the mean over all."""
     parts: dict[str, Union[int, slice]] = {
         name: b
         for b, name in enumerate(benchmarks)
@@ -377,14 +363,9 @@ def _trajectories(predictor: Predictor,
                   features: FeatureTable,
                   checkpoints: Mapping[str, Checkpoint],
                   budget: Optional[float] = None) -> list[RunTrajectory]:
-    """Runs sorted by name.
+    """Runs sorted by name, of the given budget if they have none of their own.
 
-    Args:
-        predictor (Predictor): Tells their exponents.
-        features (FeatureTable): Of the checkpoints.
-        checkpoints (Mapping[str, Checkpoint]): Of the runs.
-        budget (Optional[float]): Of runs that have none of their own, NaN if
-            not known; None for runs that ended at their last checkpoints.
+    Without one (None), they ended at their last checkpoints.
     """
     names = tuple(checkpoints)
     table = features.select(names)
@@ -405,7 +386,6 @@ def _trajectories(predictor: Predictor,
 
 
 def _notes(measure: str, refused: Mapping[str, str]) -> list[str]:
-    """Notes on the losses, of which the arguments are as in `judge`."""
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
     if measure == 'steps':
         notes.append('No tokens are known, so training goes by steps.')
@@ -415,38 +395,31 @@ def _notes(measure: str, refused: Mapping[str, str]) -> list[str]:
 def _notes_on_runs(runs: Sequence[RunTrajectory],
                    described: Mapping[str, Checkpoint],
                    forecaster: Forecaster) -> list[str]:
-    """Notes on what the forecast of a run lacks.
-
-    Args:
-        runs (Sequence[RunTrajectory]): To judge.
-        described (Mapping[str, Checkpoint]): Their checkpoints, and those of
-            runs at 0 tokens.
-        forecaster (Forecaster): Knows the earlier runs.
-    """
+    """Notes on what is missing for the forecast of a run."""
     endless = [run.run for run in runs if math.isnan(run.budget)]
     notes = [
         f'Nothing is forecast for {", ".join(endless)}, for want of a budget, '
         'the end of the training: give --budget (budget=), or earlier, '
         'finished runs by --history (history=).'
     ] if endless else []
-    lacking: dict[tuple[float, str], list[str]] = {}
+    missing: dict[tuple[float, str], list[str]] = {}
     for run in runs:
         share = float(run.shares[-1])
-        for text in _lacking(forecaster, share) if share < 1 else ():
-            lacking.setdefault((share, text), []).append(run.run)
+        for text in _missing(forecaster, share) if share < 1 else ():
+            missing.setdefault((share, text), []).append(run.run)
     begun = {run.run for run in runs}
     for name in sorted({point.run for point in described.values()} - begun):
-        lacking.setdefault(
+        missing.setdefault(
             (0.0, 'nothing is forecast, for want of a checkpoint yet.'),
             []).append(name)
     return notes + [
         f'After {100 * share:.3g} % of the training of {", ".join(names)}, '
-        f'{text}' for (share, text), names in lacking.items()
+        f'{text}' for (share, text), names in missing.items()
     ]
 
 
-def _lacking(forecaster: Forecaster, share: float) -> Iterator[str]:
-    """What a forecast from a share of the budget is made without."""
+def _missing(forecaster: Forecaster, share: float) -> Iterator[str]:
+    """What is missing for a forecast from a share of the budget."""
     early = forecaster.members(share)
     late = [past.run for past in forecaster.history if past not in early]
     if late:

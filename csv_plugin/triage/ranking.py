@@ -31,7 +31,8 @@ class Expectation:
         low (NDArray): Lower ends of the intervals, `(B,)`; NaN where the
             error of the forecast is not known.
         high (NDArray): Upper ends, `(B,)`; NaN likewise.
-        draws (NDArray): Draws of the accuracies, `(N, B)`; NaN likewise.
+        draws (NDArray): Draws of the accuracies, `(N_DRAWS, B)`; NaN
+            likewise.
     """
     run: str
     values: NDArray[np.float64]
@@ -66,7 +67,7 @@ class Ranking:
     def verdicts(self) -> tuple[str, ...]:
         """`AHEAD` of all others, `BEHIND` another, `OPEN` or `UNKNOWN`.
 
-        Runs that are `NOT_FORECAST` are compared with none.
+        A run that is `NOT_FORECAST` is compared with none.
         """
         return tuple(map(self._verdict, range(len(self.runs))))
 
@@ -87,14 +88,14 @@ class Ranking:
 
 def expect(forecast: Forecast, predictor: Predictor,
            level: float) -> Expectation:
-    """Accuracies to expect of a run, with the errors of all that is uncertain.
+    """Return accuracies to expect of a run, with intervals.
 
     A draw of the exponent is the forecast, plus an error like those of the
     back-test, plus an error like those of the predictor on held-out models.
-    The first follows a multivariate t distribution, so that few earlier runs
-    make wide intervals, and benchmarks err together as they did in the
-    back-test. A draw of the accuracy is the curve at this exponent, plus the
-    part of the predictor's error that does not depend on the curve.
+    The first follows a multivariate t distribution: few earlier runs make
+    wide intervals, and benchmarks err together as in the back-test. A draw
+    of the accuracy is the curve at this exponent, plus the part of the
+    predictor's error that does not depend on the curve.
 
     Args:
         forecast (Forecast): Exponents of B benchmarks.
@@ -111,12 +112,10 @@ def expect(forecast: Forecast, predictor: Predictor,
         _deviations(benchmark, exponent) for benchmark, exponent in zip(
             predictor.benchmarks, forecast.exponents)
     ]).T  # yapf: disable
-    exponents = (
-        forecast.exponents +
-        _backtest_errors(forecast.errors, forecast.freedom, rng) +
-        slopes * rng.normal(size=(N_DRAWS, len(floors))))
-    noise = constants * rng.normal(size=exponents.shape)
-    draws = np.clip(accuracy_at(exponents, floors) + noise, 0, 1)
+    shape = N_DRAWS, len(floors)
+    errors = _backtest_errors(forecast.errors, forecast.freedom, rng)
+    exponents = rng.normal(forecast.exponents + errors, slopes, shape)
+    draws = rng.normal(accuracy_at(exponents, floors), constants).clip(0, 1)
     values = accuracy_at(forecast.exponents, floors)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Expectation(forecast.run, values, np.minimum(low, values),
@@ -124,7 +123,7 @@ def expect(forecast: Forecast, predictor: Predictor,
 
 
 def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
-    """Lower end of Eq. 2 for each benchmark, a fraction. `(B,)`."""
+    """Return the lower end of Eq. 2 for each benchmark, a fraction. `(B,)`"""
     return np.array([
         benchmark.model.curve.floor for benchmark in predictor.benchmarks
     ])  # yapf: disable
@@ -132,16 +131,13 @@ def curve_floors(predictor: Predictor) -> NDArray[np.float64]:
 
 def rank(expectations: Sequence[Expectation], benchmark: Union[int, slice],
          level: float) -> Ranking:
-    """Order R runs by their forecasts on a benchmark.
+    """Order R runs by their forecasts on a benchmark; NaN comes last.
 
     Args:
         expectations (Sequence[Expectation]): One per run.
         benchmark (Union[int, slice]): Index of a benchmark, or a slice of
             benchmarks whose mean counts.
         level (float): Of the intervals.
-
-    Returns:
-        Ranking: Runs without a forecast come last.
     """
 
     def select(values: NDArray) -> NDArray:
@@ -162,19 +158,16 @@ def rank(expectations: Sequence[Expectation], benchmark: Union[int, slice],
 
 def _deviations(benchmark: BenchmarkPredictor,
                 exponent: float) -> tuple[float, float]:
-    """Standard deviations of a predictor's error.
-
-    Returns:
-        tuple[float, float]: Of the part in the exponent, and of the part in
-        the accuracy, which does not depend on the curve.
+    """Standard deviations of a predictor's error: in the exponent, and in
+    the accuracy whatever the curve.
     """
     intervals, curve = benchmark.intervals, benchmark.model.curve
     constant, per_slope = np.sqrt(intervals.variance)
-    # A benchmark that depends on no score is never extrapolated.
+    # Where nothing depends on the score, nothing is extrapolated.
     score = curve.beta + exponent / curve.alpha if curve.alpha else curve.beta
     if intervals.extrapolated(score) and len(intervals.backtest):
-        # There the predictor's back-tests are the better measure of its
-        # errors, unless they went well by chance.
+        # There the predictor's back-tests measure its errors better, unless
+        # they went well by chance.
         scale = max(
             1.0,
             intervals.backtest_error *

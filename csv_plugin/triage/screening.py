@@ -3,8 +3,8 @@
 A wrong upload or a broken save stands out from its neighbours. Every
 checkpoint is predicted from those next to it, linearly in the log of the
 tokens: from its two neighbours or, at an end of the run, from the two nearest
-checkpoints. The residuals are compared with the median size of all such
-residuals, so that a few bad checkpoints do not hide each other.
+checkpoints. Residuals are compared with the median size of all residuals, so
+that a few bad checkpoints do not hide each other.
 """
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -61,30 +61,20 @@ class OffTrajectory:
 def screen(
     runs: Sequence[RunTrajectory], history: Sequence[RunTrajectory] = ()
 ) -> list[OffTrajectory]:
-    """Checkpoints that leave their trajectories.
+    """Find checkpoints that leave their trajectories, in the order of runs.
 
     Args:
         runs (Sequence[RunTrajectory]): Runs to screen.
-        history (Sequence[RunTrajectory]): Earlier runs, whose residuals too
-            tell how large residuals usually are.
-
-    Returns:
-        list[OffTrajectory]: In the order of the runs.
+        history (Sequence[RunTrajectory]): Earlier runs, whose residuals
+            count in the usual size of residuals, too.
     """
     scale = _usual_size([*runs, *history])
     off = []
     for run in runs:
         repeated = _repeated(run)
         off += repeated
-        if _long_enough(run):
-            off += _unfitting(run, scale,
-                              {copy.checkpoint
-                               for copy in repeated})
+        off += _unfitting(run, scale, {copy.checkpoint for copy in repeated})
     return off
-
-
-def _long_enough(run: RunTrajectory) -> bool:
-    return len(run.tokens) >= LEAST_CHECKPOINTS
 
 
 def _quantities(run: RunTrajectory) -> NDArray:
@@ -96,7 +86,7 @@ def _usual_size(runs: Sequence[RunTrajectory]) -> NDArray:
     """Robust standard deviations of the residuals of all runs, `(1 + B,)`."""
     sizes = [
         np.abs(_residuals(run.tokens, _quantities(run))) for run in runs
-        if _long_enough(run)
+        if len(run.tokens) >= LEAST_CHECKPOINTS
     ]
     n_benchmarks = runs[0].exponents.shape[1]
     least = np.array([LEAST_LOSS] + [LEAST_SCORE] * n_benchmarks)
@@ -105,80 +95,55 @@ def _usual_size(runs: Sequence[RunTrajectory]) -> NDArray:
     return np.maximum(1.4826 * np.median(np.concatenate(sizes), axis=0), least)
 
 
+def _expected(tokens: NDArray, values: NDArray) -> tuple[NDArray, NDArray]:
+    """What their neighbours lead to expect of n checkpoints, `(n, q)`.
+
+    And the weights of the later neighbours, `(n, 1)`; one less they are those
+    of the earlier.
+    """
+    place, n = np.log(tokens)[:, None], len(tokens)
+    near = np.array([1, *range(n - 2), n - 3])
+    far = np.array([2, *range(2, n), n - 2])
+    weight = (place - place[near]) / (place[far] - place[near])
+    return (1 - weight) * values[near] + weight * values[far], weight
+
+
 def _residuals(tokens: NDArray, values: NDArray) -> NDArray:
-    """Leave-one-out residuals, of equal variance if noise is white.
-
-    Args:
-        tokens (NDArray): Rising, shape `(n,)`, three or more.
-        values (NDArray): Shape `(n, q)`.
-    """
-    residuals = np.empty_like(values)
-    for i in range(len(tokens)):
-        expected, weight = _expected(tokens, values, i)
-        residuals[i] = (values[i] - expected) / np.sqrt(1 + (1 - weight)**2 +
-                                                        weight**2)
-    return residuals
-
-
-def _expected(tokens: NDArray, values: NDArray,
-              i: int) -> tuple[NDArray, float]:
-    """What its neighbours lead to expect of checkpoint i.
-
-    Args and shapes as in `_residuals`.
-
-    Returns:
-        tuple[NDArray, float]: The values, `(q,)`, and the weight of the later
-        neighbour in them; one less it is that of the earlier.
-    """
-    place, last = np.log(tokens), len(tokens) - 1
-    near, far = {0: (1, 2), last: (last - 2, last - 1)}.get(i, (i - 1, i + 1))
-    weight = (place[i] - place[near]) / (place[far] - place[near])
-    return (1 - weight) * values[near] + weight * values[far], float(weight)
+    """Leave-one-out residuals, of equal variance if noise is white."""
+    expected, weight = _expected(tokens, values)
+    return (values - expected) / np.sqrt(1 + (1 - weight)**2 + weight**2)
 
 
 def _unfitting(run: RunTrajectory, scale: NDArray,
                repeated: Collection[str]) -> list[OffTrajectory]:
-    """Take out the checkpoint that fits worst until the rest fits.
-
-    Args:
-        run (RunTrajectory): A run that is long enough.
-        scale (NDArray): What `_usual_size` returned.
-        repeated (Collection[str]): Names of checkpoints to ignore.
-    """
+    """Take out the checkpoint that fits worst until the rest fits."""
     values = _quantities(run)
+
+    def excess(rows: list[int]) -> float:
+        """The largest residual of some checkpoints over what is allowed."""
+        deviations = _residuals(run.tokens[rows], values[rows]) / scale
+        return max(
+            np.abs(deviations[:, 0]).max() / MOST_LOSS,
+            np.abs(np.median(deviations[:, 1:], axis=1)).max() / MOST_SCORE)
+
     kept = [
         i for i, name in enumerate(run.checkpoints) if name not in repeated
     ]
-    off = []
-    while len(kept) >= LEAST_CHECKPOINTS:
-        if _excess(run.tokens, values, scale, kept).max() <= 1:
-            break
+    off = {}
+    while len(kept) >= LEAST_CHECKPOINTS and excess(kept) > 1:
         # A bad checkpoint spoils the residuals of its neighbours: the worst
         # is the checkpoint without which the rest fits best.
-        worst = min(
-            kept,
-            key=lambda i: _excess(run.tokens, values, scale,
-                                  [k for k in kept if k != i]).max())
+        worst = min(kept, key=lambda i: excess([k for k in kept if k != i]))
         row = kept.index(worst)
-        deviations = _residuals(run.tokens[kept], values[kept])[row] / scale
-        expected, _ = _expected(run.tokens[kept], values[kept], row)
+        tokens, known = run.tokens[kept], values[kept]
+        deviations = _residuals(tokens, known)[row] / scale
+        expected, _ = _expected(tokens, known)
+        off[worst] = OffTrajectory(
+            run.checkpoints[worst], run.run,
+            float(np.exp(known[row, 0] - expected[row, 0])),
+            float(deviations[0]), float(np.median(deviations[1:])), '')
         kept.remove(worst)
-        off.append(
-            OffTrajectory(run.checkpoints[worst], run.run,
-                          float(np.exp(values[worst, 0] - expected[0])),
-                          float(deviations[0]),
-                          float(np.median(deviations[1:])), ''))
-    return sorted(off, key=lambda bad: run.checkpoints.index(bad.checkpoint))
-
-
-def _excess(tokens: NDArray, values: NDArray, scale: NDArray,
-            kept: Sequence[int]) -> NDArray:
-    """Residuals of the kept checkpoints over the largest that are allowed."""
-    rows = list(kept)
-    deviations = _residuals(tokens[rows], values[rows]) / scale
-    return np.maximum(
-        np.abs(deviations[:, 0]) / MOST_LOSS,
-        np.abs(np.median(deviations[:, 1:], axis=1)) / MOST_SCORE)
+    return [off[i] for i in sorted(off)]
 
 
 def _repeated(run: RunTrajectory) -> list[OffTrajectory]:

@@ -1,4 +1,5 @@
 """Capability scores and losses along pretraining runs."""
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Predictor
 
 #: At lower exponents the accuracy is within a quarter of a point of its
-#: floor, where the fit of Eq. 2 tells nothing about the capability score:
-#: lower exponents are replaced by this one.
+#: floor, where Eq. 2 says nothing about the capability score: lower exponents
+#: are replaced by this one.
 LEAST_EXPONENT = -6.0
 #: A run is also looked up before its first checkpoint, by at most this factor.
 SLACK = 1.2
@@ -34,8 +35,7 @@ class RunTrajectory:
         mean_loss (NDArray): All-token loss, nats per character. `(n,)`.
 
     Raises:
-        InputError: The tokens are not positive and rising, or the budget is
-            smaller than the last of them.
+        InputError: The budget is smaller than the last of the tokens.
     """
     run: str
     checkpoints: tuple[str, ...]
@@ -45,33 +45,30 @@ class RunTrajectory:
     mean_loss: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        where = f'run {self.run!r}'
-        if not (np.diff(self.tokens, prepend=0) > 0).all():
+        if not (np.diff(self.tokens) > 0).all():
             raise InputError(
-                where, 'checkpoints with positive numbers of tokens, rising',
+                f'run {self.run!r}', 'one checkpoint at each number of tokens',
                 f'{self.tokens.tolist()}',
                 'Give the training tokens of every checkpoint, each number '
                 'once.')
         if self.budget < self.tokens[-1]:
             raise InputError(
-                where, f'a budget of {self.tokens[-1]:g} or more, where its '
-                'last checkpoint is', f'{self.budget:g}',
+                f'run {self.run!r}',
+                f'a budget of {self.tokens[-1]:g} or more, where its last '
+                'checkpoint is', f'{self.budget:g}',
                 'Give the end of the training, in steps or, where they are '
                 'known, in tokens: --budget (budget=), or in the table of '
                 'checkpoints.')
 
     def __repr__(self) -> str:
-        known = (f'up to {self.shares[-1]:.0%} of the budget'
-                 if self.budget > 0 else 'of an unknown budget')
+        known = ('of an unknown budget' if math.isnan(self.budget) else
+                 f'up to {self.shares[-1]:.0%} of the budget')
         return (f'RunTrajectory({self.run}: '
                 f'{counted(len(self.tokens), "checkpoint")} {known})')
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of the budget at each checkpoint, in (0, 1]. `(n,)`.
-
-        NaN if the budget is not known.
-        """
+        """Share of the budget at each checkpoint, in (0, 1]; or NaN. `(n,)`"""
         return self.tokens / self.budget
 
     @property
@@ -80,7 +77,7 @@ class RunTrajectory:
         return bool(self.shares[-1] == 1)
 
     def truncated(self, n: int) -> 'RunTrajectory':
-        """The run as it was after n checkpoints, with the same budget."""
+        """Return the run as it was after n checkpoints, of the same budget."""
         return RunTrajectory(self.run, self.checkpoints[:n], self.tokens[:n],
                              self.budget, self.exponents[:n],
                              self.mean_loss[:n])
@@ -90,7 +87,7 @@ class RunTrajectory:
         return bool(self.shares[0] <= SLACK * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
-        """Exponents there, linear in the log of the tokens, `(B,)`."""
+        """Return exponents there, linear in the log of the tokens, `(B,)`."""
         places = np.log(self.shares)
         return np.array([
             np.interp(np.log(share), places, column)
@@ -100,7 +97,7 @@ class RunTrajectory:
 
 def clipped_exponents(predictor: Predictor,
                       features: FeatureTable) -> NDArray[np.float64]:
-    """Exponents of Eq. 2 for every model and benchmark.
+    """Return exponents of Eq. 2 for every model and benchmark.
 
     Args:
         predictor (Predictor): Eq. 1 and Eq. 2 of B benchmarks.

@@ -9,17 +9,17 @@ from typing import Any, Optional, Protocol
 
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.io.files import FilePath
-from csv_plugin.triage.checkpoints import (describe_checkpoints,
-                                           read_checkpoints, refuse_shared)
+from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
+                                           read_checkpoints)
 from csv_plugin.triage.dumps import Readings, find_dumps
 from csv_plugin.triage.judging import Triage, judge
 
 
 class Job(Protocol):
-    """What looks for new checkpoints."""
+    """Looks for new checkpoints."""
 
     def update(self) -> Optional[Triage]:
-        """A triage of all checkpoints, or None if nothing is new."""
+        """Return a triage of all checkpoints, or None if nothing is new."""
 
 
 @dataclass(eq=False)
@@ -33,8 +33,8 @@ class TriageJob:
         history (Sequence[FilePath]): Places of earlier, finished runs.
         table (Optional[FilePath]): Describes checkpoints; see
             `read_checkpoints`.
-        budget (float): Training tokens at the end of the runs that have no
-            budget in the table, NaN if not known.
+        budget (float): Tokens (or steps) at the end of the runs that have
+            no budget in the table, NaN if not known.
     """
     readings: Readings
     dumps: Sequence[FilePath]
@@ -44,16 +44,12 @@ class TriageJob:
     _judged: bool = field(init=False, default=False)
 
     def read_history(self) -> set[str]:
-        """Read the earlier runs ahead of the first update.
-
-        Returns:
-            set[str]: Their names.
+        """Read the earlier runs ahead of the first update; return their names.
 
         Raises:
             InputError: There are places of them, but no checkpoint that can
                 be used, or as in `update`.
         """
-        table = read_checkpoints(self.table) if self.table else None
         earlier = find_dumps(self.history)
         self.readings.add(earlier)
         refused = self.readings.refused
@@ -62,26 +58,20 @@ class TriageJob:
             raise InputError('history', 'losses of earlier, finished runs',
                              reasons[0].rstrip('.') if reasons else 'no dump',
                              'Name other places, or leave the history out.')
-        described = describe_checkpoints(earlier, table)
+        described = describe_checkpoints(earlier, self._described())
         return {checkpoint.run for checkpoint in described.values()}
 
     def update(self, progress: Progress = iter) -> Optional[Triage]:
         """Read the new checkpoints and judge all of them.
 
-        Args:
-            progress (Progress): Wraps the names of the dumps that are read.
-
-        Returns:
-            Optional[Triage]: None if nothing is new since the last call.
+        Returns None if nothing is new since the last call.
 
         Raises:
-            InputError: A checkpoint is both to judge and in the history, or
-                as in `find_dumps`, `read_checkpoints`,
+            InputError: As in `find_dumps`, `read_checkpoints`,
                 `describe_checkpoints` and `judge`.
         """
-        table = read_checkpoints(self.table) if self.table else None
+        table = self._described()
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
-        refuse_shared(dumps, earlier)
         if not self.readings.add(dumps | earlier, progress) and self._judged:
             return None
         self._judged = False
@@ -92,15 +82,13 @@ class TriageJob:
         self._judged = True
         return triage
 
+    def _described(self) -> Optional[dict[str, Checkpoint]]:
+        return read_checkpoints(self.table) if self.table else None
+
 
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, in place of ending at once.
-
-    Yields:
-        threading.Event: The former handlers of the signals return when the
-        `with` statement ends.
-    """
+    """Have Ctrl-C and SIGTERM set an event, in place of ending at once."""
     stop = threading.Event()
 
     def note(*_: Any) -> None:

@@ -1,14 +1,12 @@
 """Names and tables of checkpoints, good and bad."""
 import math
-import re
 
 import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets,
-                                           read_checkpoints, refuse_shared,
-                                           rows_by_run)
+                                           read_checkpoints, rows_by_run)
 
 
 def table(tmp_path, text):
@@ -26,8 +24,7 @@ def test_names():
 
 
 @pytest.mark.parametrize(
-    'name',
-    ['a', 'a@', '@5', 'a@-5', 'a@5b', 'a@1.5', 'a@５', f'a@{10**400}', 'a@5\n'])
+    'name', ['a', '@5', 'a@-5', 'a@1.5', 'a@５', f'a@{10**400}', 'a@5\n'])
 def test_names_without_a_step(name):
     with pytest.raises(InputError, match='run@1000'):
         describe_checkpoints([name])
@@ -58,16 +55,15 @@ def test_two_names_for_one_step(tmp_path):
     ('model,run,step\nm,,1\n', "line 2, column 'run'"),
     ('model,run,step\nm,a,x\n', "line 2, column 'step'.*finite"),
     ('model,run,step\nm,a,-1\n', "column 'step'.*0 or more"),
-    ('model,run,step\nm,a,1\nn,a,1\n', "line 3.*'a' does not have on line 2"),
     ('model,run,step,tokens\nm,a,1,nan\n', "column 'tokens'.*finite"),
     ('model,run,step,tokens\nm,a,1,-2\n', "column 'tokens'.*positive"),
     ('model,run,step,budget\nm,a,1,0\n', "column 'budget'.*positive"),
-    ('model,run,step,budget\nm,a,1,5\nn,a,2,6\n', 'line 3.*one budget'),
+    ('model,run,step,budget\nm,a,1,5\nn,a,2,6\n',
+     "run 'a'.* budget.* 5 and 6"),
 ])
 def test_bad_tables(tmp_path, text, expected):
-    with pytest.raises(InputError, match=expected) as error:
+    with pytest.raises(InputError, match=expected):
         table(tmp_path, text)
-    assert not re.search(r'\n', str(error.value))
 
 
 @pytest.mark.parametrize('cells', [('5', ''), ('', '5')])
@@ -79,19 +75,11 @@ def test_one_row_may_tell_the_budget_of_a_run(tmp_path, cells):
     assert [described[name].budget for name in 'mn'] == [5.0, 5.0]
     assert math.isnan(described['o'].budget)
     assert known_budgets(described.values()) == {'a': 5.0}
-    with pytest.raises(InputError, match="run 'a'.*5 and 6"):
-        known_budgets([*described.values(), Checkpoint('a', 3, budget=6.0)])
 
 
 def test_the_untrained_model_has_no_tokens(tmp_path):
     checkpoints = table(tmp_path, 'model,run,step,tokens\nm,a,0,0\n')
     assert checkpoints['m'].tokens == 0
-
-
-def test_a_checkpoint_cannot_be_in_the_history_too():
-    refuse_shared(['a@1', 'b@1'], ['c@1'])
-    with pytest.raises(InputError, match="'a@1'.*in both"):
-        refuse_shared(['b@1', 'a@1'], ['c@1', 'a@1', 'b@1'])
 
 
 def test_rows_of_runs_rise_and_begin_after_the_untrained_model():

@@ -98,26 +98,12 @@ def test_same_shape_and_decay_as_the_history(n):
     assert forecast.errors.shape == (5, 1)
 
 
-def test_nothing_is_forecast_without_earlier_runs():
-    forecast = Forecaster([]).forecast(make_run('new').truncated(6))
-    assert np.isnan(forecast.exponents).all()
-    assert forecast.errors.shape[0] == 0
-
-
 def test_a_finished_run_is_forecast_to_be_as_it_is():
     run = make_run('new', np.linspace(-5, 5, 7))
     for past in ([], history(5)):
         forecast = Forecaster(past).forecast(run)
         assert forecast.exponents == run.exponents[-1]
         assert (forecast.errors == 0).all() and len(forecast.errors)
-
-
-def test_the_unit_of_tokens_does_not_matter():
-    forecaster = Forecaster(history(5))
-    run = make_run('new').truncated(3)
-    scaled = replace(run, tokens=1e9 * run.tokens, budget=1e9 * run.budget)
-    assert forecaster.forecast(scaled).exponents == pytest.approx(
-        forecaster.forecast(run).exponents)
 
 
 def runs_of(then, final):
@@ -184,15 +170,6 @@ def test_benchmarks_that_are_forecast_exactly_tell_nothing():
     assert np.isfinite(beside.growth)
     exact = Forecaster(runs_of(same, same)).backtest(0.1)
     assert exact.growth == 1 and not len(exact.forward)
-
-
-def test_checkpoints_at_other_steps_than_the_history():
-    """The history is looked up between its checkpoints."""
-    shares = np.array([0.12, 0.3])
-    run = make_run('new', law(shares, limit=2.4), shares=shares)
-    forecast = Forecaster(history()).forecast(run)
-    assert forecast.exponents[0] == pytest.approx(
-        law(1, limit=2.4) + DECAY[-1], abs=0.1)
 
 
 def test_a_younger_run_than_any_of_the_history():

@@ -10,7 +10,7 @@ from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.dumps import Readings, find_dumps
 from csv_plugin.triage.judging import LEVEL, OVERALL, forecast
-from csv_plugin.triage.ranking import NOT_FORECAST, UNKNOWN
+from csv_plugin.triage.ranking import NOT_FORECAST
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
 from tests.triage.pretraining import (EARLIER, NEW, STEPS, run_dumps,
@@ -52,6 +52,8 @@ def test_the_better_run_is_ranked_first(early):
     for benchmark in (*early.benchmarks, OVERALL):
         assert early.rankings[benchmark].runs == ('good', 'bad')
         assert early.rankings[benchmark].above[0, 1] > 0.75
+    assert repr(early).startswith(
+        'Triage(6 checkpoints of 2 runs on 2 benchmarks; best forecast: good')
 
 
 def test_a_finished_run_is_as_predicted(finished):
@@ -132,19 +134,6 @@ def test_a_run_without_a_budget_is_not_forecast(predictor):
     assert not any('want of a budget' in note for note in alone.notes)
 
 
-def test_finished_runs_are_compared_where_a_table_tells_their_budgets(
-        predictor):
-    table = {
-        f'{run}@{step}': Checkpoint(run, step, budget=end)
-        for run, end in (('good', 35), ('bad', 50))
-        for step in STEPS[:4]
-    }
-    dumps = run_dumps({'good': 1.8}, 3) | run_dumps({'bad': 1.0}, 4)
-    triage = forecast(predictor, dumps, checkpoints=table)
-    assert triage.rankings[OVERALL].runs == ('good', 'bad')
-    assert np.isfinite(triage.rankings[OVERALL].above).all()
-
-
 def test_budget_of_the_history(early, predictor, history):
     assert early.measure == 'steps'
     assert {run.budget for run in early.runs} == {100.0}
@@ -176,32 +165,6 @@ def test_without_history(predictor):
         assert np.isnan(triage.expected['good'].values).all()
         assert repr(triage).endswith('2 benchmarks; nothing is forecast)')
         assert not triage.forecast_runs
-
-
-def test_a_run_that_is_not_forecast_is_compared_with_none(predictor, history):
-    """Its only checkpoint is earlier than those of the earlier runs."""
-    dumps = run_dumps(NEW, 3) | run_dumps({'third': 1.4}, 1)
-    late = {
-        name: past
-        for name, past in history.items() if not name.endswith(('@10', '@20'))
-    }
-    triage = forecast(predictor, dumps, late)
-    both = forecast(predictor, run_dumps(NEW, 3), late)
-    assert triage.forecast_runs == ('good', 'bad')
-    for benchmark, ranking in triage.rankings.items():
-        assert ranking.runs[-1] == 'third'
-        assert ranking.verdicts == (*both.rankings[benchmark].verdicts,
-                                    NOT_FORECAST)
-
-
-def test_one_earlier_run_tells_no_error(predictor, history):
-    one = {
-        name: past
-        for name, past in history.items() if name.startswith('old-1')
-    }
-    triage = forecast(predictor, run_dumps(NEW, 3), one)
-    assert triage.rankings[OVERALL].verdicts == (UNKNOWN, UNKNOWN)
-    assert triage.forecast_runs == ('good', 'bad')
 
 
 @pytest.mark.parametrize(('late', 'then'), [
@@ -298,11 +261,8 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
         assert sum(f'{name} is left out: ' in note
                    for note in triage.notes) == 1
     # What is refused elsewhere is not named.
-    whole = write_runs(tmp_path / 'whole', {'good': 1.8}, 2)
-    job.dumps, job.history = [whole], [
-        tmp_path / next(path.name for path in tmp_path.glob('half@10.*'))
-    ]
-    write_checkpoint(whole, 'good@50', 1.5)
+    whole = write_runs(tmp_path / 'whole', {'good': 1.8}, 3)
+    job.dumps, job.history = [whole], [tmp_path / 'half@10.safetensors']
     assert [
         note.partition(' ')[0] for note in job.update().notes
         if 'is left out' in note
@@ -319,19 +279,6 @@ def test_a_broken_save_is_named(predictor, history, finished):
     triage = forecast(predictor, dumps, history)
     assert [off.checkpoint for off in triage.off_trajectory] == ['good@50']
     assert finished.off_trajectory == ()
-
-
-def test_repr(early):
-    assert repr(early).startswith(
-        'Triage(6 checkpoints of 2 runs on 2 benchmarks; best forecast: good')
-    assert repr(early.rankings[OVERALL]) == 'Ranking(good > bad)'
-    alone = replace(
-        early,
-        rankings={
-            OVERALL:
-            replace(early.rankings[OVERALL], values=np.array([0.5, np.nan]))
-        })
-    assert repr(alone).endswith('; forecast: good, mean accuracy 50.0%)')
 
 
 def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):

@@ -1,5 +1,6 @@
 """Intervals and probabilities agree with the errors they are made of."""
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -8,16 +9,19 @@ from scipy.stats import norm, t
 
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.triage.forecasting import Backtest, Forecast
-from csv_plugin.triage.ranking import (AHEAD, BEHIND, OPEN, UNKNOWN, expect,
-                                       rank)
+from csv_plugin.triage.ranking import (AHEAD, BEHIND, NOT_FORECAST, OPEN,
+                                       UNKNOWN, expect, rank)
 from tests.runs import train
 
 LEVEL = 0.9
 
+#: Fitted once.
+fitted = cache(train)
+
 
 def make_predictor(deviation=0.0, constant=0.0):
     """Two benchmarks with the floor 0 and known errors of the predictor."""
-    predictor = train()
+    predictor = fitted()
     benchmarks = []
     for benchmark in predictor.benchmarks:
         curve = benchmark.model.curve
@@ -43,13 +47,6 @@ def forecast(run,
     names = tuple(f'past-{i}' for i in range(len(errors)))
     return Forecast(run, share, np.array(exponents, float),
                     Backtest(names, zeros, zeros, errors, np.array(forward)))
-
-
-def test_no_error_no_width():
-    expected = expect(forecast('a', 0.0, 1.0), make_predictor(), LEVEL)
-    assert expected.values == pytest.approx(expit([0.0, 1.0]))
-    assert expected.low == pytest.approx(expected.values)
-    assert expected.high == pytest.approx(expected.values)
 
 
 def test_error_of_the_predictor():
@@ -78,9 +75,10 @@ def test_few_better_runs_make_wide_intervals(n):
 
 def test_a_finished_run_has_no_forecast_error():
     expected = expect(
-        forecast('a', 0.0, 0.0, errors=[(3.0, 3.0)] * 4, share=1.0),
+        forecast('a', 0.0, 1.0, errors=[(3.0, 3.0)] * 4, share=1.0),
         make_predictor(), LEVEL)
-    assert expected.low == pytest.approx(0.5)
+    for end in (expected.low, expected.values, expected.high):
+        assert end == pytest.approx(expit([0.0, 1.0]))
 
 
 def test_accuracies_are_at_most_1():
@@ -154,16 +152,12 @@ def test_verdicts():
     assert three.verdicts == (OPEN, OPEN, BEHIND)
 
 
-def test_mean_of_all_benchmarks():
+def test_intervals_of_the_mean_are_those_of_its_draws():
     overall = ranking({'a': (0.0, 2.0), 'b': (1.0, 0.0)}, slice(None))
     assert overall.runs == ('a', 'b')
-    assert overall.values == pytest.approx([
-        expit([0.0, 2.0]).mean(),
-        expit([1.0, 0.0]).mean(),
-    ])
-
-
-def test_intervals_of_the_mean_are_those_of_its_draws():
+    assert overall.values == pytest.approx(
+        [expit([0.0, 2.0]).mean(),
+         expit([1.0, 0.0]).mean()])
     expected = expect(forecast('a', 0.0, 2.0), make_predictor(0.5, 0.1), LEVEL)
     for part, draws, value in ((1, expected.draws[:, 1], expected.values[1]),
                                (slice(None), expected.draws.mean(axis=1),
@@ -196,10 +190,8 @@ def test_without_errors_there_is_no_verdict():
 def test_runs_without_a_forecast_come_last():
     both = ranking({'a': (np.nan, 0.0), 'b': (0.0, 0.0)})
     assert both.runs == ('b', 'a') and np.isnan(both.values[1])
-
-
-def test_a_run_without_rivals():
-    assert ranking({'a': (0.0, 0.0)}).verdicts == (OPEN, )
+    # The other one has no rival.
+    assert both.verdicts == (OPEN, NOT_FORECAST)
 
 
 def test_draws_of_a_run_do_not_depend_on_its_rivals():

@@ -88,47 +88,27 @@ def test_a_corrected_table_counts(job, tmp_path):
     assert job.update() is None
 
 
-def test_a_run_does_not_teach_itself(job):
-    job.history = [*job.history, job.dumps[0] / 'good@10.safetensors']
-    with pytest.raises(InputError, match="'good@10'.*in both"):
-        job.update()
-
-
 def test_watch_complains_of_each_error_once(job, tmp_path):
+    """Of a folder that is not there yet, and of one that cannot be read."""
     stop, shown, complaints = threading.Event(), [], []
     places, job.dumps = job.dumps, [tmp_path / 'later']
-    looks = []
-    update = job.update
+    update, looks = job.update, iter(range(5))
 
     def look():
-        looks.append(1)
-        if len(looks) == 3:
+        number = next(looks)
+        if number == 2:
+            raise PermissionError(13, 'Permission denied', 'runs/a')
+        if number == 3:
             os.rename(places[0], tmp_path / 'later')
-        if len(looks) == 5:
+        if number == 4:
             stop.set()
         return update()
 
     job.update = look
     watch(job, shown.append, complaints.append, stop, interval=0.001)
-    assert len(looks) == 5 and len(shown) == 1
-    assert len(complaints) == 1 and 'later' in complaints[0]
-
-
-def test_the_watch_outlives_folders_that_cannot_be_read(job):
-    stop, shown, complaints = threading.Event(), [], []
-    update, looks = job.update, iter(range(3))
-
-    def look():
-        number = next(looks)
-        if number == 1:
-            stop.set()
-            return update()
-        raise PermissionError(13, 'Permission denied', 'runs/a')
-
-    job.update = look
-    watch(job, shown.append, complaints.append, stop, interval=0.001)
-    assert len(shown) == 1
-    assert complaints == ["[Errno 13] Permission denied: 'runs/a'"]
+    assert len(shown) == 1 and stop.is_set()
+    assert len(complaints) == 2 and 'later' in complaints[0]
+    assert complaints[1] == "[Errno 13] Permission denied: 'runs/a'"
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
