@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Optional
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.weight_files import weights_mark
+from csv_plugin.io.model_paths import weights_mark
 
 
 class EngineOptions(NamedTuple):

@@ -33,13 +33,11 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.checkpoint_folders import checkpoint_folders
-from csv_plugin.io.dumps import read_dump, write_dump
+from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
-from csv_plugin.io.model_paths import name_and_path
-from csv_plugin.io.shards import merge_dumps
+from csv_plugin.io.model_paths import (checkpoint_folders, name_and_path,
+                                       weights_newer)
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.io.weight_files import weights_newer
 
 
 def numbered_part(text: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.percentages import REMEDY, fractions_found, seem_fractions
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import group_remedy
 from csv_plugin.io.model_paths import paths_by_model
@@ -25,7 +25,6 @@ from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
                                            read_run_accuracies)
-from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.tables import (BenchmarkInfo, ModelColumns, ModelInfo,
                                   read_accuracy_columns)
 

@@ -1,36 +1,28 @@
 """Token-loss dumps: the losses of one model, text by text.
 
-A dump is a container (`containers`). Its JSON has the fields of `DumpInfo` and
-the list `texts` of text ids. Its arrays are `sha256` of the texts, and columns
-of numbers of 32 bits: `n_chars`, `n_bytes` and `n_tokens` of each text, then
-`starts` and `ends` (UTF-8 bytes), `losses` (nats) and, where they were
-recorded, `token_ids`, `entropy` (nats) and `rank` of each token of all texts.
-NaN, and the rank -1, stand for a token that the model did not score.
-
-A column is compressed: first bytes of all numbers, then second bytes and so
-on, by zlib. Of `starts` and `ends` each number is the difference from the one
-before.
+docs/formats.md describes the file. NaN, and the rank -1, stand for a token
+that the model did not score.
 """
 import os
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import (OPTIONAL_FIELDS, DumpInfo,
                                           ModelLosses, TokenLossDump)
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.containers import (errors_name, read_container, read_header,
+from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
-from csv_plugin.io.files import FilePath, check_fields
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.json_files import check_fields
 from csv_plugin.io.model_paths import paths_by_model
-from csv_plugin.io.shards import merge_dumps
 
 KIND = 'csv_plugin.dump'
 
@@ -46,7 +38,6 @@ _OF_TOKENS = {
     'rank': _INT,
 }
 _SPANS = ('starts', 'ends')
-#: What to do about a damaged file.
 _REMEDY = 'Fetch an intact copy, or score the texts again.'
 
 
@@ -71,7 +62,10 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     for name, column in zip(_OF_TEXTS, np.reshape(counts, (-1, 3)).T):
         arrays[name] = _packed(name, column, _INT)
     for name, dtype in _OF_TOKENS.items():
-        parts = [_of_tokens(text, name) for text in texts]
+        parts = [
+            getattr(text.spans if name in _SPANS else text, name)
+            for text in texts
+        ]
         if name not in OPTIONAL_FIELDS or any(p is not None for p in parts):
             column = np.concatenate([np.empty(0, dtype), *parts])
             arrays[name] = _packed(name, column, dtype)
@@ -82,14 +76,15 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
 
 
 def read_dump(path: FilePath) -> TokenLossDump:
-    """Read what `write_dump` wrote.
+    """Read the losses of one model on the texts that were scored.
 
     Args:
-        path (FilePath): The file.
+        path (FilePath): A file that `write_dump` wrote.
 
     Returns:
         TokenLossDump: Texts in the order of the file. Losses and entropies
-        are float64 with the float32 values of the file.
+        are float64 with the float32 values of the file, NaN on tokens that
+        the model did not score.
 
     Raises:
         InputError: The file is missing, damaged, not a dump or of another
@@ -101,48 +96,42 @@ def read_dump(path: FilePath) -> TokenLossDump:
     check_fields(where, 'the header', header, {'texts': 'a list of texts'},
                  _REMEDY)
     names = header['texts']
-    if _checked(where, arrays, 'sha256').shape != (len(names), 32):
+    hashes = _bytes_of(where, arrays, 'sha256')
+    if hashes.shape != (len(names), 32):
         raise InputError(f"{where}, 'sha256'", f'{len(names)} hashes',
-                         f'the shape {arrays["sha256"].shape}', _REMEDY)
-    of_texts = {
-        name: _unpacked(where, arrays, name, len(names), _INT).tolist()
-        for name in _OF_TEXTS
-    }
-    counts = of_texts.pop('n_tokens')
-    if min(counts, default=0) < 0:
+                         f'the shape {hashes.shape}', _REMEDY)
+    n_chars, n_bytes, n_tokens = (
+        _unpacked(where, arrays, name, len(names), _INT).tolist()
+        for name in _OF_TEXTS)
+    if min(n_tokens, default=0) < 0:
         raise InputError(f"{where}, 'n_tokens'", 'numbers of 0 or more',
-                         str(min(counts)), _REMEDY)
-    of_tokens = {
-        name: _unpacked(where, arrays, name, sum(counts), dtype)
+                         str(min(n_tokens)), _REMEDY)
+    columns = {
+        name: _unpacked(where, arrays, name, sum(n_tokens), dtype)
         for name, dtype in _OF_TOKENS.items()
         if name in arrays or name not in OPTIONAL_FIELDS
     }
     texts, start = [], 0
-    for i, (name, count) in enumerate(zip(names, counts)):
-        part = {
-            key: column[start:start + count]
-            for key, column in of_tokens.items()
-        }
-        start += count
+    for i, name in enumerate(names):
+        end = start + n_tokens[i]
+        part = {key: columns[key][start:end] for key in columns}
+        start = end
         with errors_name(f'{where}, text {name!r}', 'token losses', _REMEDY):
             spans = TokenSpans(
-                part.pop('starts'), part.pop('ends'), of_texts['n_bytes'][i])
+                part.pop('starts'), part.pop('ends'), n_bytes[i])
             texts.append(
                 TokenLosses(
                     name,
                     spans=spans,
-                    n_chars=of_texts['n_chars'][i],
-                    sha256=arrays['sha256'][i].tobytes().hex(),
+                    n_chars=n_chars[i],
+                    sha256=hashes[i].tobytes().hex(),
                     **part))
     with errors_name(where, 'token losses', _REMEDY):
         return TokenLossDump(info, tuple(texts))
 
 
 def read_dump_info(path: FilePath) -> DumpInfo:
-    """How a dump was made, if the file is as it was written.
-
-    Faster than `read_dump`: the losses are only compared with the digest of
-    the file.
+    """Return how a dump was made; its losses are not unpacked.
 
     Args:
         path (FilePath): The file.
@@ -151,7 +140,7 @@ def read_dump_info(path: FilePath) -> DumpInfo:
         InputError: The file is missing, damaged, not a dump or of another
             format version.
     """
-    return _info(os.fspath(path), read_header(path, KIND, _REMEDY))
+    return _info(os.fspath(path), read_container(path, KIND, _REMEDY)[0])
 
 
 def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
@@ -162,7 +151,7 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
     Args:
         paths (Mapping | Iterable): File of each of M models, by the name to
             call it, or files that are named after their models.
-        texts (TextSet): The validation set; every dump holds all of it.
+        texts (TextSet): The validation set; every dump contains all of it.
         progress (Progress): Wraps the models.
 
     Returns:
@@ -181,6 +170,116 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
     return ModelLosses(texts, dumps)
 
 
+def merge_dumps(dumps: Iterable[TokenLossDump],
+                expected: Optional[TextSet] = None) -> TokenLossDump:
+    """Join the shards in which the losses of one model were scored.
+
+    The order of the shards does not matter. A text may occur in several
+    shards, if its losses there are equal bit by bit.
+
+    Args:
+        dumps (Iterable[TokenLossDump]): At least one.
+        expected (Optional[TextSet]): The validation set, whose texts must
+            all be in the shards; None to accept any texts.
+
+    Returns:
+        TokenLossDump: Each text once, in the order of the validation set if
+        it is given, and sorted by text id otherwise.
+
+    Raises:
+        InputError: There is no shard, shards were made in different ways
+            or contradict each other on a text, or their texts are not those
+            of the validation set.
+    """
+    shards = list(dumps)
+    if not shards:
+        raise InputError('shards of a dump', 'at least one', 'none',
+                         'Give all files that scoring wrote.')
+    info = shards[0].info
+    where = f'dump of {info.model!r}'
+    merged: dict[str, TokenLosses] = {}
+    for shard in shards:
+        info = _shared_info(info, shard.info)
+        for text in shard.texts:
+            first = merged.setdefault(text.text_id, text)
+            if _content(first) != _content(text):
+                raise InputError(where,
+                                 'the same losses of a text in all shards',
+                                 f'different losses on {text.text_id!r}',
+                                 'Remove the shards of an earlier run.')
+    if expected is None:
+        order: Sequence[str] = sorted(merged)
+    else:
+        check_texts(where, merged, expected)
+        if info.fingerprint != expected.fingerprint:
+            raise InputError(
+                where,
+                f'the validation set with fingerprint {expected.fingerprint}',
+                f'the validation set with fingerprint {info.fingerprint}',
+                'Read the validation set that was scored, in its order.')
+        order = expected.ids
+    return TokenLossDump(info, tuple(merged[text_id] for text_id in order))
+
+
+def check_texts(where: str, texts: Mapping[str, TokenLosses],
+                expected: TextSet) -> None:
+    """Refuse texts that are not those of a validation set.
+
+    Args:
+        where (str): Name of the texts in an error.
+        texts (Mapping[str, TokenLosses]): By text id.
+        expected (TextSet): The validation set.
+
+    Raises:
+        InputError: A text is missing, is not in the validation set, or
+            differs from the text with the same id there.
+    """
+    hashes = {text.text_id: text.sha256 for text in expected}
+    _refuse(where,
+            hashes.keys() - texts, 'no losses on',
+            'Score the missing texts, or give all shards.')
+    _refuse(where,
+            texts.keys() - hashes, 'losses on unknown texts,',
+            'Read the validation set that was scored.')
+    changed = {i for i in hashes if texts[i].sha256 != hashes[i]}
+    _refuse(where, changed, 'losses on an earlier wording of',
+            'Score the texts again, as they are now.')
+
+
+def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
+    """How both were made; where a part was scored makes no difference."""
+    if first.folder != info.folder:
+        first, info = replace(first, folder=''), replace(info, folder='')
+    for name, value in vars(first).items():
+        if getattr(info, name) != value:
+            raise InputError(f'shards of the dump of {first.model!r}',
+                             f'the same {name} in all',
+                             f'{value!r} and {getattr(info, name)!r}',
+                             'Merge only shards that one run wrote.')
+    return first
+
+
+def _refuse(where: str, text_ids: Collection[str], problem: str,
+            remedy: str) -> None:
+    if text_ids:
+        listed = shortened(', '.join(map(repr, sorted(text_ids))), 120)
+        raise InputError(where, 'losses on the texts of the validation set',
+                         f'{problem} {listed}', remedy)
+
+
+def _content(text: TokenLosses) -> tuple[object, ...]:
+    """All values of a text, equal only if they are equal bit by bit."""
+    return (text.sha256, text.n_chars, text.spans, _bits(text.losses),
+            _bits(text.token_ids), _bits(text.entropy), _bits(text.rank))
+
+
+def _bits(values: Optional[NDArray]) -> Optional[bytes]:
+    if values is None:
+        return None
+    # NaN has many bit patterns, and all of them mean "not scored".
+    return np.where(np.isnan(values), np.nan, values).tobytes()
+
+
 def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
     names = [field.name for field in fields(DumpInfo)]
     for name in names:
@@ -188,11 +287,6 @@ def _info(where: str, header: Mapping[str, Any]) -> DumpInfo:
             raise InputError(where, f'{name!r} in the header', 'none', _REMEDY)
     with errors_name(where, 'how losses were made', _REMEDY):
         return DumpInfo(**{name: header[name] for name in names})
-
-
-def _of_tokens(text: TokenLosses, name: str) -> Any:
-    """The numbers of one text in a column, None if they were not recorded."""
-    return getattr(text.spans if name in _SPANS else text, name)
 
 
 def _packed(name: str, values: NDArray, dtype: np.dtype) -> NDArray[np.uint8]:
@@ -224,7 +318,7 @@ def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str, count: int,
     try:
         # A little file may stand for gigabytes: no more is unpacked.
         data = inflater.decompress(
-            _checked(where, arrays, name).tobytes(), size + 1)
+            _bytes_of(where, arrays, name).tobytes(), size + 1)
     except (zlib.error, OverflowError) as error:
         raise InputError(f'{where}, {name!r}', 'a compressed column',
                          f'the error {str(error)!r}', _REMEDY) from error
@@ -236,7 +330,7 @@ def _unpacked(where: str, arrays: Mapping[str, NDArray], name: str, count: int,
     return np.cumsum(values, dtype=np.int64) if name in _SPANS else values
 
 
-def _checked(where: str, arrays: Mapping[str, NDArray], name: str) -> NDArray:
+def _bytes_of(where: str, arrays: Mapping[str, NDArray], name: str) -> NDArray:
     """An array of bytes, which has to be there."""
     if name not in arrays or arrays[name].dtype != np.uint8:
         raise InputError(where, f'an array {name!r} of bytes',

@@ -2,6 +2,7 @@
 import json
 import math
 import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from csv_plugin.core.conventions import InputError
@@ -15,7 +16,7 @@ _MAX_INT = 2**63 - 1
 
 
 def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
-    """The value of a JSON text that has one meaning.
+    """Return the value of a JSON text that has one meaning.
 
     Args:
         text (str | bytes): The text; bytes are UTF-8, with or without a byte
@@ -30,12 +31,6 @@ def parse_json(text: str | bytes, where: str, remedy: str) -> Any:
     Raises:
         InputError: The text is not JSON or not such a value, or an object
             has a key twice.
-
-    >>> parse_json('{"a": 1, "a": 2}', 'a.json', 'Repair it.')
-    Traceback (most recent call last):
-    ...
-    csv_plugin.core.conventions.InputError: a.json: expected JSON in \
-UTF-8, found the key 'a' twice. Repair it.
     """
     try:
         if isinstance(text, bytes):
@@ -52,7 +47,7 @@ UTF-8, found the key 'a' twice. Repair it.
 
 
 def read_json(path: FilePath, remedy: str) -> Any:
-    """The value in a JSON file, as in `parse_json`.
+    """Return the value in a JSON file.
 
     Args:
         path (FilePath): The file.
@@ -84,7 +79,7 @@ def _check(value: Any) -> None:
         inner: list[Any] = []
         for part in level:
             if isinstance(part, str):
-                _check_text(part)
+                part.encode('utf-8')  # half characters raise ValueError
             elif isinstance(part, float) and not math.isfinite(part):
                 raise ValueError('a number too large for 64 bits')
             elif isinstance(part, int) and abs(part) > _MAX_INT:
@@ -99,10 +94,51 @@ def _check(value: Any) -> None:
         raise ValueError(_TOO_DEEP)
 
 
-def _check_text(text: str) -> None:
-    """Refuse half characters, which escapes such as `\\ud800` give."""
-    try:
-        text.encode('utf-8')
-    except UnicodeEncodeError as error:
-        half = ord(text[error.start])
-        raise ValueError(f'half a character, U+{half:04X}') from error
+def check_fields(where: str, part: str, values: Any, fields: Mapping[str, str],
+                 remedy: str) -> None:
+    """Check that a JSON object has fields of the right types.
+
+    Args:
+        where (str): The file, for errors.
+        part (str): Name of the object, for errors.
+        values (Any): A JSON value, which should be the object.
+        fields (Mapping[str, str]): The type of each field that it must have,
+            a key of `_CHECKS`.
+        remedy (str): What the user can do, for errors.
+
+    Raises:
+        InputError: The value is not an object, or a field is missing or of
+            another type.
+    """
+    if not isinstance(values, dict):
+        raise InputError(where, f'{part} with named fields',
+                         repr(values)[:80], remedy)
+    for name, expected in fields.items():
+        if name not in values or not _CHECKS[expected](values[name]):
+            found = repr(values[name])[:80] if name in values else 'none'
+            raise InputError(where, f'{expected} as {name!r} in {part}', found,
+                             remedy)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -math.inf < value < math.inf
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+#: For each type of a JSON value, whether a value has it.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    'a text': lambda v: isinstance(v, str),
+    'a number': _is_number,
+    'a number or null': lambda v: v is None or _is_number(v),
+    'a count': lambda v: type(v) is int and v >= 0,
+    'a list': lambda v: isinstance(v, list),
+    'an object': lambda v: isinstance(v, dict),
+    'an object or null': lambda v: v is None or isinstance(v, dict),
+    'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
+    'pairs of texts': lambda v: isinstance(v, list) and all(
+        isinstance(p, list) and len(p) == 2 and _are_texts(p) for p in v),
+    'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
+}  # yapf: disable

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.io.containers import read_metadata
+from csv_plugin.io.containers import metadata_of
 from csv_plugin.io.csv_rows import decimals, read_rows
-from csv_plugin.io.files import FilePath, check_fields, read_bytes, read_text
-from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.files import FilePath, read_bytes, read_text
+from csv_plugin.io.json_files import check_fields, parse_json
 from csv_plugin.io.parquet_tables import read_numbers
 
 #: What names the rows and the columns of a tensor, in its folder.
@@ -169,7 +169,7 @@ def _of_parquet(file: str) -> _Table:
 def _of_tensor(file: str, tensor: str) -> _Table:
     data = read_bytes(file)
     values = _floats(file, data, tensor)
-    metadata = read_metadata(file, data)
+    metadata = metadata_of(data)
     if ROWS_KEY in metadata:
         source = f'{file}, metadata {ROWS_KEY!r}'
         names = parse_json(metadata[ROWS_KEY], source, _HOW_TO_NAME)

@@ -1,23 +1,32 @@
-"""Files and folders that are named after the models whose losses they hold."""
+"""Files and folders of models: names, checkpoints, and marks of weights."""
+import glob
+import hashlib
+import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from csv_plugin.core.conventions import check_list, check_unique
-from csv_plugin.io.files import FilePath
+from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.io.files import FilePath, check_file_names
+
+#: The number at the end of a name; no step has more digits.
+_STEP = re.compile(r'(?<![0-9])[0-9]{1,18}\Z')
+#: Most folders that an error names.
+_NAMED = 8
+#: Files with weights, and the one that says how they are used.
+_WEIGHTS = '*.safetensors', '*.bin', '*.gguf', 'config.json'
+#: Number of places of a file that are read for its mark, and their bytes.
+_PLACES, _LENGTH = 64, 4096
 
 
 def paths_by_model(
     paths: Mapping[str, FilePath] | Iterable[FilePath]
 ) -> dict[str, Path]:  # yapf: disable
-    """Files and folders by the models that they are named after.
+    """Return files and folders by the models that they are named after.
 
     Args:
         paths (Mapping | Iterable): File or folder of each model, by the name
             to call it, or those that are named after their models.
-
-    >>> paths_by_model(['out/pythia-1.4b', 'out/mine.jsonl'])
-    {'pythia-1.4b': PosixPath('out/pythia-1.4b'), \
-'mine': PosixPath('out/mine.jsonl')}
 
     Raises:
         InputError: Two have one name, or there is a path in place of
@@ -32,7 +41,7 @@ def paths_by_model(
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The name and the path in NAME=PATH; the name is empty in a mere path.
+    """Return name and path of NAME=PATH; the name is empty in a mere path.
 
     An equals sign behind a slash belongs to the path.
 
@@ -44,7 +53,7 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def name_and_path(text: str) -> tuple[str, str]:
-    """A model's name and path in NAME=PATH, or in a path that ends with it.
+    """Return name and path of NAME=PATH, or of a path that ends with the name.
 
     >>> name_and_path('mine=my/model'), name_and_path('my/model/')
     (('mine', 'my/model'), ('model', 'my/model/'))
@@ -57,3 +66,114 @@ def _model_name(path: Path) -> str:
     """Without the suffix of a file; a folder's name may have dots."""
     known = ('.jsonl', '.csv', '.safetensors')
     return path.stem if path.suffix in known else path.name
+
+
+def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
+    """Find the checkpoints of training runs by a pattern of paths.
+
+    The step of a checkpoint is the number at the end of its folder's name,
+    as in `checkpoint-1000`, `step1000`, `1000` or `iter_0001000`. Its run is
+    named after the folder above.
+
+    Args:
+        pattern (str): Such as `runs/*/checkpoint-*`. Only folders count,
+            not files.
+        levels (int): Number of folders above the checkpoint that name its
+            run, joined by hyphens.
+
+    Returns:
+        dict[str, Path]: Absolute paths by `run@step`, sorted by run and
+        step.
+
+    Raises:
+        InputError: No folder matches, the name of a folder does not end
+            with a number, there are fewer folders above it than levels, a
+            run cannot be part of the name of a file, or two checkpoints have
+            the same run and step.
+    """
+    absolute = os.path.abspath(pattern)
+    folders = [path for path in map(Path, glob.glob(absolute))
+               if path.is_dir()]  # yapf: disable
+    if not folders:
+        beside = sorted(path.name for path in Path(absolute).parent.glob('*')
+                        if path.is_dir())  # yapf: disable
+        raise InputError(
+            f'checkpoints {pattern!r}', 'a folder that matches',
+            f'only {", ".join(beside[:_NAMED])}' if beside else 'none',
+            'Check the path; names end with the step, such as checkpoint-1000 '
+            'or, where the pattern allows it, step1000, 1000 or iter_0001000.')
+    checkpoints: dict[tuple[str, int], Path] = {}
+    for path in sorted(folders):
+        number = _STEP.search(path.name)
+        above = path.parent.parts[1:][-levels:]
+        if not number or len(above) < levels:
+            raise InputError(
+                f'checkpoint {str(path)!r}',
+                f'a name that ends with the step, below {levels} folders',
+                repr(path.name),
+                'Narrow the pattern, such as runs/*/checkpoint-*.')
+        key = '-'.join(above), int(number.group())
+        check_file_names('run', [key[0]], 'Rename the folder of the run.')
+        earlier = checkpoints.setdefault(key, path)
+        if earlier != path:
+            raise InputError(
+                f'checkpoint {key[0]}@{key[1]}', 'a single folder',
+                f'{str(earlier)!r} and {str(path)!r}',
+                'Narrow the pattern, or name runs after more of the folders '
+                'above them, such as levels=2.')
+    return {
+        f'{run}@{step}': checkpoints[run, step]
+        for run, step in sorted(checkpoints)
+    }
+
+
+def weights_mark(path: FilePath) -> str:
+    """Return a short text that changes with the weights of a model.
+
+    It is a hash of the names and sizes of the files, and of their bytes at
+    64 places each: training changes numbers everywhere. Copies on several
+    machines have the same mark.
+
+    Args:
+        path (FilePath): Folder or file of the model.
+
+    Returns:
+        str: 16 hexadecimal digits; empty if there are no weights, such as
+        for a name on the hub.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    files = _weights(Path(path))
+    digest = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f'{file.name} {size}\n'.encode())
+        with file.open('rb') as opened:
+            for place in range(_PLACES):
+                opened.seek(max(0, size - _LENGTH) * place // (_PLACES - 1))
+                digest.update(opened.read(_LENGTH))
+    return digest.hexdigest()[:16] if files else ''
+
+
+def weights_newer(path: FilePath, file: FilePath) -> bool:
+    """Return whether a model was written after a file that was made of it.
+
+    Args:
+        path (FilePath): Folder or file of the model; a name on the hub has no
+            files here.
+        file (FilePath): The file, such as its losses.
+
+    Raises:
+        OSError: A file cannot be looked at.
+    """
+    made = Path(file).stat().st_mtime_ns
+    return any(weights.stat().st_mtime_ns > made
+               for weights in _weights(Path(path)))
+
+
+def _weights(path: Path) -> list[Path]:
+    """The files of a model besides its tokenizer."""
+    return [path] if path.is_file() else sorted(
+        file for pattern in _WEIGHTS for file in path.glob(pattern)
+        if file.is_file())

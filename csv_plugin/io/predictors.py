@@ -30,7 +30,8 @@ from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
 from csv_plugin.core.witnesses import Witness
 from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
-from csv_plugin.io.files import FilePath, check_fields
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.json_files import check_fields
 from csv_plugin.io.licences import forbidden_uses
 
 KIND = 'csv_plugin.predictor'

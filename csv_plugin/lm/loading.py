@@ -10,7 +10,7 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
                           PreTrainedModel, PreTrainedTokenizerBase)
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath, check_plain_files
+from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
 from csv_plugin.lm.own_code import (READ_IT, needed_code_refused,
                                     own_code_refused)
@@ -45,7 +45,6 @@ def loading(what: str, path: FilePath,
 @contextmanager
 def _in_words(what: str, path: FilePath) -> Iterator[None]:
     try:
-        check_plain_files(path)
         yield
     except InputError:
         raise

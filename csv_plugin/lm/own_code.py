@@ -14,7 +14,7 @@ from typing import Any, Optional
 from transformers import AutoConfig
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.files import FilePath, check_plain_files
+from csv_plugin.io.files import FilePath
 
 #: What a user can do about code that was refused, in a tool or a config.
 READ_IT = 'Read the code and, if you trust it,'
@@ -32,9 +32,8 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
 
     Raises:
         InputError: The model comes with code that would run, or that it
-            cannot be loaded without, or as in `check_plain_files`.
+            cannot be loaded without.
     """
-    check_plain_files(path)
     if os.path.exists(os.path.join(path, 'custom_generate')):
         raise _refusal(path, 'code of its own in custom_generate', remedy)
     try:

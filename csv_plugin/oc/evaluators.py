@@ -15,9 +15,9 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
+from csv_plugin.io.dumps import check_texts, merge_dumps
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_model_dump
-from csv_plugin.io.shards import check_texts, merge_dumps
 from csv_plugin.oc.datasets import texts_of
 
 

@@ -20,7 +20,7 @@ from csv_plugin.core.percentages import without_fractions
 from csv_plugin.core.predicting import attempt, predictable_benchmarks
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.files import check_plain_files, read_bytes
+from csv_plugin.io.files import read_bytes
 from csv_plugin.io.model_paths import split_name
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import TEXTS, RunDumps
@@ -127,7 +127,6 @@ class PredictedSummarizer(DefaultSummarizer):
     def _pick_up_results(self) -> Any:
         """OpenCompass's results, or which of them cannot be read."""
         folder = os.path.join(self.work_dir, 'results')
-        check_plain_files(folder)
         try:
             return super()._pick_up_results()
         # What is read of a damaged file may end in any error.

@@ -13,10 +13,9 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predicting import attempt
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.dumps import read_dump
+from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.runs.run_dumps import dataset_abbr, read_run_dump
-from csv_plugin.io.shards import merge_dumps
 
 _SUFFIX = '.safetensors'
 

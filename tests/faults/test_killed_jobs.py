@@ -47,9 +47,10 @@ def folder(tmp_path):
 
 
 def results(folder: Path) -> dict[str, bytes]:
+    """What a fit wrote, but for temporary files of one that was killed."""
     return {
         path.name: path.read_bytes()
-        for path in (folder / 'out').iterdir()
+        for path in (folder / 'out').glob('[!.]*')
     }
 
 
@@ -62,7 +63,7 @@ def test_a_killed_fit_leaves_whole_files_and_ends_like_an_unbroken_one(
     duration = time.monotonic() - begin
     later = results(folder)
     assert later.keys() == earlier.keys() and later != earlier
-    for part in (.5, .8, .9, .95, 1):
+    for part in (.8, .95, 1):
         for name, data in earlier.items():
             (folder / 'out' / name).write_bytes(data)
         process = start(folder, 1)
@@ -70,8 +71,7 @@ def test_a_killed_fit_leaves_whole_files_and_ends_like_an_unbroken_one(
         process.send_signal(number)
         process.wait()
         for name, data in results(folder).items():
-            if not name.startswith('.'):
-                assert data in (earlier[name], later[name]), name
+            assert data in (earlier[name], later[name]), name
     assert start(folder, 1).wait() == 0
     assert results(folder) == later
 

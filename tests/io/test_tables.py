@@ -185,7 +185,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write) -> None:
     ('losses', b'model,t0\n\xc3\xa9,1\ncaf\xe9,1\n',
      'line 3: expected UTF-8 text, found the byte 0xe9'),
     ('losses', 'model,t0\n'.encode('utf-16'), 'line 1: .* the byte 0xff'),
-    ('losses', 'model,x\na,1\nb,\0\n', 'line 3: expected text, found a NUL'),
+    ('losses', 'model,x\na,1\nb,\0\n', 'expected text, found a NUL'),
     ('scores', 'model,x\na,0.5\nb,54.3\n',
      "model 'b', column 'x': .* 54.3. .* in percent: divide them by 100"),
     ('scores', 'model,x\na,n/a\n', "line 2, column 'x': .* found 'n/a'"),

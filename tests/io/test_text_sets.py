@@ -88,7 +88,7 @@ GOOD = b'{"text_id": "a", "text": "x"}\n'
     (b'{"text_id": "a", "text": null}', ", line 1: .*'text', found None"),
     (b'{"text_id": "a", "text": "x", "source": 1}',
      ", line 1: .*'source', found 1"),
-    (GOOD + b'{"text_id": "b", "text": "\\ud800"}', ', line 2: .*U.D800'),
+    (GOOD + b'{"text_id": "b", "text": "\\ud800"}', ', line 2: .*surrogates'),
     (GOOD + b'{"text_id": "b", "text": "x", "text": "y"}',
      ", line 2: .*key 'text' twice"),
     (GOOD + b'{"text_id": "b", "text": "x", "n": NaN}', ', line 2: .*NaN'),

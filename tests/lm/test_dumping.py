@@ -6,8 +6,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import read_dump, read_dumps, write_dump
-from csv_plugin.io.shards import merge_dumps
+from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.lm import models

@@ -1,6 +1,5 @@
 """Loading causal LMs: devices, number formats, and what errors advise."""
 import logging
-import os
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ pytest.importorskip('transformers')
 from csv_plugin.core.conventions import InputError  # noqa: E402
 from csv_plugin.lm.loading import load_causal_lm  # noqa: E402
 from csv_plugin.lm.loading import load_tokenizer, loading  # noqa: E402
-from csv_plugin.lm.own_code import config_without_code  # noqa: E402
 from tests.lm import code_folders  # noqa: E402
 from tests.lm.models import make, tokenizer  # noqa: E402
 
@@ -79,15 +77,6 @@ def test_a_tokenizer_beside_code_of_a_model(folder, way):
     trace = code_folders.add_code(folder, code_folders.WAYS[way])
     load_tokenizer(folder)
     assert not trace.exists()
-
-
-@pytest.mark.parametrize('load', [
-    load_tokenizer, load_causal_lm, lambda path: config_without_code(path, '')
-])  # yapf: disable
-def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path, load):
-    os.mkfifo(tmp_path / 'config.json')
-    with pytest.raises(InputError, match='config.json: .* a pipe or a dev'):
-        load(tmp_path)
 
 
 def test_a_tokenizer_that_is_not_there(tmp_path):

@@ -5,8 +5,7 @@ import pytest
 
 from csv_plugin.core.baselines import mean_token_loss
 from csv_plugin.core.losses import TargetTokens
-from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.shards import merge_dumps
+from csv_plugin.io.dumps import merge_dumps, read_dump
 from tests.oc import tiny
 from tests.oc.command import opencompass
 

@@ -14,8 +14,7 @@ from opencompass.registry import MODELS
 from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.shards import merge_dumps
+from csv_plugin.io.dumps import merge_dumps, read_dump
 from csv_plugin.lm import scoring_in_chunks
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.oc import inferencers

@@ -27,7 +27,7 @@ from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.pictures import save
 from csv_plugin.extras.pictures.accuracy_by_tokens import plot_trajectories
-from csv_plugin.io.checkpoint_folders import checkpoint_folders
+from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses
 from tools.studies import world

@@ -32,7 +32,7 @@ def checkpoint_models(pattern: str,
             code that may not run.
     """
     # Imports at the top of a config are lazy: they give names, not modules.
-    io = __import__('csv_plugin.io.checkpoint_folders', fromlist=['io'])
+    io = __import__('csv_plugin.io.model_paths', fromlist=['io'])
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
     return [
         oc.without_own_code({

@@ -9,7 +9,7 @@ from typing import Any, Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.live.live_predictions import LivePredictions
-from csv_plugin.io.checkpoint_folders import checkpoint_folders
+from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.lm.loading import load_causal_lm, load_tokenizer
 from csv_plugin.triage.judging import Triage
 

@@ -16,8 +16,8 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.sharing.contributions import (Contribution,
                                                      read_contribution)
 from csv_plugin.io.collection import write_collection
+from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.shards import merge_dumps
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, write_csv
 
 #: The table of a collection that says who gave what.

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
-from csv_plugin.io.dumps import read_dump, read_dump_info
+from csv_plugin.io.dumps import merge_dumps, read_dump, read_dump_info
 from csv_plugin.io.files import (FilePath, check_file_names, read_bytes,
                                  write_text)
-from csv_plugin.io.shards import merge_dumps
 
 #: Beginning of the names of validation sets among the datasets of a run.
 TEXTS = 'salience_texts-'

@@ -13,8 +13,8 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io import collection
 from csv_plugin.io.dumps import write_dump
-from csv_plugin.io.files import check_fields, write_text
-from csv_plugin.io.json_files import read_json
+from csv_plugin.io.files import write_text
+from csv_plugin.io.json_files import check_fields, read_json
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
