@@ -18,8 +18,7 @@ from pathlib import Path
 from csv_plugin.cli.arguments import add_out, add_texts, check_folder
 from csv_plugin.cli.checkpoint_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.curves import CurveLog
-from csv_plugin.extras.live.trackers import TRACKERS, TensorBoardLog
+from csv_plugin.extras.live.trackers import TRACKERS, CurveLog, TensorBoardLog
 from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.judging import Triage
 from csv_plugin.triage.watching import until_stopped, watch

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
-from csv_plugin.extras.live.curves import CurveLog
+from csv_plugin.extras.live.trackers import CurveLog
 from csv_plugin.extras.live.undisturbed import losses_in_training
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import FilePath, check_file_names
@@ -43,9 +43,8 @@ class LivePredictions:
         budget (float): Steps at the end of the training; NaN for the median
             of the earlier runs. Without these either, nothing is forecast.
         history (Optional[Sequence[FilePath]]): Losses of earlier, finished
-            runs, as `salience triage --history` takes them: what their last
-            steps gained is part of a forecast, and its error comes from
-            them. They are read at once.
+            runs, as `salience triage --history` takes them. They are read at
+            once.
         logs (Sequence[CurveLog]): Get the curves; see `trackers`.
 
     Raises:
@@ -104,8 +103,7 @@ class LivePredictions:
             model (nn.Module): The model in training.
             tokenizer (PreTrainedTokenizerBase): Its tokenizer.
             step (int): Optimiser steps so far, 1 or more; each once. At the
-                first, readings from it on that were found in the folder are
-                those of a training that was cut off: see `begin`.
+                first, later readings in the folder are left out: see `begin`.
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
@@ -126,11 +124,8 @@ class LivePredictions:
         """Leave out the readings beyond the step where a training begins.
 
         They are those of another training of this name, or of one that was
-        cut off and goes on from an earlier checkpoint. Each counts again
-        once it is made anew. A warning in the log of the module names them.
-
-        Args:
-            step (int): 0, or that of the checkpoint.
+        cut off. Each counts again once it is made anew. A warning in the log
+        of the module names them.
         """
         self._stale = {reading for reading in self.steps() if reading > step}
         if self._stale:
@@ -160,11 +155,11 @@ class LivePredictions:
             self._stale.discard(step)
 
     def dump(self, step: int) -> Path:
-        """Where the losses of a step are, or will be."""
+        """Return the place of the losses of a step."""
         return self.losses / f'{self.run}@{step}.safetensors'
 
     def steps(self) -> list[int]:
-        """Steps whose losses are in the folder, rising."""
+        """Return the steps whose losses are in the folder, rising."""
         start = f'{self.run}@'
         names = [
             path.stem.removeprefix(start)
@@ -173,11 +168,10 @@ class LivePredictions:
         return sorted(int(name) for name in names if name.isdecimal())
 
     def judge(self, step: int) -> Triage:
-        """Predictions and forecasts by the losses in the folder, logged.
+        """Predict and forecast by the losses in the folder; write and log it.
 
         Args:
-            step (int): Later readings are left out, and those that `begin`
-                names.
+            step (int): Later readings are left out, and those of `begin`.
 
         Raises:
             InputError: The losses cannot be used, there are none, the step
@@ -201,17 +195,16 @@ class LivePredictions:
         return triage
 
     def _log(self, triage: Triage) -> None:
-        failed: list[tuple[CurveLog, Exception]] = []
+        failed: dict[str, Exception] = {}
         for log in self.logs:
             try:
                 log.add(triage)
             # Trackers have errors of their own.
             except Exception as error:
-                failed.append((log, error))
-        if failed:
-            log, reason = failed[0]
+                failed[type(log).__name__] = error
+        for name, reason in failed.items():
             raise InputError(
-                type(log).__name__, 'a tracker that takes the curves',
+                name, 'a tracker that takes the curves',
                 f'{type(reason).__name__}: {reason}',
                 'Check the tracker; the curves are kept for the next '
                 'reading.') from reason

@@ -2,7 +2,6 @@
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Optional
 
@@ -23,8 +22,8 @@ Stamp = tuple[tuple[str, int, int], ...]
 class CheckpointJob:
     """Reads the checkpoints of a training that have no losses yet.
 
-    A checkpoint without losses in the folder of the predictions is read, so
-    a job that was killed goes on where it was.
+    Losses are looked for in the folder of the predictions, so a job that was
+    killed goes on where it was.
 
     Args:
         pattern (str): Folders whose names end with the step, such as
@@ -61,16 +60,12 @@ class CheckpointJob:
     def update(self, saved: bool = False) -> Optional[Triage]:
         """Read the new checkpoints that are written completely.
 
-        That is one with the last file of `Trainer`, or one whose files are
-        as they were at the last look.
+        These have the last file of `Trainer`, or their files are as at the
+        last look. The triage is by all checkpoints so far; None if nothing
+        is new since the last call.
 
         Args:
-            saved (bool): Whether all checkpoints that there are are known to
-                be written completely.
-
-        Returns:
-            Optional[Triage]: By all checkpoints so far; None if nothing is
-            new since the last call.
+            saved (bool): Whether all checkpoints are written completely.
 
         Raises:
             InputError: There is no checkpoint, or as in
@@ -85,12 +80,13 @@ class CheckpointJob:
         for step in sorted({*folders} - known):
             if self.stop.is_set():
                 break
-            is_read = False
             # A trainer may remove it before, or while, it is read.
-            with suppress(FileNotFoundError):
+            try:
                 is_read = (
                     self._is_due(folders[step], saved)
                     and self._read(folders[step], step))
+            except FileNotFoundError:
+                continue
             if is_read:
                 self._scored = True
                 triage = self._judge()
@@ -99,7 +95,7 @@ class CheckpointJob:
         return triage
 
     def _judge(self) -> Triage:
-        """What all readings tell; the next look tries again if it fails."""
+        """Judge all readings; the next look tries again if it fails."""
         self._judged = False
         triage = self.live.judge(max(self.live.steps()))
         self._judged = True

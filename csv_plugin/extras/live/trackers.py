@@ -1,4 +1,4 @@
-"""Where curves go: TensorBoard, Weights & Biases, Trackio and MLflow.
+"""Triages as curves in TensorBoard, Weights & Biases, Trackio and MLflow.
 
 The package of a tracker is imported when a log is made. If a run of the
 tracker is under way, such as one that `transformers.Trainer` began, the curves
@@ -7,24 +7,96 @@ become part of it, else they get one of their own.
 import os
 import re
 import time
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Optional
+
+import numpy as np
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import file_name
-from csv_plugin.extras.live.curves import CurveLog, Point
+from csv_plugin.triage.judging import Triage
+from csv_plugin.triage.trajectories import RunTrajectory
 
 #: The scalar that is the x-axis in Weights & Biases, as in `Trainer`.
 STEP = 'train/global_step'
 
 
-class TensorBoardLog(CurveLog):
-    """Logs predictions and forecasts, one folder per run.
+class Point(NamedTuple):
+    """Accuracies at one checkpoint.
 
-    tensorboardX must be installed.
+    Args:
+        step (int): Tokens, or steps where no tokens are known.
+        scalars (dict[str, float]): Accuracies by the name of their curve,
+            fractions.
+    """
+    step: int
+    scalars: dict[str, float]
+
+
+class CurveLog(ABC):
+    """Logs predictions and forecasts of runs, each checkpoint once.
+
+    The curves of a benchmark are `predicted/<benchmark>` and
+    `forecast/<benchmark>`, and below them `low` and `high`, the ends of the
+    90 % interval.
+    """
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def add(self, triage: Triage) -> None:
+        """Log the checkpoints that were not logged before.
+
+        Forecasts are logged at the last checkpoint of their run. What could
+        not be logged is tried again with the next triage.
+        """
+        for run in triage.runs:
+            if not self._logged.issuperset(run.checkpoints):
+                self.write(run.run, list(_points(triage, run, self._logged)))
+                self._logged.update(run.checkpoints)
+
+    @abstractmethod
+    def write(self, run: str, points: Sequence[Point]) -> None:
+        """Log points of a run, by rising steps."""
+
+    def close(self) -> None:
+        """End what was begun for the log."""
+
+
+def _points(triage: Triage, run: RunTrajectory,
+            logged: Collection[str]) -> Iterator[Point]:
+    """Predictions at the new checkpoints, then the forecast at the last."""
+    steps = [round(tokens) for tokens in run.tokens]
+    predicted = triage.predictions.select(run.checkpoints)
+    cube = np.stack([predicted.values, predicted.low, predicted.high])
+    for i, name in enumerate(run.checkpoints):
+        if name not in logged:
+            yield Point(
+                steps[i],
+                _scalars('predicted', triage.benchmarks, cube[:, i, :, 0]))
+    forecasts = np.array([[ranking.values[r], ranking.low[r], ranking.high[r]]
+                          for ranking in triage.rankings.values()
+                          for r in [ranking.runs.index(run.run)]])
+    scalars = _scalars('forecast', list(triage.rankings), forecasts.T)
+    if scalars:
+        yield Point(steps[-1], scalars)
+
+
+def _scalars(kind: str, benchmarks: Sequence[str],
+             rows: np.ndarray) -> dict[str, float]:
+    """Those that are known of values, lower and upper ends, `(3, B)`."""
+    return {
+        f'{kind}/{benchmark}{end}': float(value)
+        for end, row in zip(('', '/low', '/high'), rows)
+        for benchmark, value in zip(benchmarks, row) if not np.isnan(value)
+    }
+
+
+class TensorBoardLog(CurveLog):
+    """Logs predictions and forecasts by tensorboardX, one folder per run.
 
     Args:
         folder (Path): Log directory for TensorBoard.
@@ -48,6 +120,10 @@ class TensorBoardLog(CurveLog):
                     writer.add_scalar(name, value, point.step)
 
 
+#: What logs a point, and what ends a run that was begun here, if one was.
+Open = tuple[Callable[[Point], Any], Optional[Callable[[], Any]]]
+
+
 class TrackerLog(CurveLog):
     """Curves as a part of a tracker's run, which is ended by who began it.
 
@@ -57,7 +133,6 @@ class TrackerLog(CurveLog):
     Raises:
         InputError: The package of the tracker is not installed.
     """
-    #: What is imported.
     package: ClassVar[str]
 
     def __init__(self, project: str) -> None:
@@ -70,39 +145,27 @@ class TrackerLog(CurveLog):
                 type(self).__name__, f'the package {self.package}',
                 f'the error {str(error)!r}',
                 f'Install {self.package} (docs/live.md).') from error
-        self._run: Any = None
-        self._own = False
+        self._open: Optional[Open] = None
 
     def write(self, run: str, points: Sequence[Point]) -> None:
         """See `CurveLog`."""
-        if self._run is None:
-            self._run = self._under_way()
-            if self._run is None:
-                self._run, self._own = self._begin(run), True
+        if self._open is None:
+            self._open = self._opened(run)
+        put, _ = self._open
         for point in points:
-            self._put(point)
+            put(point)
 
     def close(self) -> None:
         """See `CurveLog`."""
-        if self._own:
-            self._end()
-            self._run, self._own = None, False
+        if self._open is not None:
+            _, end = self._open
+            if end is not None:
+                end()
+            self._open = None
 
     @abstractmethod
-    def _under_way(self) -> Any:
-        """The tracker's run that somebody else began, or None."""
-
-    @abstractmethod
-    def _begin(self, run: str) -> Any:
-        """A new run of the tracker."""
-
-    @abstractmethod
-    def _put(self, point: Point) -> None:
-        """Log a point."""
-
-    @abstractmethod
-    def _end(self) -> None:
-        """End a run that was begun here."""
+    def _opened(self, run: str) -> Open:
+        """Take the run that is under way, or begin one of this name."""
 
 
 class WandbLog(TrackerLog):
@@ -113,28 +176,20 @@ class WandbLog(TrackerLog):
     """
     package = 'wandb'
 
-    def _under_way(self) -> Any:
-        return self._by_step(self._tracker.run)
-
-    def _begin(self, run: str) -> Any:
+    def _opened(self, run: str) -> Open:
+        active = self._tracker.run
         mode = os.environ.get('WANDB_MODE', 'offline')
-        return self._by_step(
-            self._tracker.init(project=self.project, name=run, mode=mode))
-
-    @staticmethod
-    def _by_step(run: Any) -> Any:
+        used = active or self._tracker.init(
+            project=self.project, name=run, mode=mode)
         # Points by its own count of steps would be dropped when late.
-        if run is not None:
-            run.define_metric(STEP)
-            for kind in ('predicted', 'forecast'):
-                run.define_metric(f'{kind}/*', step_metric=STEP)
-        return run
+        used.define_metric(STEP)
+        for kind in ('predicted', 'forecast'):
+            used.define_metric(f'{kind}/*', step_metric=STEP)
 
-    def _put(self, point: Point) -> None:
-        self._run.log({**point.scalars, STEP: point.step})
+        def put(point: Point) -> None:
+            used.log({**point.scalars, STEP: point.step})
 
-    def _end(self) -> None:
-        self._run.finish()
+        return put, None if active else used.finish
 
 
 class TrackioLog(TrackerLog):
@@ -144,53 +199,54 @@ class TrackioLog(TrackerLog):
     """
     package = 'trackio'
 
-    def _under_way(self) -> Any:
-        return self._tracker.context_vars.current_run.get()
+    def _opened(self, run: str) -> Open:
+        active = self._tracker.context_vars.current_run.get()
+        used = active or self._tracker.init(project=self.project, name=run)
 
-    def _begin(self, run: str) -> Any:
-        return self._tracker.init(project=self.project, name=run)
+        def put(point: Point) -> None:
+            used.log(point.scalars, step=point.step)
 
-    def _put(self, point: Point) -> None:
-        self._run.log(point.scalars, step=point.step)
-
-    def _end(self) -> None:
-        self._tracker.finish()
+        return put, None if active else self._tracker.finish
 
 
 class MLflowLog(TrackerLog):
     """Logs to MLflow, where its tracking URI points to.
 
-    Its names hold no signs but `_-.: /`, others become their code points. In
-    a store of files a curve is a file, so that the ends of an interval are
-    called `predicted/<benchmark>.low` and `.high`. Arguments as in
+    Names in MLflow have no signs but `_-.: /`; others become their code
+    points. In a store of files a curve is a file, so the ends of an interval
+    are called `predicted/<benchmark>.low` and `.high`. Arguments as in
     `TrackerLog`.
     """
     package = 'mlflow'
 
-    def _under_way(self) -> Any:
-        return self._tracker.active_run()
+    def _opened(self, run: str) -> Open:
+        client, mlflow = self._tracker.MlflowClient(), self._tracker
+        active = mlflow.active_run()
+        name = (active or self._begun(client, run)).info.run_id
 
-    def _begin(self, run: str) -> Any:
-        client = self._tracker.MlflowClient()
+        def put(point: Point) -> None:
+            now = round(1000 * time.time())
+            client.log_batch(name, [
+                mlflow.entities.Metric(
+                    mlflow_name(curve), value, now, point.step)
+                for curve, value in point.scalars.items()
+            ])
+
+        def end() -> None:
+            client.set_terminated(name)
+
+        return put, None if active else end
+
+    def _begun(self, client: Any, run: str) -> Any:
         found = client.get_experiment_by_name(self.project)
         experiment = (
             found.experiment_id
             if found else client.create_experiment(self.project))
         return client.create_run(experiment, run_name=run)
 
-    def _put(self, point: Point) -> None:
-        now, metric = round(1000 * time.time()), self._tracker.entities.Metric
-        self._tracker.MlflowClient().log_batch(self._run.info.run_id, [
-            metric(mlflow_name(name), value, now, point.step)
-            for name, value in point.scalars.items()
-        ])
-
-    def _end(self) -> None:
-        self._tracker.MlflowClient().set_terminated(self._run.info.run_id)
-
 
 def mlflow_name(name: str) -> str:
-    """The name of a curve in MLflow.
+    """Return the name of a curve in MLflow.
 
     >>> mlflow_name('predicted/mmlu/low'), mlflow_name('predicted/a@b')
     ('predicted/mmlu.low', 'predicted/a_40_b')

@@ -12,8 +12,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
-from csv_plugin.extras.live.curves import CurveLog
 from csv_plugin.extras.live.live_predictions import LivePredictions
+from csv_plugin.extras.live.trackers import CurveLog
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.judging import Triage
 
@@ -76,7 +76,7 @@ class PredictionCallback(TrainerCallback):
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState,
                        control: TrainerControl, **kwargs: Any) -> None:
-        """Nothing is known of this training yet; load what readings need."""
+        """Begin anew, and load what readings need."""
         self.triage, self._live, self._warned = None, None, False
         self.seconds, self._began = 0.0, time.perf_counter()
         self._read_at = state.global_step
@@ -127,19 +127,19 @@ class PredictionCallback(TrainerCallback):
         self.seconds += time.perf_counter() - began
 
     def _begin(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
-        live, _ = self._prepare(state, kwargs)
+        live = self._loaded(state)
+        self._tokenizer(kwargs)
         live.begin(state.global_step)
 
-    def _prepare(
-        self, state: TrainerState,
-        kwargs: dict[str,
-                     Any]) -> tuple[LivePredictions, PreTrainedTokenizerBase]:
-        """What readings need, each part loaded once."""
+    def _loaded(self, state: TrainerState) -> LivePredictions:
         if self._live is None:
             self._live = LivePredictions(self.predictor, self.texts,
                                          self.folder, self.run,
                                          state.max_steps, self.history,
                                          self.logs)
+        return self._live
+
+    def _tokenizer(self, kwargs: dict[str, Any]) -> PreTrainedTokenizerBase:
         # Trainers before transformers 4.46 call it the tokenizer.
         tokenizer = self.tokenizer or kwargs.get(
             'processing_class') or kwargs.get('tokenizer')
@@ -147,11 +147,11 @@ class PredictionCallback(TrainerCallback):
             raise InputError('PredictionCallback', 'a tokenizer',
                              'none, and a trainer without a processing_class',
                              'Give tokenizer= to one of the two.')
-        return self._live, tokenizer
+        return tokenizer
 
     def _read(self, state: TrainerState, kwargs: dict[str, Any]) -> None:
         self._read_at = state.global_step
-        live, tokenizer = self._prepare(state, kwargs)
+        live, tokenizer = self._loaded(state), self._tokenizer(kwargs)
         try:
             live.read(kwargs['model'], tokenizer, state.global_step)
         finally:  # A tracker may fail after the model was predicted.

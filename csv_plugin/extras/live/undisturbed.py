@@ -1,7 +1,5 @@
 """Token losses of a model in training, which goes on as if nothing was."""
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,9 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
                        texts: TextSet, name: str) -> TokenLossDump:
     """Score a model between two steps of its training.
 
-    The model is scored where it is and as it is, without gradients and in
-    evaluation mode. Its modes, its gradients and the states of all random
-    numbers are afterwards what they were.
+    The model is scored where it is, without gradients and in evaluation
+    mode. Its modes, its gradients and the states of all random numbers are
+    afterwards what they were.
 
     Args:
         model (nn.Module): A causal LM of `transformers`, perhaps compiled or
@@ -31,28 +29,29 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
         name (str): What to call the model in the dump.
 
     Returns:
-        TokenLossDump: Losses in nats; see `lm.engines.token_losses`.
+        TokenLossDump: Losses in nats of the tokens that
+        `lm.engines.token_losses` scores.
 
     Raises:
         InputError: The model is not a whole model of `transformers`, or as
             in `token_losses`, such as for a loss that is not finite.
     """
     whole = _whole_model(model)
-    with _random_numbers_kept(whole):
+    devices = {p.device for p in whole.parameters() if p.is_cuda}
+    python, numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(list(devices)):
         try:
             return dump_losses(whole, tokenizer, texts, name=name)
         finally:
+            random.setstate(python)
+            np.random.set_state(numpy)
             # Copies of weights in half precision that an outer `autocast`
             # keeps were made without gradients.
             torch.clear_autocast_cache()
 
 
 def _whole_model(model: nn.Module) -> PreTrainedModel:
-    """The model of `transformers` inside of what trains it.
-
-    Raises:
-        InputError: There is none, or this process has a part of it only.
-    """
+    """The model of `transformers` inside of what trains it."""
     inner: Any = model
     while not isinstance(inner, PreTrainedModel):
         # A compiled model, or one that is the same on several devices.
@@ -83,19 +82,3 @@ def _is_sharded(model: nn.Module) -> bool:
         for module in model.modules()) or any(
             hasattr(parameter, 'device_mesh') or hasattr(parameter, 'ds_id')
             for parameter in model.parameters())
-
-
-@contextmanager
-def _random_numbers_kept(model: nn.Module) -> Iterator[None]:
-    """Let no draw of the body of the `with` statement count."""
-    devices = {
-        parameter.device
-        for parameter in model.parameters() if parameter.is_cuda
-    }
-    python, numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng(list(devices)):
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(numpy)

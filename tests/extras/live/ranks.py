@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.curves import CurveLog
+from csv_plugin.extras.live.trackers import CurveLog
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.extras.live.undisturbed import losses_in_training
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,

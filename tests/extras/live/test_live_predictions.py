@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.extras.live.curves import CurveLog
 from csv_plugin.extras.live.live_predictions import LivePredictions
+from csv_plugin.extras.live.trackers import CurveLog
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,

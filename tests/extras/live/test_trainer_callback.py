@@ -10,8 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live import live_predictions
 from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.io.predictors import save_predictor
-from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, model,
-                                        trainer, weights)
+from tests.extras.live.training import PREDICTOR, TEXTS, TOKENIZER, model
 from tests.runs import OTHER_TEXTS
 
 LEARNER = model()
@@ -133,29 +132,3 @@ def test_readings_after_a_failure(tmp_path, play, monkeypatch):
 def test_steps_between_readings_are_positive():
     with pytest.raises(InputError, match='1 step or more'):
         PredictionCallback(PREDICTOR, TEXTS, 'live', 0)
-
-
-@pytest.mark.slow
-def test_a_trainer_ends_at_the_same_weights(tmp_path, caplog):
-    """With readings, with failures in place of them, and without any."""
-    callbacks = {
-        'none': [],
-        'sound': [PredictionCallback(PREDICTOR, TEXTS, tmp_path / 'live', 2)],
-        'failing':
-        [PredictionCallback(tmp_path / 'none', TEXTS, tmp_path / 'live', 2)],
-    }
-    ends = {}
-    for name, given in callbacks.items():
-        learner = trainer(tmp_path / name, given)
-        learner.train()
-        ends[name] = weights(learner.model)
-    assert torch.equal(ends['none'], ends['sound'])
-    assert torch.equal(ends['none'], ends['failing'])
-    assert not torch.equal(ends['none'], weights(model()))
-    assert readings(tmp_path / 'live') == [
-        f'run@{step}.safetensors' for step in (2, 4, 6)
-    ]
-    assert len([
-        record for record in caplog.records
-        if record.name.startswith('csv_plugin')
-    ]) == 1
