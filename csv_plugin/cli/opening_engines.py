@@ -62,7 +62,7 @@ def _checked_for_code(model: str,
 
 
 def _vllm(model: str, options: EngineOptions) -> Any:
-    from csv_plugin.lm.engines.packages import optional_package
+    from csv_plugin.lm.engines.protocol import optional_package
     from csv_plugin.lm.engines.vllm_engine import VLLMEngine
     llm = optional_package('vllm', '--engine vllm').LLM
     with _checked_for_code(model, options):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm.engines.packages import optional_package
-from csv_plugin.lm.engines.protocol import EngineFacts
+from csv_plugin.lm.engines.protocol import EngineFacts, optional_package
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 

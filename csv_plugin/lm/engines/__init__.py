@@ -1,4 +1,4 @@
-"""What runs a language model and returns token losses.
+"""Programs that run a language model: `transformers` and vLLM.
 
-`transformers` and vLLM; `csv_plugin.extras.engines` has further ones.
+`csv_plugin.extras.engines` has further ones.
 """

@@ -18,21 +18,15 @@ Output = TypeVar('Output')
 #: Tokens on which the logits of the head are compared with the model's own.
 PROBE_TOKENS = 8
 
-#: So many numbers of a tensor of weights are looked at.
+#: Numbers of a tensor of weights that count for `weights_in_memory`.
 _PLACES = 1024
 
 
 def weights_in_memory(model: nn.Module) -> str:
-    """A short text that changes with the weights of a model.
+    """Return 16 hexadecimal digits that change with the weights of a model.
 
-    It comes from some numbers of each tensor: training changes numbers
-    everywhere. Weights that lie elsewhere do not count.
-
-    Args:
-        model (nn.Module): The model.
-
-    Returns:
-        str: 16 hexadecimal digits.
+    They come from a sample of each tensor: training changes numbers
+    everywhere. Offloaded weights do not count.
     """
     digest = hashlib.sha256()
     for name, weights in model.named_parameters():
@@ -61,7 +55,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def prefix_token(
         tokenizer: PreTrainedTokenizerBase) -> tuple[Optional[int], str]:
-    """The token put in front of every text, so that its first is scored.
+    """Token put in front of every text, so that its first token is scored.
 
     Returns:
         tuple[Optional[int], str]: Its id, and its name for the records: BOS
@@ -85,13 +79,9 @@ def context_length(model: PreTrainedModel) -> int:
 
 
 def input_device(model: PreTrainedModel) -> torch.device:
-    """The device that takes token ids.
-
-    That is the CPU if weights are offloaded: hooks move the ids on.
-    """
+    """The device that takes token ids; the CPU for offloaded embeddings."""
     weight: Any = model.get_input_embeddings().weight
-    is_offloaded = weight.device.type == 'meta'
-    return torch.device('cpu') if is_offloaded else weight.device
+    return torch.device('cpu') if weight.is_meta else weight.device
 
 
 def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
@@ -181,10 +171,10 @@ def in_halves(
     model: PreTrainedModel, batch: Sequence[Window],
     run: Callable[[Sequence[Window]], Output]
 ) -> Iterator[tuple[Sequence[Window], Output]]:
-    """What a model makes of a batch, in parts that a GPU has room for.
+    """Run a model on a batch, halved until the GPU has room for each part.
 
     Args:
-        model (PreTrainedModel): Named where there is no room.
+        model (PreTrainedModel): Named in the error.
         batch (Sequence[Window]): At least one.
         run (Callable): Runs the model on some windows.
 

@@ -1,11 +1,10 @@
 """Loss, entropy and rank of tokens, without all logits in memory at once.
 
-The logits of a batch would take more memory than everything else together,
-so they are computed and used in blocks, always in fp32: with bf16 logits a
-token's loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden
-states by less than 3e-6 on a CPU and 1e-4 on a GPU (docs/performance.md).
+Logits are computed and used in blocks, always in fp32: with bf16 logits a
+loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden states by
+less than 3e-6 on a CPU and 1e-4 on a GPU (docs/performance.md).
 """
-from typing import Protocol
+from typing import Union
 
 import torch
 from torch import Tensor, nn
@@ -19,26 +18,11 @@ COLUMNS = 512
 COLUMNS_ON_GPU = 8192
 
 
-class Logits(Protocol):
-    """Logits of N rows over V vocabulary entries, made on demand."""
-    n_columns: int
-    device: torch.device
-
-    def rows(self, index: Tensor) -> 'Logits':
-        """The logits of n selected rows; `index` has shape `(n,)`."""
-
-    def block(self, start: int, stop: int) -> Tensor:
-        """Columns `start:stop`, fp32 and free to overwrite, `(N, n)`."""
-
-    def of_targets(self, targets: Tensor) -> Tensor:
-        """The logit of one target in each row, fp32, shape `(N,)`."""
-
-
 class HeadLogits:
-    """Logits that a linear head makes of hidden states.
+    """Logits that a linear head makes of hidden states, block by block.
 
-    Numbers of 16 bits are multiplied as they are where the device adds their
-    products up in fp32, else as fp32: a product of two fits into fp32.
+    Numbers of 16 bits are multiplied as they are where the device sums their
+    products in fp32, else as fp32.
 
     Args:
         hidden (Tensor): Any float type. Shape `(N, H)`.
@@ -46,30 +30,29 @@ class HeadLogits:
     """
 
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
-        self.hidden, self.head = hidden, head
-        self.n_columns, self.device = head.out_features, hidden.device
-        self.keeps_type = hidden.dtype == head.weight.dtype \
+        self.in_16_bits = hidden.dtype == head.weight.dtype \
             and _multiplies_16_bits(hidden)
+        self.hidden = hidden if self.in_16_bits else hidden.float()
+        self.head = head
+        self.n_columns, self.device = head.out_features, hidden.device
 
     def rows(self, index: Tensor) -> 'HeadLogits':
-        """See `Logits`."""
-        hidden = self.hidden[index]
-        return HeadLogits(hidden if self.keeps_type else hidden.float(),
-                          self.head)
+        """The logits of n selected rows; `index` has shape `(n,)`."""
+        return HeadLogits(self.hidden[index], self.head)
 
     def block(self, start: int, stop: int) -> Tensor:
-        """See `Logits`."""
+        """Columns `start:stop`, fp32 and free to overwrite, `(N, n)`."""
         weight = self.head.weight[start:stop]
-        if self.keeps_type:
+        if self.in_16_bits:
             logits = torch.mm(self.hidden, weight.T, out_dtype=torch.float32)
         else:
-            logits = self.hidden.float() @ weight.float().T
+            logits = self.hidden @ weight.float().T
         if self.head.bias is not None:
             logits += self.head.bias[start:stop].float()
         return logits
 
     def of_targets(self, targets: Tensor) -> Tensor:
-        """See `Logits`."""
+        """The logit of one target in each row, fp32, shape `(N,)`."""
         weight = self.head.weight[targets].float()
         logit = (self.hidden.float() * weight).sum(1)
         if self.head.bias is not None:
@@ -85,14 +68,8 @@ def _multiplies_16_bits(values: Tensor) -> bool:
             and hasattr(torch.ops.aten.mm, 'dtype'))
 
 
-def block_starts(logits: Logits) -> range:
-    """First columns of the blocks of logits, whose step is their width."""
-    on_gpu = logits.device.type == 'cuda'
-    return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
-
-
 class FullLogits:
-    """Logits that a model has already computed.
+    """Logits that a model has already computed, read as `HeadLogits` are.
 
     Args:
         values (Tensor): Any float type. Shape `(N, V)`.
@@ -103,16 +80,25 @@ class FullLogits:
         self.device = values.device
 
     def rows(self, index: Tensor) -> 'FullLogits':
-        """See `Logits`."""
+        """See `HeadLogits`."""
         return FullLogits(self.values[index])
 
     def block(self, start: int, stop: int) -> Tensor:
-        """See `Logits`."""
+        """See `HeadLogits`."""
         return self.values[:, start:stop].to(torch.float32, copy=True)
 
     def of_targets(self, targets: Tensor) -> Tensor:
-        """See `Logits`."""
+        """See `HeadLogits`."""
         return self.values.gather(1, targets[:, None])[:, 0].float()
+
+
+Logits = Union[HeadLogits, FullLogits]
+
+
+def block_starts(logits: Logits) -> range:
+    """First columns of the blocks of logits, whose step is their width."""
+    on_gpu = logits.device.type == 'cuda'
+    return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
 
 
 def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
@@ -123,8 +109,8 @@ def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
         logits (Logits): Logits at all positions.
         rows (Tensor): Position whose logits predict each target. `(N,)`.
         targets (Tensor): Token ids. Shape `(N,)`.
-        entropy (bool): Whether to compute entropies.
-        rank (bool): Whether to compute ranks.
+        entropy (bool): Compute entropies.
+        rank (bool): Compute ranks.
     """
     parts = [
         _statistics_of_rows(logits.rows(index), target, entropy, rank)
@@ -138,9 +124,7 @@ def token_statistics(logits: Logits, rows: Tensor, targets: Tensor,
 
 def _statistics_of_rows(logits: Logits, targets: Tensor, entropy: bool,
                         rank: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Losses, entropies and ranks of at most `ROWS` targets, each `(N,)`.
-
-    One row of the logits for each; entropies and ranks only if wanted.
+    """Losses, entropies and ranks, one target a row, each `(N,)`.
 
     Exponentials are taken of differences from the largest logit, so that
     large logits neither overflow nor cancel.

@@ -1,31 +1,32 @@
-"""What every engine does: ids of tokens in, their log-probabilities out.
+"""What every engine does: token ids in, losses of target tokens out.
 
-Tokenization, byte spans, the prefix token and the windows of long texts stay
-in this package, so that losses of one model mean the same whatever engine
-runs it. An engine sees finished windows.
+Tokenization, spans, the prefix token and windows stay outside of engines, so
+that losses of a model mean the same in every engine.
 """
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Optional, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.conventions import Progress
+from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.lm.engines.windows import Window
 
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What is recorded about an engine and the model it runs.
+    """Properties of an engine and its model, recorded with the losses.
 
     Args:
         engine (str): Name of the engine, such as 'vllm'.
         model (str): Name or path of the model.
-        dtype (str): Number format of the model's weights, such as
-            'bfloat16'; 'unknown' where the engine does not tell.
+        dtype (str): Number format of the weights, such as 'bfloat16';
+            'unknown' where the engine does not report it.
         cache_dtype (str): Number format of the key-value cache; 'none' if
-            scoring fills none.
+            there is no cache.
         context (int): Most inputs of a window, which has one id more; 0 if
             unlimited.
         versions (Mapping[str, str]): Versions of the packages that compute,
@@ -45,10 +46,10 @@ class TargetStatistics:
 
     Args:
         losses (NDArray): `-log p`, nats. Shape `(N,)`.
-        entropy (Optional[NDArray]): Of the predictive distribution, nats;
-            None unless asked for. Shape `(N,)`.
-        rank (Optional[NDArray]): Vocabulary entries that were more likely
-            than the target; None unless asked for. Shape `(N,)`.
+        entropy (Optional[NDArray]): Entropy of each predictive distribution,
+            nats; None unless asked for. Shape `(N,)`.
+        rank (Optional[NDArray]): Number of vocabulary entries that were more
+            likely than the target; None unless asked for. Shape `(N,)`.
     """
     losses: NDArray[np.float64]
     entropy: Optional[NDArray[np.float64]] = None
@@ -64,7 +65,7 @@ class Engine(Protocol):
 
     @property
     def facts(self) -> EngineFacts:
-        """What is recorded about the engine and its model."""
+        """Properties of the engine and its model."""
 
     def score(self, windows: Sequence[Window], entropy: bool, rank: bool,
               progress: Progress) -> Generator[Scored, None, None]:
@@ -72,14 +73,32 @@ class Engine(Protocol):
 
         Args:
             windows (Sequence[Window]): In any order.
-            entropy (bool): Whether to compute entropies.
-            rank (bool): Whether to compute ranks.
+            entropy (bool): Compute entropies.
+            rank (bool): Compute ranks.
             progress (Progress): Wraps the batches.
 
         Yields:
             Scored: Some of the windows; every window once, in any order.
 
         Raises:
-            InputError: The engine cannot do what is asked, or its answer is
-                not what a language model gives.
+            InputError: The engine cannot do what is asked, or its answers
+                are not those of a language model.
         """
+
+
+def optional_package(name: str, purpose: str) -> ModuleType:
+    """Import a package that the plugin does not install.
+
+    Args:
+        name (str): Name of the module, such as 'vllm'.
+        purpose (str): What needs it, for the error.
+
+    Raises:
+        InputError: The package is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(purpose, f'the package {name}',
+                         f'the error {str(error)!r}',
+                         f'Install {name} (docs/engines.md).') from error

@@ -2,8 +2,8 @@
 
 Servers cut rows that are too long, tokenize again, put a token in front,
 shift their answers by one position or answer with a constant, all without an
-error. Answers are therefore checked in two ways: each for what it must be,
-and, before the first answer is used, several against each other.
+error. Every answer is therefore checked by itself, and several are compared
+with each other before the first is used.
 """
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
@@ -33,11 +33,10 @@ Rows = Sequence[NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class RowScores:
-    """What an engine answers about one row of token ids.
+    """Answer of an engine about one row of token ids.
 
     Args:
-        ids (NDArray): The ids that the engine says it has read. Shape
-            `(n,)`.
+        ids (NDArray): The ids that the engine has read. Shape `(n,)`.
         log_probs (NDArray): `log p` of each id but the first, given those
             before it, nats. Shape `(n - 1,)`.
     """
@@ -55,15 +54,15 @@ class RowEngine(ABC):
     @property
     @abstractmethod
     def facts(self) -> EngineFacts:
-        """What is recorded about the engine and its model."""
+        """See `Engine`."""
 
     @abstractmethod
     def row_scores(self, rows: Rows) -> Sequence[RowScores]:
-        """Log-probabilities of the ids of each row but its first.
+        """Log-probabilities of all ids of each row but its first.
 
         Args:
             rows (Rows): Rows of two ids or more, at most one more than the
-                context; what stands first is not scored.
+                context.
 
         Returns:
             Sequence[RowScores]: One answer for each row, in their order.
@@ -74,38 +73,24 @@ class RowEngine(ABC):
         """See `Engine`."""
         if entropy or rank:
             raise InputError(
-                f'engine {self.facts.engine!r}', 'a wish for losses alone',
-                'a wish for entropies or ranks',
+                f'engine {self.facts.engine!r}',
+                'entropy=False and rank=False: it returns losses only',
+                'a request for entropies or ranks',
                 'Leave them out, or run the model with transformers.')
         if windows and not self._is_tried:
-            try_engine(self, [window.row for window in windows])
+            _try_engine(self, [window.row for window in windows])
             self._is_tried = True
         for start in progress(range(0, len(windows), WINDOWS)):
             batch = windows[start:start + WINDOWS]
-            answers = checked_log_probs(self, [w.row for w in batch])
+            answers = _log_probs(self, [window.row for window in batch])
             yield batch, TargetStatistics(-np.concatenate([
                 log_probs[-len(window.targets):]
                 for window, log_probs in zip(batch, answers)
             ]))
 
 
-def checked_log_probs(engine: RowEngine,
-                      rows: Rows) -> list[NDArray[np.float64]]:
-    """The answers of an engine, each of them checked.
-
-    Args:
-        engine (RowEngine): The engine.
-        rows (Rows): As in `RowEngine.row_scores`.
-
-    Returns:
-        list[NDArray]: `log p` of each id but the first of each row, nats,
-        none above 0.
-
-    Raises:
-        InputError: An answer is missing, is about other ids, has another
-            number of values, or a value is not finite or above 0 by more
-            than `ROUNDING`.
-    """
+def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
+    """The answers of an engine, each of them checked; none is above 0."""
     answers = engine.row_scores(rows)
     if len(answers) != len(rows):
         raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
@@ -117,9 +102,8 @@ def checked_log_probs(engine: RowEngine,
             raise _refused(
                 engine, f'{len(row) - 1} log-probabilities of {len(row)} ids',
                 f'an array of shape {answer.log_probs.shape}')
-        # Not a number is not below anything.
-        wrong = np.flatnonzero(~(answer.log_probs <= ROUNDING)
-                               | np.isinf(answer.log_probs))
+        wrong = np.flatnonzero(~np.isfinite(answer.log_probs)
+                               | (answer.log_probs > ROUNDING))
         if len(wrong):
             raise _refused(
                 engine, 'finite log-probabilities, 0 or less',
@@ -127,26 +111,16 @@ def checked_log_probs(engine: RowEngine,
     return [np.minimum(answer.log_probs, 0) for answer in answers]
 
 
-def try_engine(engine: RowEngine, rows: Rows) -> None:
+def _try_engine(engine: RowEngine, rows: Rows) -> None:
     """Refuse an engine whose answers contradict each other.
 
-    Three things are tried. What an engine says of an id must not depend on
-    the ids behind it. What it says of the last id must depend on that id.
-    And the probabilities of different ids at one position must not add up to
-    more than 1.
-
-    Args:
-        engine (RowEngine): The engine.
-        rows (Rows): Rows that are to be scored, one or more; the first of
-            them and the ids of all are used.
-
-    Raises:
-        InputError: An answer is refused by `checked_log_probs`, or one of
-            the three fails.
+    The log-probability of an id must not depend on the ids behind it, that
+    of the last id must depend on the id, and the probabilities of different
+    ids at one position must not add up to more than 1.
     """
     row = max(rows, key=len)[:TRIAL_LENGTH]
     starts = [row[:length] for length in sorted({2, len(row) // 2 + 1})]
-    whole, *parts = checked_log_probs(engine, [row, *starts])
+    whole, *parts = _log_probs(engine, [row, *starts])
     for part in parts:
         if not np.allclose(whole[:len(part)], part, SHARE, AGREEMENT):
             raise _refused(
@@ -156,7 +130,7 @@ def try_engine(engine: RowEngine, rows: Rows) -> None:
     ids = np.unique(np.concatenate(rows))
     ids = ids[::-(-len(ids) // TRIAL_IDS)]
     last = np.concatenate(
-        checked_log_probs(engine, [np.append(row[:1], i) for i in ids]))
+        _log_probs(engine, [np.append(row[:1], i) for i in ids]))
     if len(ids) > 1 and np.ptp(last) == 0:
         raise _refused(
             engine, f'different log-probabilities of {len(ids)} different '
@@ -177,6 +151,6 @@ def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
 
 
 def _start(values: NDArray) -> str:
-    """The first of some ids or log-probabilities, and their number."""
+    """The first ids or log-probabilities, and their number."""
     shown = ', '.join(f'{value:.6g}' for value in values[:8])
     return f'{shown}, ... (of {len(values)})' if len(values) > 8 else shown

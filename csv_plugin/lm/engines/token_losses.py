@@ -11,16 +11,14 @@ from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import prefix_token
-from csv_plugin.lm.engines.protocol import Engine, TargetStatistics
+from csv_plugin.lm.engines.protocol import Engine
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.windows import Window, cut_windows
-from csv_plugin.lm.tokens.tokenization import (TokenizedText,
-                                               check_unknown_share,
-                                               tokenize_all)
+from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
-    """A model of `transformers` as an engine; engines stay as they are.
+    """Return an engine that runs a model of `transformers`, or the engine.
 
     Raises:
         InputError: It is neither of them.
@@ -46,22 +44,19 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     """Losses of a causal LM on every token of every text.
 
     Scored: each token of a text once, given the tokens to its left and, in
-    front of them, one prefix token (BOS, else EOS; see `prefix_token`). If
-    the tokenizer has neither, the first token of a text is unscored (NaN).
-    The tokenizer adds no special tokens, so these are scored only where the
-    text itself spells them. A text longer than the context is cut into
-    windows that overlap by half; each token is scored in the first window
-    that holds it, behind at least half a context.
-
-    A text's losses do not depend on its neighbours in a batch: texts are
-    padded on the right, where causal models do not look.
+    front of them, one prefix token (BOS, else EOS). If the tokenizer has
+    neither, the first token of a text is unscored (NaN). The tokenizer adds
+    no special tokens, so these are scored only where the text itself spells
+    them. A text longer than the context is cut into windows that overlap by
+    half; each token is scored in the first window that holds it.
 
     Args:
         model (PreTrainedModel | Engine): A causal LM of `transformers`, on
             any device and of any floating type, or in another engine.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer; its settings for
             padding, truncation and special tokens are not used.
-        texts (Sequence[Text]): The texts to score.
+        texts (Sequence[Text]): The texts to score. Their losses do not
+            depend on their neighbours in a batch.
         entropy (bool): Record the entropy of each predictive distribution.
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
@@ -86,64 +81,30 @@ def token_losses(model: Union[PreTrainedModel, Engine],
         window for index, tokens in enumerate(tokenized)
         for window in cut_windows(index, tokens.ids, prefix, limit)
     ]
-    record = _Record(tokenized, entropy, rank)
+    missing = {'losses': np.nan}
+    missing |= {'entropy': np.nan} if entropy else {}
+    missing |= {'rank': -1} if rank else {}
+    columns: list[dict[str, NDArray]] = [{
+        name: np.full(len(tokens.ids), value)
+        for name, value in missing.items()
+    } for tokens in tokenized]
     # An error must leave the model as it was, whoever keeps the error.
     with closing(engine.score(windows, entropy, rank, progress)) as batches:
         for batch, statistics in batches:
-            record.fill(batch, statistics)
-            for window in batch:
+            ends = np.cumsum([len(window.targets) for window in batch])
+            for window, end in zip(batch, ends):
+                size = len(window.targets)
+                tokens = slice(window.first, window.first + size)
+                for name, column in columns[window.text].items():
+                    values = getattr(statistics, name)[end - size:end]
+                    column[tokens] = values
                 _check_finite(engine, texts[window.text], window,
-                              record.losses(window))
-    return [record.text(i, text) for i, text in enumerate(texts)]
-
-
-class _Record:
-    """Statistics of the tokens of all texts, one text after the other.
-
-    Args:
-        tokenized (Sequence[TokenizedText]): The texts.
-        entropy (bool): Whether to hold entropies.
-        rank (bool): Whether to hold ranks.
-    """
-
-    def __init__(self, tokenized: Sequence[TokenizedText], entropy: bool,
-                 rank: bool) -> None:
-        self.tokenized = tokenized
-        self.offsets = np.cumsum([0, *(len(t.ids) for t in tokenized)])
-        n_tokens = int(self.offsets[-1])
-        self.columns: dict[str, NDArray] = {
-            'losses': np.full(n_tokens, np.nan)
-        }
-        if entropy:
-            self.columns['entropy'] = np.full(n_tokens, np.nan)
-        if rank:
-            self.columns['rank'] = np.full(n_tokens, -1)
-
-    def fill(self, batch: Sequence[Window],
-             statistics: TargetStatistics) -> None:
-        """Store the statistics of the targets of a batch."""
-        tokens = np.concatenate([self._indices(window) for window in batch])
-        for name, column in self.columns.items():
-            column[tokens] = getattr(statistics, name)
-
-    def losses(self, window: Window) -> NDArray[np.float64]:
-        """Losses of a window's targets, nats."""
-        return self.columns['losses'][self._indices(window)]
-
-    def text(self, index: int, text: Text) -> TokenLosses:
-        """The statistics of one text."""
-        tokens = self.tokenized[index]
-        part = slice(self.offsets[index], self.offsets[index + 1])
-        return TokenLosses(
-            text.text_id, spans=tokens.spans, n_chars=len(text.text),
-            token_ids=tokens.ids, sha256=text.sha256,
-            **{name: column[part]
-               for name, column in self.columns.items()})  # yapf: disable
-
-    def _indices(self, window: Window) -> NDArray[np.int64]:
-        """Indices of a window's targets among the tokens of all texts."""
-        start = self.offsets[window.text] + window.first
-        return np.arange(start, start + len(window.targets))
+                              columns[window.text]['losses'][tokens])
+    return [
+        TokenLosses(text.text_id, spans=tokens.spans, n_chars=len(text.text),
+                    token_ids=tokens.ids, sha256=text.sha256, **values)
+        for text, tokens, values in zip(texts, tokenized, columns)
+    ]  # yapf: disable
 
 
 def _check_finite(engine: Engine, text: Text, window: Window,

@@ -81,11 +81,7 @@ class TransformersEngine:
 
 
 def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
-    """Refuse ids that the model does not have.
-
-    On a GPU they would end all that the process does there, such as a
-    training.
-    """
+    """Refuse unknown ids, which would end every computation on a GPU."""
     embeddings = model.get_input_embeddings()
     largest = max(int(window.row.max()) for window in windows)
     if isinstance(embeddings, nn.Embedding) and \

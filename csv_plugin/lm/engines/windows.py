@@ -34,16 +34,11 @@ class Window:
 
 
 def window_stride(context: int) -> int:
-    """Number of tokens that each window of a text after the first scores.
-
-    Half a context: a smaller stride would give tokens more left context, but
-    a text more windows.
+    """Tokens that each window after the first scores: half a context.
 
     Args:
-        context (int): Most inputs that the model takes; 0 = no limit.
-
-    >>> window_stride(2048), window_stride(0)
-    (1024, 0)
+        context (int): Most inputs that the model takes; 0 = no limit, for
+            which the stride is 0.
     """
     return max(1, context // 2) if context else 0
 
@@ -53,9 +48,9 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
     """Windows that score each token of a text once.
 
     Scored: every token, or all but the first without a prefix. A text that
-    fits the context is one window. A longer one is cut into windows of
-    full length that overlap by half, each behind the prefix, so that every
-    token after the first window sees at least half a context to its left.
+    fits the context is one window. A longer text is cut into windows of full
+    length that overlap by half, each behind the prefix: every token after
+    the first window has at least half a context to its left.
 
     Args:
         text (int): Index of the text, for `Window.text`.
@@ -64,7 +59,7 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
         context (int): Most inputs that the model takes; 0 = no limit.
 
     Raises:
-        InputError: If the context holds fewer than 2 inputs.
+        InputError: The context has room for fewer than 2 inputs.
     """
     lead = np.array([] if prefix is None else [prefix], np.int64)
     row = np.append(lead, ids)
@@ -112,8 +107,8 @@ def default_max_tokens(device: torch.device, all_logits: bool = False) -> int:
     """Most inputs of a batch; few on a CPU, whose caches are small.
 
     Args:
-        device (torch.device): Where the model runs.
-        all_logits (bool): Whether it makes all logits of a batch at once,
+        device (torch.device): Device of the model.
+        all_logits (bool): The model computes all logits of a batch at once,
             which take more memory than all else.
     """
     most = 1024 if device.type == 'cpu' else 4096

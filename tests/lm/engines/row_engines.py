@@ -30,34 +30,11 @@ class Exact(RowEngine):
         return RowScores(row, -losses.numpy())
 
 
-class Constant(Exact):
-    """What some servers give in place of log-probabilities."""
+class Missing(Exact):
+    """The answer about the last row is lost."""
 
-    def answer(self, row):
-        return RowScores(row, np.full(len(row) - 1, -4.2))
-
-
-class OneLate(Exact):
-    """Each id gets the log-probability of the one before it."""
-
-    def answer(self, row):
-        log_probs = super().answer(row).log_probs
-        return RowScores(row, np.append(-1.0, log_probs[:-1]))
-
-
-class OneEarly(Exact):
-    """Each id gets the log-probability of the one behind it."""
-
-    def answer(self, row):
-        log_probs = super().answer(row).log_probs
-        return RowScores(row, np.append(log_probs[1:], -1.0))
-
-
-class Cut(Exact):
-    """Rows are cut at 20 ids, and it does not tell."""
-
-    def answer(self, row):
-        return RowScores(row, super().answer(row).log_probs[:19])
+    def row_scores(self, rows):
+        return super().row_scores(rows)[:-1]
 
 
 class CutAndTold(Exact):
@@ -81,73 +58,44 @@ class WithItsOwnStart(Exact):
         return super().answer(np.append(row[:1], row))
 
 
-class NotNormalized(Exact):
-    """Log-probabilities to another base."""
+def changed(name, change):
+    """An engine whose log-probabilities are changed."""
 
     def answer(self, row):
-        return RowScores(row, super().answer(row).log_probs / 20)
+        return RowScores(row, change(Exact.answer(self, row).log_probs))
+
+    return type(name, (Exact, ), {'answer': answer})
 
 
-class Positive(Exact):
-    """Losses in place of log-probabilities."""
-
-    def answer(self, row):
-        return RowScores(row, -super().answer(row).log_probs)
-
-
-class NotFinite(Exact):
-    """One value overflowed."""
-
-    def answer(self, row):
-        log_probs = super().answer(row).log_probs
-        log_probs[-1] = -np.inf
-        return RowScores(row, log_probs)
-
-
-class NotANumber(Exact):
-    """One value is not a number."""
-
-    def answer(self, row):
-        log_probs = super().answer(row).log_probs
-        log_probs[0] = np.nan
-        return RowScores(row, log_probs)
-
-
-class Missing(Exact):
-    """The answer about the last row is lost."""
-
-    def row_scores(self, rows):
-        return super().row_scores(rows)[:-1]
-
-
-class Leaking(Exact):
-    """Attention is not causal: the ids behind change what is said."""
-
-    def answer(self, row):
-        return RowScores(row, super().answer(row).log_probs - 0.3 * len(row))
-
-
-class OffInShortRows(Exact):
-    """Rows of two ids are answered otherwise, as if something stood before."""
-
-    def answer(self, row):
-        return RowScores(row, super().answer(row).log_probs - (len(row) == 2))
-
-
-#: What the error about each of them must say.
+#: The error about each of them.
 WRONG = {
-    Constant: 'different log-probabilities of .* for all of them',
-    OneLate: 'different log-probabilities of .* -1 for all of them',
-    OneEarly: 'with and without the rest',
-    Cut: 'log-probabilities of .* ids, found an array of shape',
-    CutAndTold: 'an answer about the ids',
-    Tokenized: 'an answer about the ids',
-    WithItsOwnStart: 'an answer about the ids',
-    NotNormalized: 'add up to 1 at most',
-    Positive: 'finite log-probabilities, 0 or less',
-    NotFinite: 'finite log-probabilities, 0 or less, found -inf',
-    NotANumber: 'finite log-probabilities, 0 or less, found nan',
-    Missing: 'answers, found',
-    Leaking: 'with and without the rest',
-    OffInShortRows: 'the first 2 ids of a row with and without the rest',
+    Missing:
+    'answers, found',
+    CutAndTold:
+    'an answer about the ids',
+    Tokenized:
+    'an answer about the ids',
+    WithItsOwnStart:
+    'an answer about the ids',
+    changed('Constant', lambda x: np.full(len(x), -4.2)):
+    'different log-probabilities of .* for all of them',
+    changed('OneLate', lambda x: np.append(-1.0, x[:-1])):
+    'different log-probabilities of .* -1 for all of them',
+    changed('OneEarly', lambda x: np.append(x[1:], -1.0)):
+    'with and without the rest',
+    changed('Cut', lambda x: x[:19]):
+    'log-probabilities of .* ids, found an array of shape',
+    changed('NotNormalized', lambda x: x / 20):
+    'add up to 1 at most',
+    changed('Positive', lambda x: -x):
+    'finite log-probabilities, 0 or less',
+    changed('NotFinite', lambda x: np.append(x[:-1], -np.inf)):
+    'finite log-probabilities, 0 or less, found -inf',
+    changed('NotANumber', lambda x: np.append(np.nan, x[1:])):
+    'finite log-probabilities, 0 or less, found nan',
+    # Attention is not causal: the ids behind change the answer.
+    changed('Leaking', lambda x: x - 0.3 * len(x)):
+    'with and without the rest',
+    changed('OffInShortRows', lambda x: x - (len(x) == 1)):
+    'the first 2 ids of a row with and without the rest',
 }

@@ -22,17 +22,14 @@ def head_of(model, inputs=INPUTS):
 
 
 @pytest.mark.parametrize('dtype', DTYPES)
-@pytest.mark.parametrize('name', PLAIN)
+@pytest.mark.parametrize('name', MODELS)
 def test_plain_heads_are_recognised(name, dtype):
+    """Those of logits that are capped or scaled are none."""
     model = make(name).to(dtype)
-    assert head_of(model) is model.get_output_embeddings()
-    assert head_of(model, INPUTS[:, :1]) is model.get_output_embeddings()
-
-
-@pytest.mark.parametrize('dtype', DTYPES)
-@pytest.mark.parametrize('name', WITH_TAIL)
-def test_logits_that_are_capped_or_scaled_are_not_plain(name, dtype):
-    assert head_of(make(name).to(dtype)) is None
+    expected = model.get_output_embeddings() if name in PLAIN else None
+    assert head_of(model) is expected
+    if name not in WITH_TAIL:
+        assert head_of(model, INPUTS[:, :1]) is expected
 
 
 @pytest.mark.parametrize('setting',
@@ -45,17 +42,29 @@ def test_a_cap_is_seen_where_logits_are_tiny(setting):
     assert head_of(model) is None
 
 
-def test_a_scale_is_seen_where_logits_are_tiny():
-    settings = dict(initializer_range=1e-4)
-    assert head_of(make('cohere', logit_scale=.25, **settings)) is None
-    assert head_of(make('cohere', logit_scale=1., **settings)) is not None
+@pytest.mark.parametrize('dtype, settings, is_plain', [
+    (torch.float32, dict(logit_scale=1.00001), False),
+    (torch.float16, dict(logit_scale=1.02), False),
+    (torch.bfloat16, dict(logit_scale=1.1), False),
+    (torch.float32, dict(logit_scale=.25, initializer_range=1e-4), False),
+    (torch.float32, dict(logit_scale=1., initializer_range=1e-4), True),
+])
+def test_a_scale_is_seen_unless_rounding_hides_it(dtype, settings, is_plain):
+    head = head_of(make('cohere', **settings).to(dtype))
+    assert (head is not None) == is_plain
 
 
-@pytest.mark.parametrize('dtype, scale', [(torch.float32, 1.00001),
-                                          (torch.float16, 1.02),
-                                          (torch.bfloat16, 1.1)])
-def test_a_scale_is_seen_unless_rounding_hides_it(dtype, scale):
-    assert head_of(make('cohere', logit_scale=scale).to(dtype)) is None
+def with_logits(model, change):
+    """The model with its logits changed by a function."""
+    plain = model.forward
+
+    def forward(*args, **kwargs):
+        output = plain(*args, **kwargs)
+        output.logits = change(output.logits)
+        return output
+
+    model.forward = forward
+    return model
 
 
 @pytest.mark.parametrize('inside, outside', [(torch.bfloat16, torch.float32),
@@ -63,15 +72,11 @@ def test_a_scale_is_seen_unless_rounding_hides_it(dtype, scale):
 def test_logits_returned_in_another_type_are_plain(inside, outside):
     """Older releases, and code that comes with models, return fp32."""
     model = make('llama').to(inside)
-    plain = model.forward
+    assert head_of(with_logits(model, lambda x: x.to(outside))) is not None
 
-    def forward(*args, **kwargs):
-        output = plain(*args, **kwargs)
-        output.logits = output.logits.to(outside)
-        return output
 
-    model.forward = forward
-    assert head_of(model) is not None
+def test_logits_of_fewer_entries_are_not_plain():
+    assert head_of(with_logits(make('llama'), lambda x: x[..., :-12])) is None
 
 
 class LinearLike(nn.Linear):
@@ -99,7 +104,12 @@ def parametrised(head):
     return head
 
 
-@pytest.mark.parametrize('change', [quantised, like_linear, parametrised])
+def on_meta(head):
+    return head.to('meta')
+
+
+@pytest.mark.parametrize('change',
+                         [quantised, like_linear, parametrised, on_meta])
 def test_changed_heads_are_not_plain(change):
     model = make('llama')
     model.lm_head = change(model.lm_head)
@@ -115,32 +125,11 @@ def test_a_body_of_another_width_is_not_plain():
     assert head_of(model) is None
 
 
-def test_logits_of_fewer_entries_are_not_plain():
-    model = make('llama')
-    plain = model.forward
-
-    def forward(*args, **kwargs):
-        output = plain(*args, **kwargs)
-        output.logits = output.logits[..., :-12]
-        return output
-
-    model.forward = forward
-    assert head_of(model) is None
-
-
-def test_a_meta_head_is_not_plain():
-    model = make('llama')
-    model.lm_head.to('meta')
-    assert head_of(model) is None
-
-
 @pytest.mark.parametrize('batch, most, tried', [(1, 1, [1]), (6, 3, [6, 3, 3]),
                                                 (5, 2, [5, 2, 3, 1, 2])])
 def test_batches_in_halves(batch, most, tried):
     """Every window once, in order, each batch after what has room."""
-    windows = list(range(batch))
-
-    sizes = []
+    windows, sizes = list(range(batch)), []
 
     def run(some):
         sizes.append(len(some))
@@ -166,23 +155,16 @@ def test_both_ways_to_the_logits_agree(name):
             torch.testing.assert_close(made, expected, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize('names, expected', [
-    (dict(), (450, 'bos 450')),
-    (dict(bos=None), (450, 'eos 450')),
-    (dict(bos='a', eos='b'), None),
-    (dict(bos=None, eos='b'), None),
-    (dict(bos=None, eos=None), (None, 'none')),
+@pytest.mark.parametrize('names, token, kind', [
+    (dict(bos='a', eos='b'), 'a', 'bos'),
+    (dict(bos=None, eos='b'), 'b', 'eos'),
 ])
-def test_prefix_token(names, expected):
+def test_prefix_token(names, token, kind):
     made = tokenizer(**names)
-    if expected is None:
-        name = 'bos' if names['bos'] else 'eos'
-        index = made.convert_tokens_to_ids(names[name])
-        expected = index, f'{name} {index}'
-    assert prefix_token(made) == expected
-
-
-def test_a_prefix_token_of_id_zero_counts():
+    index = made.convert_tokens_to_ids(token)
+    assert prefix_token(made) == (index, f'{kind} {index}')
+    assert prefix_token(tokenizer(bos=None, eos=None)) == (None, 'none')
+    # The id 0 is one.
     made = types.SimpleNamespace(bos_token_id=0, eos_token_id=5)
     assert prefix_token(made) == (0, 'bos 0')
 

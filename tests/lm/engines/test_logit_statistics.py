@@ -49,10 +49,10 @@ def linear(n_in, n_out, bias, dtype=torch.float32):
     return head.to(dtype).requires_grad_(False)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(
     st.integers(1, 13), st.integers(1, 33), st.integers(0, 2**32),
-    st.sampled_from([.1, 3., 100., 1e4]))
+    st.sampled_from([0., .1, 3., 100., 1e4]))
 def test_any_logits(n, vocabulary, seed, scale):
     """Rows and columns around multiples of the block sizes 4 and 8."""
     draw = torch.Generator().manual_seed(seed)
@@ -65,28 +65,16 @@ def test_any_logits(n, vocabulary, seed, scale):
     assert torch.equal(logits, before)
 
 
-@pytest.mark.parametrize('value', [0., 1e4, -1e4])
-@pytest.mark.parametrize('vocabulary', [1, 8, 9])
-def test_equal_logits(value, vocabulary):
-    logits = torch.full((3, vocabulary), value)
-    targets = torch.tensor([0, vocabulary // 2, vocabulary - 1])
-    statistics = of_all(FullLogits(logits), targets)
-    for found in (statistics.losses, statistics.entropy):
-        np.testing.assert_allclose(found, np.log(vocabulary), atol=1e-6)
-    assert statistics.rank.tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize('lowest', [-1e4, torch.finfo(torch.float32).min])
-@pytest.mark.parametrize('peak', [0, 7, 8, 23])
+@pytest.mark.parametrize('peak', [0, 8, 23])
 def test_one_logit_far_above_the_others(peak, lowest):
     """As if all other entries were masked, whole blocks of them too."""
     logits = torch.full((2, 24), lowest)
     logits[:, peak] = 1e4
     targets = torch.tensor([peak, (peak + 1) % 24])
     statistics = of_all(FullLogits(logits), targets)
-    assert statistics.losses[0] == 0
+    assert statistics.losses.tolist() == [0, 1e4 - np.float32(lowest)]
     assert statistics.entropy.tolist() == [0, 0]
-    assert statistics.losses[1] == 1e4 - lowest
     assert statistics.rank.tolist() == [0, 1]
 
 
@@ -101,7 +89,7 @@ def test_confident_predictions_at_large_logits_lose_no_digits():
 
 
 @pytest.mark.parametrize('vocabulary', [1, 8, 9, 17])
-@pytest.mark.parametrize('n', [1, 4, 5, 9])
+@pytest.mark.parametrize('n', [1, 4, 9])
 @pytest.mark.parametrize('bias', [False, True])
 def test_logits_of_a_head(n, vocabulary, bias):
     torch.manual_seed(n * vocabulary)
@@ -128,8 +116,7 @@ def test_rank_of_the_most_likely_token_of_a_head_is_zero(dtype):
 
 
 @pytest.mark.parametrize('dtype', FLOATS[1:])
-@pytest.mark.parametrize('bias', [False, True])
-@pytest.mark.parametrize('scale', [1, 10])
+@pytest.mark.parametrize('bias, scale', [(False, 1), (True, 10)])
 def test_half_precision_states_are_no_worse_than_naive_and_exact_to_fp32(
         dtype, bias, scale):
     torch.manual_seed(0)
@@ -164,8 +151,7 @@ def test_entropy_and_rank_only_if_wanted():
     targets = torch.arange(5)
     plain = of_all(logits, targets, False, False)
     assert plain.entropy is None and plain.rank is None
-    both = of_all(logits, targets)
-    assert np.array_equal(plain.losses, both.losses)
+    assert np.array_equal(plain.losses, of_all(logits, targets).losses)
     assert of_all(logits, targets, True, False).rank is None
     assert of_all(logits, targets, False, True).entropy is None
 
@@ -177,20 +163,15 @@ def test_losses_of_logits_that_are_not_finite():
     assert np.isfinite(losses).tolist() == [False, False, True]
 
 
-class Spy(HeadLogits):
-    """Remembers the largest block of logits it was asked for."""
-    largest = 0
+def test_never_more_logits_than_a_block(monkeypatch):
+    sizes, block = [], HeadLogits.block
 
-    def rows(self, index):
-        return Spy(self.hidden[index].float(), self.head)
-
-    def block(self, start, stop):
-        logits = super().block(start, stop)
-        Spy.largest = max(Spy.largest, logits.numel())
+    def watched(self, start, stop):
+        logits = block(self, start, stop)
+        sizes.append(logits.numel())
         return logits
 
-
-def test_never_more_logits_than_a_block():
+    monkeypatch.setattr(HeadLogits, 'block', watched)
     head, hidden = linear(3, 100, False), torch.randn(50, 3)
-    of_all(Spy(hidden, head), torch.arange(50))
-    assert Spy.largest == 4 * 8
+    of_all(HeadLogits(hidden, head), torch.arange(50))
+    assert max(sizes) == 4 * 8

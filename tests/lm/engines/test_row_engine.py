@@ -1,55 +1,51 @@
 """Engines of rows: exact ones agree with transformers, others are refused."""
+import sys
+
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import ROUNDING
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.engines.row_engine import WINDOWS
+from csv_plugin.lm.engines.row_engine import WINDOWS, RowScores
 from csv_plugin.lm.engines.token_losses import token_losses
+from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+from tests.lm.engines import stand_ins
 from tests.lm.engines.row_engines import WRONG, Exact
-from tests.lm.models import MODELS, make, tokenizer
+from tests.lm.models import make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS
 
 TEXTS = [Text(f't{i}', text) for i, text in enumerate(CORPUS)]
 
 
-@pytest.mark.parametrize('name', MODELS)
+@pytest.mark.parametrize('name', ['llama', 'mamba'])
 def test_losses_are_those_of_transformers(name):
     engine = Exact(name)
-    ours = token_losses(make(name), tokenizer(), TEXTS)
-    for first, second in zip(token_losses(engine, tokenizer(), TEXTS), ours):
+    texts = [*TEXTS, Text('long', ' '.join(2 * CORPUS))]
+    ours = token_losses(make(name), tokenizer(), texts, context=128)
+    for first, second in zip(token_losses(engine, tokenizer(), texts), ours):
         assert first.text_id == second.text_id
         assert first.spans == second.spans
         np.testing.assert_array_equal(first.token_ids, second.token_ids)
         np.testing.assert_allclose(
             first.losses, second.losses, rtol=0, atol=1e-5)
+    longest = max(len(row) for call in engine.calls for row in call)
+    assert longest == engine.facts.context + 1
 
 
-def test_rows_are_as_long_as_the_context_and_the_last_target():
-    engine = Exact()
-    token_losses(engine, tokenizer(), [Text('long', ' '.join(2 * CORPUS))])
-    longest = engine.facts.context + 1
-    assert max(len(row) for call in engine.calls for row in call) == longest
-
-
-def test_progress_sees_calls_of_many_windows():
-    seen = []
+def test_an_engine_is_tried_once_and_gets_many_windows_a_call():
+    seen, engine = [], Exact()
 
     def progress(calls):
         seen.append(len(calls))
         return iter(calls)
 
+    assert token_losses(engine, tokenizer(), []) == [] and not engine.calls
     texts = [Text(f'{i}', 'a bc') for i in range(WINDOWS + 1)]
-    token_losses(Exact(), tokenizer(), texts, progress=progress)
-    assert seen == [2]
-
-
-def test_it_is_tried_once():
-    engine = Exact()
-    token_losses(engine, tokenizer(), TEXTS[:2])
-    n_calls = len(engine.calls)
-    token_losses(engine, tokenizer(), TEXTS[:2])
-    assert len(engine.calls) == n_calls + 1
+    for n_calls in (4, 6):  # two are the trial
+        token_losses(engine, tokenizer(), texts, progress=progress)
+        assert len(engine.calls) == n_calls
+    assert seen == [2, 2]
 
 
 @pytest.mark.parametrize('engine', WRONG, ids=lambda kind: kind.__name__)
@@ -60,25 +56,37 @@ def test_wrong_answers_are_refused(engine):
 
 
 def test_rounding_is_forgiven():
+    """Also of a log-probability that is above 0 by no more."""
 
     class Rounded(Exact):
 
         def answer(self, row):
-            scores = super().answer(row)
-            scores.log_probs[:] += np.linspace(-1e-2, 1e-2, len(row) - 1)
-            return scores
+            log_probs = super().answer(row).log_probs
+            log_probs += np.linspace(-1e-2, 1e-2, len(row) - 1)
+            return RowScores(row, np.where(row[1:] == 3, ROUNDING, log_probs))
 
-    results = token_losses(Rounded(), tokenizer(), TEXTS)
+    texts = [*TEXTS, Text('certain', tokenizer().decode([3, 4]))]
+    results = token_losses(Rounded(), tokenizer(), texts)
     assert min(text.losses.min() for text in results) >= 0
+    assert 0 in results[-1].losses
 
 
 @pytest.mark.parametrize('wish', ['entropy', 'rank'])
 def test_only_losses(wish):
-    with pytest.raises(InputError, match='losses alone'):
+    with pytest.raises(InputError, match='it returns losses only'):
         token_losses(Exact(), tokenizer(), TEXTS, **{wish: True})
 
 
-def test_nothing_to_score():
-    engine = Exact()
-    assert token_losses(engine, tokenizer(), []) == []
-    assert engine.calls == []
+@pytest.mark.parametrize('text, context, words',
+                         [('a word99', None, 'out of vocabulary.*own token'),
+                          (300 * 'a ', 500, 'too long.*max_model_len')])
+def test_vllm_refuses_in_one_line(text, context, words, monkeypatch):
+    package = stand_ins.package('vllm', SamplingParams=dict)
+    monkeypatch.setitem(sys.modules, 'vllm', package)
+    strange = tokenizer()
+    strange.add_tokens([f'word{i}' for i in range(100)])
+    with pytest.raises(InputError, match=words):
+        token_losses(
+            VLLMEngine(stand_ins.LLM()),
+            strange, [Text('a', text)],
+            context=context)

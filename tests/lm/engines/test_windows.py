@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.lm.engines.windows import (Window, cut_windows, group_batches,
-                                           pad, target_rows)
+                                           pad, target_rows, window_stride)
 
 PREFIX = 999
 prefixes = st.sampled_from([None, PREFIX])
@@ -29,6 +29,8 @@ def test_windows_score_each_token_once_behind_what_precedes_it(
     windows = cut_windows(7, ids, prefix, context)
     scored = [i for w in windows for i in w.targets]
     assert scored == list(range(prefix is None, n))
+    beyond = max(0, n - (prefix is None) - context)
+    assert len(windows) == bool(scored) + -(-beyond // (context // 2))
     for w in windows:
         assert w.text == 7 and w.first == w.targets[0]
         assert len(w.inputs) <= context
@@ -44,18 +46,6 @@ def test_windows_score_each_token_once_behind_what_precedes_it(
             assert before >= min(target, context - 1 - context // 2)
 
 
-@given(st.integers(0, 50), prefixes, st.integers(2, 60))
-def test_a_text_that_fits_is_one_window(n, prefix, context):
-    n_inputs = n - (prefix is None)
-    windows = cut_windows(0, np.arange(n), prefix, context)
-    if 0 < n_inputs <= context:
-        assert len(windows) == 1
-    elif n_inputs <= 0:
-        assert not windows
-    else:
-        assert len(windows) == 1 + -(-(n_inputs - context) // (context // 2))
-
-
 def test_windows_of_a_long_text():
     """Written out: context 4, half of it 2."""
     windows = cut_windows(0, np.arange(1, 9), PREFIX, 4)
@@ -68,11 +58,10 @@ def test_windows_of_a_long_text():
             for w in windows] == [([1, 2, 3, 4], [2, 3, 4, 5], 1),
                                   ([3, 4, 5, 6], [6, 7], 5),
                                   ([4, 5, 6, 7], [8], 7)]
-
-
-def test_no_limit_is_one_window():
+    # No limit is one window.
     only, = cut_windows(0, np.arange(5000), PREFIX, 0)
     assert only.inputs.tolist() == [PREFIX, *range(4999)]
+    assert window_stride(2048) == 1024 and window_stride(0) == 0
 
 
 @pytest.mark.parametrize('context', [1, -1])
