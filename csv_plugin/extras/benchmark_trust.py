@@ -1,14 +1,13 @@
-"""Which benchmarks tell pretraining runs apart, and from when on.
+"""Benchmarks judged by how well, and how early, they order pretraining runs.
 
-Scores of checkpoints are enough. Signal and noise are those of Heineman et
-al., "Signal and Noise: A Framework for Reducing Uncertainty in Language Model
-Evaluation" (arXiv 2508.13144): the spread of the final scores of different
-runs, and how much the score of a run moves between its last checkpoints, both
-relative to the mean. The share of pairs in the right order is the decision
-accuracy of Magnusson et al., "DataDecide" (arXiv 2504.11393).
+Signal and noise are those of Heineman et al., "Signal and Noise: A Framework
+for Reducing Uncertainty in Language Model Evaluation" (arXiv 2508.13144). The
+share of pairs in the right order is the decision accuracy of Magnusson et al.,
+"DataDecide" (arXiv 2504.11393).
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import indent
 from typing import Any, NamedTuple, Optional
@@ -29,17 +28,17 @@ from csv_plugin.io.files import write_text
 from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 
-#: Checkpoints at the end of a run whose scores tell its noise.
+#: Checkpoints at the end of a run whose scores give its noise.
 LAST = 3
-#: With fewer runs, there is hardly an order to get right.
+#: Least number of runs.
 LEAST_RUNS = 3
 #: Share of the pairs of runs that have to be in the right order.
 SURE_ORDER = 0.8
-#: Parts of the training are rounded to this, and smaller ones left out.
+#: Shares of the training are rounded to this, and smaller ones left out.
 LEAST_SHARE = 0.001
 #: Verdict about a benchmark on which noise decides.
 NOT_HERE = 'not predictable here'
-#: Parts of the training that the table shows, or those next to them.
+#: Shares of the training that the table shows, or those next to them.
 SHOWN = (0.05, 0.1, 0.25, 0.5)
 _LEGEND = f"""\
 signal to noise: largest minus smallest final score of the runs, over the
@@ -53,15 +52,13 @@ checkpoint."""
 
 
 class Run(NamedTuple):
-    """One run on one benchmark.
+    """One run on one benchmark, at its n checkpoints with a score.
 
     Args:
-        name (str): Of the run.
-        shares (NDArray): Parts of the run done at its n checkpoints with a
-            score, rising up to 1, `(n,)`.
-        scores (NDArray): Accuracies there, `(n,)`.
-        by_losses (NDArray): Accuracies that the losses predict there,
-            `(n,)`; NaN where there are none.
+        name (str): Its name.
+        shares (NDArray): Shares of the run done, rising up to 1, `(n,)`.
+        scores (NDArray): Accuracies, `(n,)`.
+        by_losses (NDArray): Accuracies predicted from losses, or NaN, `(n,)`.
     """
     name: str
     shares: NDArray[np.float64]
@@ -71,7 +68,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Trust:
-    """How far the scores of a benchmark can be trusted.
+    """Signal, noise and order of the scores of a benchmark.
 
     Args:
         benchmark (str): Its name.
@@ -79,10 +76,9 @@ class Trust:
         signal (float): Largest minus smallest final score, over their mean.
         noise (float): Standard deviation of the scores of a run at its last
             `LAST` checkpoints, median over the runs, over the same mean.
-        rising (float): Of all pairs of checkpoints of a run, the share with
-            the higher score later, mean over the runs: 1 for scores that
-            always rise, 0.5 for noise.
-        shares (tuple[float, ...]): Parts of the training, below 1.
+        rising (float): Share of the pairs of checkpoints of a run with the
+            higher score later, mean over the runs: 0.5 for noise.
+        shares (tuple[float, ...]): Shares of the training, below 1.
         order (tuple[float, ...]): Share of the pairs of runs whose scores
             there are in the order of the final ones; NaN where all of these
             are equal.
@@ -107,28 +103,24 @@ class Trust:
 
     @property
     def apart_from(self) -> float:
-        """Part of the training from which on scores tell runs apart."""
+        """Share of the training from which on the order is right, or NaN."""
         return _sure_from(self.shares, self.order)
 
     @property
     def apart_from_by_losses(self) -> float:
-        """The same of accuracies predicted from losses; NaN if never."""
+        """The same of accuracies predicted from losses."""
         return _sure_from(self.shares, self.order_by_losses)
 
     @property
     def verdict(self) -> str:
-        """The plain answer."""
+        """The answer in words."""
         if np.isnan(self.apart_from):
             return NOT_HERE
         return f'tells runs apart from {shown_share(self.apart_from)} on'
 
 
 def shown_share(share: float, unit: str = '%') -> str:
-    """A part of the training in percent, a small one to a tenth of it.
-
-    >>> shown_share(0.254), shown_share(0.004)
-    ('25%', '0.4%')
-    """
+    """Return a share in percent, below 1 % with one decimal."""
     return f'{100 * share:.{0 if share >= 0.01 else 1}f}{unit}'
 
 
@@ -157,20 +149,18 @@ def trust_benchmarks(models: Sequence[str],
         benchmarks (Sequence[str]): Names of B benchmarks.
         scores (NDArray): Accuracies, `(M, B)`; NaN where it was not run.
         checkpoints (Mapping[str, Checkpoint]): Run and step by model.
-        by_losses (Optional[NDArray]): Accuracies that losses predict of
-            checkpoints of runs that were not learned from, `(M, B)`.
+        by_losses (Optional[NDArray]): Accuracies of held-out runs, predicted
+            from losses, `(M, B)`.
 
     Raises:
         InputError: Fewer than `LEAST_RUNS` runs have two checkpoints with
             scores on a benchmark, or the tokens of only some checkpoints
             are known.
     """
+    by_run = rows_by_run([checkpoints[model] for model in models])
     places = {
         run: (rows, done / done[-1])
-        for run, (
-            rows,
-            done) in rows_by_run([checkpoints[model]
-                                  for model in models]).items()
+        for run, (rows, done) in by_run.items()
     }
     table = np.full_like(scores, np.nan) if by_losses is None else by_losses
     judged = []
@@ -243,16 +233,16 @@ def predicted_by_others(features: FeatureTable,
                         accuracies: AccuracyTable,
                         runs: Sequence[str],
                         progress: Progress = iter) -> NDArray[np.float64]:
-    """What losses predict of checkpoints, by fits to other runs.
+    """Predict accuracies of checkpoints from losses, by fits to other runs.
 
     Args:
         features (FeatureTable): Losses of the checkpoints.
-        accuracies (AccuracyTable): Of the M checkpoints to fit to, `(M, B)`.
-        runs (Sequence[str]): Run of each of them; folds divide no run.
+        accuracies (AccuracyTable): Of the M checkpoints, `(M, B)`.
+        runs (Sequence[str]): Run of each checkpoint; folds divide no run.
         progress (Progress): Wraps the benchmarks.
 
     Returns:
-        NDArray: Shape `(M, B)`; NaN without a score.
+        NDArray: Fractions, `(M, B)`; NaN without a score.
 
     Raises:
         InputError: As in `fit_predictor`.
@@ -275,39 +265,45 @@ def predicted_by_others(features: FeatureTable,
 
 
 def trust_table(rows: Sequence[Trust]) -> str:
-    """One row for each benchmark, the largest signal to noise first.
-
-    Args:
-        rows (Sequence[Trust]): At least one.
-
-    Returns:
-        str: A Markdown table.
-    """
+    """Return a Markdown table of one row or more, the best signal first."""
     shares = _shown(sorted({share for row in rows for share in row.shares}))
     with_losses = any(row.order_by_losses for row in rows)
-    header = [
-        'benchmark', 'signal to noise', 'rises',
-        *(f'order at {shown_share(share)}'
-          for share in shares), *(f'by losses at {shown_share(share)}'
-                                  for share in shares if with_losses),
-        'verdict', *(['by losses from'] if with_losses else [])
-    ]
-    cells = [[
-        markdown(row.benchmark), _number(row.signal_to_noise),
-        _number(100 * row.rising),
-        *(_number(100 * _at_share(row, row.order, share)) for share in shares),
-        *(_number(100 * _at_share(row, row.order_by_losses, share))
-          for share in shares if with_losses), row.verdict,
-        *([_from(row.apart_from_by_losses)] if with_losses else [])
-    ] for row in sorted(rows, key=lambda row: -np.nan_to_num(
-        row.signal_to_noise, nan=-1))]  # yapf: disable
-    words = {'benchmark', 'verdict'}
+    table = []
+    for row in sorted(rows, key=_signal, reverse=True):
+        cells = {
+            'benchmark': markdown(row.benchmark),
+            'signal to noise': _number(row.signal_to_noise),
+            'rises': _number(100 * row.rising)
+        }
+        orders = [('order at', row.order)]
+        if with_losses:
+            orders.append(('by losses at', row.order_by_losses))
+        for words, order in orders:
+            at = dict(zip(row.shares, order))
+            cells |= {
+                f'{words} {shown_share(share)}':
+                _number(100 * at.get(share, np.nan))
+                for share in shares
+            }
+        cells['verdict'] = row.verdict
+        if with_losses:
+            start = row.apart_from_by_losses
+            cells['by losses from'] = '-' if np.isnan(start) else shown_share(
+                start, ' %')
+        table.append(cells)
     return tabulate(
-        cells,
-        header,
+        table,
+        'keys',
         tablefmt='pipe',
         disable_numparse=True,
-        colalign=['left' if name in words else 'right' for name in header])
+        colalign=[
+            'left' if name in ('benchmark', 'verdict') else 'right'
+            for name in table[0]
+        ])
+
+
+def _signal(row: Trust) -> float:
+    return float(np.nan_to_num(row.signal_to_noise, nan=-1))
 
 
 def write_trust(folder: Path, rows: Sequence[Trust], title: str,
@@ -317,52 +313,47 @@ def write_trust(folder: Path, rows: Sequence[Trust], title: str,
     Args:
         folder (Path): Created if it does not exist.
         rows (Sequence[Trust]): At least one.
-        title (str): What was judged.
-        command (str): The line that was typed.
+        title (str): Heading.
+        command (str): The command that made them.
 
     Returns:
         list[Path]: The files.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    files = [
+        folder / name
+        for name in ('benchmarks.md', 'benchmarks.csv', 'order.csv')
+    ]
     parts = [
         f'# {title}',
         trust_table(rows), _LEGEND,
         indent(visible(command), '    ')
     ]
-    write_text(folder / 'benchmarks.md', '\n\n'.join(parts) + '\n')
+    write_text(files[0], '\n\n'.join(parts) + '\n')
     records = [record(row) for row in rows]
-    write_csv(folder / 'benchmarks.csv', list(records[0]),
+    write_csv(files[1], list(records[0]),
               [['' if v is None else v for v in one.values()]
                for one in records])  # yapf: disable
-    write_csv(folder / 'order.csv',
-              ('benchmark', 'share', 'order', 'order_by_losses'),
-              [(row.benchmark, share, row.order[i],
-                row.order_by_losses[i] if row.order_by_losses else '')
-               for row in rows for i, share in enumerate(row.shares)])
-    return [
-        folder / name
-        for name in ('benchmarks.md', 'benchmarks.csv', 'order.csv')
-    ]
+    write_csv(files[2], ('benchmark', 'share', 'order', 'order_by_losses'),
+              [(row.benchmark, *cells) for row in rows
+               for cells in zip_longest(
+                   row.shares, row.order, row.order_by_losses, fillvalue='')])
+    return files
 
 
 def record(row: Trust) -> dict[str, Any]:
-    """One benchmark as plain values; None where there is no number."""
-    numbers = {
-        'signal': row.signal,
-        'noise': row.noise,
-        'signal_to_noise': row.signal_to_noise,
-        'rising': row.rising,
-        'apart_from': row.apart_from,
-        'apart_from_by_losses': row.apart_from_by_losses
-    }
-    plain: dict[str, Optional[float]] = {
+    """Return one benchmark as plain values; None where there is no number."""
+    numbers: dict[str, Optional[float]] = {
         name: value if np.isfinite(value) else None
-        for name, value in numbers.items()
+        for name, value in ((name, getattr(row, name))
+                            for name in ('signal', 'noise', 'signal_to_noise',
+                                         'rising', 'apart_from',
+                                         'apart_from_by_losses'))
     }
     return {
         'benchmark': row.benchmark,
         'runs': len(row.runs),
-        **plain, 'verdict': row.verdict
+        **numbers, 'verdict': row.verdict
     }
 
 
@@ -377,14 +368,5 @@ def _shown(shares: Sequence[float]) -> list[float]:
     return list(dict.fromkeys(nearest))
 
 
-def _at_share(row: Trust, order: Sequence[float], share: float) -> float:
-    """An order at a share, NaN where the benchmark has no score there."""
-    return order[row.shares.index(share)] if share in row.shares else np.nan
-
-
 def _number(value: float) -> str:
     return f'{value:.0f}' if np.isfinite(value) else '-'
-
-
-def _from(share: float) -> str:
-    return shown_share(share, ' %') if np.isfinite(share) else '-'

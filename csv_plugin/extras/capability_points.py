@@ -1,4 +1,4 @@
-"""Where models stand on the curves of a predictor: score and accuracy."""
+"""Capability scores and accuracies of models beside the fitted curve."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ class CapabilityPoints:
         families (tuple[str, ...]): Family of each.
         scores (NDArray): Capability scores, `(M,)`.
         accuracies (NDArray): Fractions, NaN where not run, `(M,)`.
-        fitted (NDArray): Whether the accuracy was fitted on, `(M,)`.
+        fitted (NDArray): Training models, bool, `(M,)`.
         fitted_range (tuple[float, float]): Lowest and highest score of all
-            models fitted on, not only of these; `(inf, -inf)` of none.
-        curve (Curve): Of the benchmark.
+            training models, not only of these; `(inf, -inf)` of none.
+        curve (Curve): Scaling law of the benchmark (Eq. 2).
         chance (float): Accuracy at random guessing, a fraction.
         unit (str): Of the scores.
     """
@@ -50,10 +50,10 @@ class CapabilityPoints:
 def capability_points(predictor: Predictor, losses: Losses,
                       observed: AccuracyTable,
                       families: Mapping[str, str]) -> list[CapabilityPoints]:
-    """What `capability_picture` draws, one per benchmark of both tables.
+    """Return what `capability_picture` draws, by benchmark of both tables.
 
     Args:
-        predictor (Predictor): Knows the salience vectors and the curves.
+        predictor (Predictor): Its salience vectors and curves are used.
         losses (Losses): Of M models, as in `Predictor.predict`.
         observed (AccuracyTable): Of these models, in any order.
         families (Mapping[str, str]): Family of each model.

@@ -1,12 +1,8 @@
-"""Few units, such as texts or items, that tell what all of them tell.
+"""Choice of the few units, such as texts or items, that predict best.
 
-Losses are taken as noisy measurements of a few hidden factors of the models,
-whose values all units together give well. A unit is good if it follows what
-predicts the benchmarks beyond its noise, which is measured on models of
-families left out; and a choice is good if the units measure different things.
-
-The models that cross-validation holds out helped to choose the units, so its
-errors are too small. `nested_predictions` chooses the units anew without them,
+Losses are taken as noisy measurements of a few hidden factors of the models.
+Held-out models of a cross-validation helped to choose the units, so that its
+errors are too small: `nested_predictions` chooses the units anew without them,
 and `with_nested_errors` makes intervals as wide as these errors are large.
 """
 from collections.abc import Mapping, Sequence
@@ -32,11 +28,9 @@ from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.model_tables import ModelTables
 
-#: Most factors; and models and units for each of them, at least, so that a
-#: factor is no single model's or unit's own noise.
+#: Most factors, and least models and units for each of them.
 MOST_FACTORS, MODELS_PER_FACTOR, UNITS_PER_FACTOR = 24, 2, 10
-#: Families are left out in as many parts, to measure the noise of units and
-#: to measure errors.
+#: Folds of families, for the noise of units and for nested errors.
 N_FOLDS, N_NESTED = 12, 5
 #: Units that compete for a place, at least, where there are as many.
 RIVALS = 10
@@ -45,7 +39,7 @@ LEAST_NOISE = 1e-9
 
 
 class _Factors(NamedTuple):
-    """What units say of hidden factors, of which models have one value each.
+    """Hidden factors of n models, and how K units measure them.
 
     Args:
         values (NDArray): Of each model, uncorrelated and of variance 1,
@@ -63,33 +57,29 @@ def choose_units(features: FeatureTable,
                  families: Sequence[str] | Mapping[str, str],
                  n: int,
                  seed: int = 0) -> tuple[str, ...]:
-    """The units that predict all benchmarks together best.
+    """Return the units that predict all benchmarks together best.
 
-    First a ridge on all units predicts each benchmark. Then the principal
-    components of the standardised losses are taken as factors, and each unit
-    as a measurement of them whose noise is its error on families left out.
-    Of the K units, those compete that follow the predictions most, in units
-    of their noise: `sqrt(n K)` of them, or `10 n` if that is more. They are
-    chosen one by one, each time the one that most lowers the sum, over
-    benchmarks, of the logarithms of the squared errors to expect: that of
-    the ridge on all units, plus the variance of its prediction that the
-    chosen units leave. This is Bayesian experimental design (Chaloner and
-    Verdinelli, Statistical Science 10, 1995) with greedy choices, as by
-    Krause, Singh and Guestrin (JMLR 9, 2008).
+    A ridge on all units predicts each benchmark. The principal components of
+    the standardised losses are the factors; the noise of a unit is its error
+    on held-out families. Of the K units, the `max(sqrt(n K), 10 n)` that
+    follow the predictions most, relative to their noise, compete. They are
+    chosen one by one: each lowers most the sum, over benchmarks, of the
+    logarithms of the expected squared errors, which are the error of the
+    ridge and the variance of its prediction given the chosen units. This is
+    Bayesian experimental design (Chaloner and Verdinelli, Statistical Science
+    10, 1995) with greedy choices (Krause, Singh and Guestrin, JMLR 9, 2008).
 
-    Whoever judges a choice must do so on models of other families than those
-    that it was made from.
+    Judge a choice on models of other families than it was made from.
 
     Args:
-        features (FeatureTable): Holds every model of `accuracies`; of K
+        features (FeatureTable): Losses of every model of `accuracies` on K
             units.
-        accuracies (AccuracyTable): What was observed, `(M, B)`. Benchmarks
-            on which nothing can be learned, or no model stands above
-            chance, take no part.
+        accuracies (AccuracyTable): Observed, `(M, B)`. Benchmarks on which
+            nothing can be learned, or no model is above chance, are ignored.
         families (Sequence | Mapping): Family of each model of `accuracies`,
             in their order or by their names.
         n (int): How many units to choose, from 1 to K.
-        seed (int): Of the folds of families; same seed, same choice.
+        seed (int): Seed of the folds of families.
 
     Returns:
         tuple[str, ...]: n names, in the order of the columns.
@@ -127,15 +117,9 @@ def choose_units(features: FeatureTable,
 
 
 def choose_texts(collection: Collection, n: int, seed: int = 0) -> Collection:
-    """The same models on the texts that predict the benchmarks best.
+    """Return a collection on the n texts that predict best.
 
-    They are chosen by the main benchmarks and by all models that are not for
-    test.
-
-    Args:
-        collection (Collection): Has more texts.
-        n (int): How many texts.
-        seed (int): Of the folds of families.
+    They are chosen by the main benchmarks and all models but test models.
 
     Raises:
         InputError: No model has a split, a model to choose by lacks losses
@@ -160,14 +144,13 @@ def choose_columns(tables: ModelTables,
                    models: Sequence[str],
                    n: int,
                    seed: int = 0) -> ModelTables:
-    """The same models with the units that predict the benchmarks best.
+    """Return tables with the n units that predict the main benchmarks best.
 
     Args:
-        tables (ModelTables): Have more units.
-        models (Sequence[str]): To choose by, with their accuracies on the
-            main benchmarks.
+        tables (ModelTables): All units.
+        models (Sequence[str]): Models to choose by.
         n (int): How many units.
-        seed (int): Of the folds of families.
+        seed (int): Seed of the folds of families.
 
     Raises:
         InputError: As in `choose_units`.
@@ -180,7 +163,7 @@ def choose_columns(tables: ModelTables,
 
 def _predictions(features: FeatureTable, accuracies: AccuracyTable,
                  families: NDArray, seed: int) -> tuple[NDArray, NDArray]:
-    """Fits `(M, B)` on all units, and their mean squared errors `(B,)`."""
+    """Predictions `(M, B)` from all units, and their mean squared errors."""
     shared = SharedFeatures(features.values, features.columns.uniform)
     predicted, errors = [], []
     for accuracy, chance in zip(accuracies.values.T, accuracies.chance):
@@ -222,7 +205,7 @@ def _factors(values: NDArray, families: NDArray, seed: int) -> _Factors:
 
 def _held_out_rest(values: NDArray, factors: NDArray,
                    folds: NDArray) -> NDArray:
-    """What regressions on the factors leave of models held out, `(n, K)`."""
+    """Residuals of held-out models from regressions on factors, `(n, K)`."""
     rest = np.empty_like(values)
     design = np.column_stack([np.ones(len(factors)), factors])
     for fold in range(folds.max() + 1):
@@ -233,13 +216,9 @@ def _held_out_rest(values: NDArray, factors: NDArray,
 
 
 def _ablest(factors: _Factors, slopes: NDArray, number: int) -> NDArray:
-    """Indices of the units whose losses fall where accuracies rise.
+    """Indices of the units whose losses fall most where accuracies rise.
 
-    Args:
-        factors (_Factors): Of K units.
-        slopes (NDArray): Accuracies per factor, in units of the errors,
-            `(R, B)`.
-        number (int): How many.
+    The slopes are accuracies per factor, in units of the errors, `(R, B)`.
     """
     signal = -(factors.loadings @ slopes).sum(axis=1)
     order = np.argsort(-signal / np.sqrt(factors.noise), kind='stable')
@@ -250,11 +229,8 @@ def _most_telling(factors: _Factors, slopes: NDArray, errors: NDArray,
                   n: int) -> NDArray:
     """Indices of n units, chosen one by one.
 
-    Args:
-        factors (_Factors): Of the units that compete.
-        slopes (NDArray): Accuracies per factor, `(R, B)`.
-        errors (NDArray): Squared errors with all units, `(B,)`.
-        n (int): How many.
+    The slopes are accuracies per factor, `(R, B)`; the errors squared ones
+    with all units, `(B,)`.
     """
     _, loadings, noise = factors
     # Of the factors, given the losses on the chosen units.
@@ -285,18 +261,18 @@ def nested_predictions(features: FeatureTable,
     """Predict each model by units that were chosen by other families.
 
     Args:
-        features (FeatureTable): Holds every model of `accuracies`.
-        accuracies (AccuracyTable): What was observed, `(M, B)`.
+        features (FeatureTable): Losses of every model of `accuracies`.
+        accuracies (AccuracyTable): Observed, `(M, B)`.
         families (Sequence[str]): Family of each model of `accuracies`.
         n (int): How many units.
         by (Sequence[str]): The benchmarks to choose them by.
         solver (Solver): Fits to them.
-        seed (int): Of the folds.
+        seed (int): Seed of the folds.
         progress (Progress): Wraps the folds.
 
     Returns:
-        HeldOut: Of shape `(M, B)`; NaN where the other families tell
-        nothing, such as for a single family.
+        HeldOut: `(M, B)`; NaN where nothing can be learned from other
+        families.
     """
     groups, models = np.asarray(families), np.asarray(accuracies.models,
                                                       object)
@@ -330,14 +306,14 @@ def nested_predictions(features: FeatureTable,
 
 def with_nested_errors(predictor: Predictor, accuracies: AccuracyTable,
                        families: Sequence[str], nested: HeldOut) -> Predictor:
-    """A predictor whose intervals are as wide as nested errors are large.
+    """Return a predictor with intervals as wide as nested errors are large.
 
-    Each benchmark states the errors of the nested predictions if their mean
-    square is the larger one, and the errors of its intervals grow alike.
+    The cross-validated error of a benchmark becomes that of the nested
+    predictions if it is larger, and its intervals grow alike.
 
     Args:
         predictor (Predictor): Fitted to the chosen units.
-        accuracies (AccuracyTable): That it was fitted to, `(M, B)`.
+        accuracies (AccuracyTable): Its training scores, `(M, B)`.
         families (Sequence[str]): Family of each model of `accuracies`.
         nested (HeldOut): From `nested_predictions`, `(M, B)`.
     """
@@ -363,8 +339,7 @@ def _with_error(part: BenchmarkPredictor, accuracy: NDArray, families: NDArray,
         part.errors_by_reach.reach, squares[known], known, families[known],
         nested.beyond[known])
     factor = np.sqrt(error / part.cv_mse)
-    # The errors of intervals are in standard deviations, which forecasts of
-    # pretraining runs use, too.
+    # The errors of intervals are in standard deviations.
     intervals = replace(
         part.intervals, variance=factor**2 * part.intervals.variance)
     note = (f'intervals {factor:.2f} times as wide, as errors are where held-'

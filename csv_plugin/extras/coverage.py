@@ -1,4 +1,4 @@
-"""How often intervals hold the accuracies of models not fitted on."""
+"""Coverage of prediction intervals on held-out models."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """Observed coverage at n levels, of models that were not fitted on.
+    """Observed coverage of held-out models at n levels.
 
     Args:
         benchmarks (tuple[str, ...]): B names.
         levels (NDArray): Levels of the intervals, `(n,)`.
-        covered (NDArray): Share of intervals that hold the observed
+        covered (NDArray): Share of intervals that contain the observed
             accuracy, `(n, B)`; NaN where no model was held out.
         pooled (NDArray): The same over the cells of all benchmarks, `(n,)`.
         n_models (NDArray): Models held out, int, `(B,)`.
@@ -38,7 +38,7 @@ def coverage_by_level(predictor: Predictor,
                       losses: Losses,
                       observed: AccuracyTable,
                       levels: Sequence[float] = LEVELS) -> Coverage:
-    """Count how many intervals of held-out models hold the real accuracy.
+    """Return the share of intervals that contain the observed accuracy.
 
     Args:
         predictor (Predictor): Makes the intervals.

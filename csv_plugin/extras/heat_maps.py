@@ -1,6 +1,7 @@
 """Salience weights laid over the text that they belong to."""
 import html
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 
-#: Classes of what Jupyter does not read as formulas, as names may hold dollar
-#: signs.
+#: Classes by which Jupyter reads no formula.
 NO_FORMULAS = 'tex2jax_ignore mathjax_ignore'
 
 
@@ -58,8 +58,9 @@ class HeatMap:
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     """Cut a text where its tokens meet.
 
-    Tokens that meet inside a character stay together. Bytes that no token
-    covers form a piece without a weight.
+    Tokens that meet inside a character stay together, with the mean weight
+    of those that were counted, by bytes. Bytes that no token covers form a
+    piece without a weight.
 
     Args:
         text (Text): The text.
@@ -67,17 +68,9 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
         weights (NDArray): Salience weight of each token, NaN if it was not
             counted, `(n,)`.
 
-    Returns:
-        list[Piece]: Joined, they are the text. A piece of several tokens
-        has the mean weight of those that were counted, by bytes.
-
     Raises:
         InputError: The tokens belong to another text, or there is not one
             weight per token.
-
-    >>> tokens = TokenSpans.from_token_bytes([b'a', b'\\xc3', b'\\xa9'], 'aé')
-    >>> heat_map(Text('t', 'aé'), tokens, np.array([1.0, 2.0, 4.0]))
-    [Piece(text='a', weight=1.0), Piece(text='é', weight=3.0)]
     """
     data = utf8_bytes(text.text)
     if (spans.n_bytes, weights.shape) != (len(data), (len(spans), )):
@@ -93,7 +86,8 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
         [*np.flatnonzero(begins), len(data)])
     by_byte = _byte_weights(spans, weights)
     return [
-        Piece(data[start:end].decode('utf-8'), _mean(by_byte[start:end]))
+        Piece(data[start:end].decode('utf-8'),
+              _counted(by_byte[start:end], np.mean, math.nan))
         for start, end in zip(cuts, cuts[1:])
     ]
 
@@ -102,7 +96,7 @@ def strongest_maps(predictor: Predictor,
                    benchmark: str,
                    texts: TextSet,
                    limit: int = 3) -> list[HeatMap]:
-    """Heat maps of the texts whose weights vary most, those first.
+    """Return heat maps of the texts whose weights vary most, those first.
 
     Args:
         predictor (Predictor): Made from tokens.
@@ -111,8 +105,8 @@ def strongest_maps(predictor: Predictor,
         limit (int): Greatest number of texts to take.
 
     Raises:
-        InputError: The predictor was not made from tokens, was made from
-            other texts, or does not know the benchmark.
+        InputError: The predictor was not made from tokens or was made from
+            other texts, or there is no such benchmark.
     """
     weights = predictor.token_weights(benchmark)
     targets = predictor.targets
@@ -124,15 +118,14 @@ def strongest_maps(predictor: Predictor,
     edges = np.cumsum([len(spans) for spans in targets.spans])[:-1]
     rows = list(zip(texts, targets.spans, np.split(weights, edges)))
     # Stable: equal texts keep their order.
-    rows.sort(key=lambda row: -_spread(row[2]))
+    rows.sort(key=lambda row: -_counted(row[2], np.std, 0.0))
     return [HeatMap(row[0], heat_map(*row)) for row in rows[:limit]]
 
 
 def full_weight(weights: NDArray) -> float:
-    """The size of a weight that is shown in full colour.
+    """Return the size of a weight that is shown in full colour.
 
-    The 99th percentile of the sizes above 0, so that a few outliers leave
-    the rest visible; 1 if there are none.
+    It is the 99th percentile of the sizes above 0, or 1 if there are none.
     """
     sizes = np.abs(weights[np.isfinite(weights)])
     sizes = sizes[sizes > 0]
@@ -150,14 +143,11 @@ def _span(piece: Piece, full: float) -> str:
             f'rgba({colour}, {opacity:.2f})">{words}</span>')
 
 
-def _spread(weights: NDArray) -> float:
+def _counted(weights: NDArray, measure: Callable[[NDArray], float],
+             otherwise: float) -> float:
+    """A measure of the weights that were counted, if there are any."""
     counted = weights[~np.isnan(weights)]
-    return float(counted.std()) if counted.size else 0.0
-
-
-def _mean(weights: NDArray) -> float:
-    counted = weights[~np.isnan(weights)]
-    return float(counted.mean()) if counted.size else math.nan
+    return float(measure(counted)) if counted.size else otherwise
 
 
 def _byte_weights(spans: TokenSpans, weights: NDArray) -> NDArray:

@@ -1,22 +1,14 @@
-"""What a model's known scores tell about its scores on other benchmarks.
+"""Score imputation: scores of a model on some benchmarks predict its others.
 
-Two things are known of the accuracies `y` of a model, and each is a normal
-distribution over the benchmarks: they scatter around the mean accuracies of
-the models fitted on as those models do, `y ~ N(mean, totals)`, and around the
-predictions `p` from the losses as held-out models do, `y ~ N(p, errors)`. The
-product of both is a normal distribution too. Given the scores that are known,
-the others have a conditional mean and covariance in it. The covariances hold
-the sampling noise of the scores fitted on; a known score from fewer items has
-more of it.
-
-The covariances are shrunk, as there are few models for many benchmarks: toward
-one correlation for all pairs, as Ledoit and Wolf do ("Honey, I shrunk the
-sample covariance matrix", Journal of Portfolio Management 30(4), 2004), here
-by a number of imagined models that have it.
+The accuracies `y` of a model have the normal distribution of the training
+models, `N(mean, totals)`, and that of errors of held-out models around the
+predictions from losses, `N(p, errors)`. The product of both is conditioned on
+the known scores. Both covariances are shrunk toward one correlation for all
+pairs (Ledoit and Wolf, "Honey, I shrunk the sample covariance matrix", Journal
+of Portfolio Management 30(4), 2004), as if some more models had it.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Optional
 
 import numpy as np
@@ -30,36 +22,34 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.splits import grouped_folds
 from csv_plugin.report.notes import first
 
-#: Imagined models whose errors all correlate alike. Chosen, as the next, on
-#: models of two public collections that no result is reported on.
-ERROR_MODELS = 200
-#: Imagined models whose accuracies all correlate alike.
-TOTAL_MODELS = 3
-#: Benchmarks with fewer held-out models tell nothing and are told nothing.
+#: Imagined models whose errors, and whose accuracies, all correlate alike.
+#: Chosen on models of two collections that no result is reported on.
+ERROR_MODELS, TOTAL_MODELS = 200, 3
+#: Benchmarks with fewer held-out models are left out.
 LEAST_MODELS = 5
-#: Standard deviations of accuracies are not taken to be smaller than this.
+#: Least standard deviation of accuracies.
 LEAST_DEVIATION = 1e-3
-#: Of the estimates with missing scores.
+#: Steps of expectation maximisation where scores are missing.
 _STEPS = 8
 #: Models that the pooled widening counts as, beside those of a benchmark.
 _POOLED_MODELS = 10
-#: How many lines say what to run next, and the least part of the variance of
+#: Most notes on what to run next, and the least share of the variance of
 #: predictions that it takes off.
 _NEXT, _LEAST_GAIN = 5, 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class PartialScores:
-    """How accuracies on benchmarks go together, with losses and without.
+    """Distributions of accuracies on B benchmarks, with losses and without.
 
     Args:
         benchmarks (tuple[str, ...]): B names, unique.
-        mean (NDArray): Mean accuracies of the models fitted on, `(B,)`.
+        mean (NDArray): Mean accuracies of the training models, `(B,)`.
         totals (NDArray): Covariance of their accuracies, `(B, B)`.
         errors (NDArray): Covariance of observed minus predicted accuracies
             of held-out models, `(B, B)`.
-        widening (NDArray): Size of the errors of held-out models, relative
-            to the standard deviations that the covariances give, `(B,)`.
+        widening (NDArray): Errors of held-out models, in standard deviations
+            by the covariances, `(B,)`.
     """
     benchmarks: tuple[str, ...]
     mean: NDArray[np.float64]
@@ -69,21 +59,10 @@ class PartialScores:
 
     __repr__ = short_repr
 
-    @cached_property
-    def _precisions(self) -> tuple[NDArray, NDArray]:
-        """Inverses of both covariances, `(B, B)` each."""
-        return np.linalg.inv(self.totals), np.linalg.inv(self.errors)
-
     def _posterior(self, predicted: NDArray, known: NDArray,
                    noise: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean and covariance of the U scores that are not known.
-
-        Args as in `complete`.
-
-        Returns:
-            tuple[NDArray, NDArray]: Shapes `(U,)` and `(U, U)`.
-        """
-        of_totals, of_errors = self._precisions
+        """Mean `(U,)` and covariance `(U, U)` of the scores not known."""
+        of_totals, of_errors = map(np.linalg.inv, (self.totals, self.errors))
         covariance = np.linalg.inv(of_totals + of_errors)
         mean = covariance @ (of_totals @ self.mean + of_errors @ predicted)
         unknown = np.isnan(known)
@@ -96,20 +75,17 @@ class PartialScores:
 
     def complete(self, predicted: NDArray, known: NDArray,
                  noise: NDArray) -> tuple[NDArray, NDArray]:
-        """Accuracies of one model from its predictions and known scores.
+        """Predict one model from its predictions and known scores.
 
         Args:
             predicted (NDArray): Accuracies from its losses, `(B,)`.
-            known (NDArray): Its known accuracies, NaN where not known, one
-                at least. `(B,)`.
-            noise (NDArray): By how much the sampling variance of each known
-                accuracy exceeds that of the models fitted on, as
-                `sampling_noise` tells. `(B,)`.
+            known (NDArray): Known accuracies, NaN where not known, `(B,)`.
+            noise (NDArray): Their `sampling_noise`, `(B,)`.
 
         Returns:
-            tuple[NDArray, NDArray]: Accuracies, `(B,)`: fractions, the known
-            ones as they are. And how wide errors are beside those of
-            predictions from losses alone, at most 1: `(B,)`, 0 where known.
+            tuple[NDArray, NDArray]: Fractions, the known ones as they are,
+            `(B,)`; and the size of errors relative to those of predictions
+            from losses alone, at most 1, 0 where known, `(B,)`.
         """
         unknown = np.isnan(known)
         mean, covariance = self._posterior(predicted, known, noise)
@@ -121,19 +97,15 @@ class PartialScores:
         return values, narrowing
 
     def gains(self, known: NDArray) -> NDArray:
-        """What a run of each benchmark would tell about the others.
-
-        All scores, the known ones too, are taken to be from as many items as
-        those of the models fitted on.
+        """Return how much a run of each benchmark would help the others.
 
         Args:
-            known (NDArray): Whether the score of a model on each benchmark
-                is known, bool, `(B,)`.
+            known (NDArray): Benchmarks whose score is known, bool, `(B,)`.
 
         Returns:
-            NDArray: By how much the predictive variances of the benchmarks
-            that are then still unknown would shrink, as a share of them, on
-            average, `(B,)`; NaN of benchmarks that are known.
+            NDArray: Share of the predictive variances of the benchmarks that
+            are then still unknown that a score takes off, on average, `(B,)`;
+            NaN of known benchmarks.
         """
         scores = np.where(known, self.mean, np.nan)
         _, covariance = self._posterior(self.mean, scores,
@@ -147,11 +119,11 @@ class PartialScores:
 
 
 def learn_partial_scores(predictor: Predictor) -> Optional[PartialScores]:
-    """Learn how accuracies go together from what a predictor was fitted to.
+    """Learn from the scores that a predictor was fitted to.
 
     Returns:
         Optional[PartialScores]: Of the benchmarks with enough held-out
-        models; None if there are not two, or the predictor keeps no scores.
+        models; None if there are not two, or the file contains no scores.
     """
     scores = predictor.training_scores
     if scores is None:
@@ -181,10 +153,7 @@ def _learn(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
 def _moments(values: NDArray,
              imagined: float,
              centre: bool = True) -> tuple[NDArray, NDArray]:
-    """Mean and shrunk covariance of n rows, `(B,)` and `(B, B)`.
-
-    Missing values are filled by their conditional means in turn with the
-    estimates (EM).
+    """Mean `(B,)` and shrunk covariance `(B, B)` of rows with gaps, by EM.
 
     Args:
         values (NDArray): NaN where missing, `(n, B)`.
@@ -237,8 +206,7 @@ def _widening(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
               families: NDArray) -> NDArray:
     """As in `PartialScores`: each score from all others, families held out.
 
-    Ones where families share no benchmark. There are two or more families,
-    as there are held-out predictions.
+    Ones where families share no benchmark.
     """
     squares = np.full(accuracies.shape, np.nan)
     fold = grouped_folds(list(families), 5, 0)
@@ -262,16 +230,9 @@ def _widening(names: tuple[str, ...], accuracies: NDArray, held_out: NDArray,
 
 def _squares(part: PartialScores, held_out: NDArray, accuracy: NDArray,
              seen: NDArray) -> NDArray:
-    """Squared errors of one model, in variances, each from all others.
+    """Squared errors of the seen scores of a model, each from all others.
 
-    Args:
-        part (PartialScores): Learned from other models.
-        held_out (NDArray): Accuracies from its losses, `(B,)`.
-        accuracy (NDArray): Its accuracies, `(B,)`.
-        seen (NDArray): Which of them there are: S of them. Bool, `(B,)`.
-
-    Returns:
-        NDArray: Shape `(S,)`.
+    In units of their variances.
     """
     of_totals, of_errors = (
         np.linalg.inv(matrix[np.ix_(seen, seen)])
@@ -285,18 +246,17 @@ def _squares(part: PartialScores, held_out: NDArray, accuracy: NDArray,
 
 def sampling_noise(accuracy: NDArray, n_items: NDArray,
                    n_fitted: NDArray) -> NDArray:
-    """Binomial variance of accuracies beyond that of the models fitted on.
+    """Return the variance of accuracies beyond that of the training models.
 
     Args:
-        accuracy (NDArray): Fractions, NaN where not known. Shape `(..., B)`.
+        accuracy (NDArray): Fractions, NaN where not known, `(..., B)`.
         n_items (NDArray): Number of items that they are from, 0 where not
-            known: taken to be as many as those of the models fitted on.
-            Shape `(B,)`.
-        n_fitted (NDArray): Number of items of the models fitted on, 0 where
-            not known: taken to be without end. Shape `(B,)`.
+            known: as many as those of the training models, `(B,)`.
+        n_fitted (NDArray): Number of items of the training models, 0 where
+            not known: infinitely many, `(B,)`.
 
     Returns:
-        NDArray: Shape `(..., B)`, NaN where the accuracy is not known.
+        NDArray: Binomial variances, `(..., B)`, NaN where not known.
     """
     fewer = inverse(n_items) - np.where(n_items > 0, inverse(n_fitted), 0)
     return item_variance(accuracy, n_items) * np.maximum(fewer, 0)
@@ -306,15 +266,18 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
                       known: AccuracyTable) -> Predictions:
     """Let known scores of models change the predictions of their others.
 
-    Predictions of scores that are known, and of models of which none is, stay
-    as they are; so do all if the predictor was fitted to too few models to
-    learn how its benchmarks go together.
+    Predictions of known scores, and of models without any, stay as they are.
+    So do all if the predictor was fitted to too few models.
 
     Args:
         predictor (Predictor): What predicted.
         predictions (Predictions): Of this predictor alone, from losses.
-        known (AccuracyTable): Scores of some of the models, and perhaps of
-            others, on some of the benchmarks, and perhaps on others.
+        known (AccuracyTable): Scores; other models and benchmarks are
+            ignored.
+
+    Returns:
+        Predictions: The same models and benchmarks; `with_scores` marks
+        what changed.
 
     Raises:
         InputError: The known scores are no table.
@@ -331,8 +294,7 @@ def with_known_scores(predictor: Predictor, predictions: Predictions,
         [predictor.benchmark(name).n_items for name in partial.benchmarks])
     values, low, high, helped = _completed(partial, predictions, table,
                                            n_items)
-    # What known scores have helped to say is no longer what the losses alone
-    # said, which witnesses contradict.
+    # The reference predictors contradict predictions from losses alone.
     alarm = predictions.alarm & ~helped[:, :, None]
     return replace(
         predictions,
@@ -353,16 +315,9 @@ def _completed(
     partial: PartialScores, predictions: Predictions, table: AccuracyTable,
     n_items: NDArray
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:  # yapf: disable
-    """Predictions and ends of intervals, and where known scores helped.
+    """Predictions, both ends, and where known scores helped, `(M, B)` each.
 
-    Args:
-        partial (PartialScores): Of b benchmarks.
-        predictions (Predictions): Of M models on B benchmarks.
-        table (AccuracyTable): What is known of the models, `(M, b)`.
-        n_items (NDArray): Items of the fitted accuracies, `(b,)`.
-
-    Returns:
-        tuple: Fractions, both ends, and bool, each `(M, B)`.
+    The known scores and items are those of the b benchmarks of `partial`.
     """
     place = np.array(
         [predictions.benchmarks.index(name) for name in partial.benchmarks])
@@ -402,77 +357,42 @@ def _narrowed(before: NDArray, low: NDArray, high: NDArray, after: NDArray,
                      0), np.where(says, np.clip(after + above, 0, 1), 1))
 
 
-def next_benchmarks(predictor: Predictor,
-                    known: AccuracyTable) -> dict[str, dict[str, float]]:
-    """What a run of each benchmark would tell about the others.
-
-    Args:
-        predictor (Predictor): Predicts them.
-        known (AccuracyTable): Scores of models, NaN where not known.
-
-    Returns:
-        dict: By model and benchmark without a known score, the one that
-        tells most first: by which share the predictive variances of the
-        benchmarks that are then still unknown would shrink, on average.
-        Without benchmarks if the predictor was fitted to too few models.
-    """
-    partial = learn_partial_scores(predictor)
-    if partial is None:
-        return {model: {} for model in known.models}
-    found = {}
-    table = known.spread(known.models, partial.benchmarks)
-    for model, row in zip(known.models, table.values):
-        gains = dict(zip(partial.benchmarks, partial.gains(~np.isnan(row))))
-        unknown = [name for name in gains if not np.isnan(gains[name])]
-        found[model] = {
-            name: float(gains[name])
-            for name in sorted(unknown, key=lambda name: -gains[name])
-        }
-    return found
-
-
 def next_notes(predictor: Predictor, known: AccuracyTable) -> list[str]:
-    """Which benchmark would help most to run next, models alike in a line.
+    """Return notes on the benchmark to run next, models alike in one.
 
-    The `_NEXT` lines that help most, none of less than `_LEAST_GAIN`; one
-    more counts the models that are left out.
+    At most `_NEXT`, those that help most, none of less than `_LEAST_GAIN`.
 
     Args:
         predictor (Predictor): Predicts the others.
         known (AccuracyTable): Scores of models, NaN where not known. Models
             with none, or all but one, are left out.
     """
+    partial = learn_partial_scores(predictor)
+    if partial is None:
+        return []
     alike: dict[tuple[float, str], list[str]] = {}
-    by_model = next_benchmarks(predictor, known)
-    for model, row in zip(known.models, known.values):
-        gains = by_model[model]
-        if len(gains) > 1 and not np.isnan(row).all():
-            benchmark, gain = next(iter(gains.items()))
-            alike.setdefault((-round(gain, 2), benchmark), []).append(model)
-    best = sorted(alike)
-    named = [key for key in best[:_NEXT] if -key[0] >= _LEAST_GAIN]
-    lines = [
-        f'to run next on {first(alike[key])}: '
-        f'{key[1]}, which tells most about the scores still missing (it takes '
-        f'{-key[0]:.0%} off the variance of their predictions, on average)'
-        for key in named
+    table = known.spread(known.models, partial.benchmarks)
+    for model, unknown in zip(table.models, np.isnan(table.values)):
+        if 1 < unknown.sum() < len(unknown):
+            gains = partial.gains(~unknown)
+            best = int(np.nanargmax(gains))
+            key = -round(gains[best], 2), partial.benchmarks[best]
+            alike.setdefault(key, []).append(model)
+    return [
+        f'to run next on {first(models)}: {benchmark} (takes {-gain:.0%} off '
+        'the variance of the predictions still missing, on average)'
+        for (gain, benchmark), models in sorted(alike.items())[:_NEXT]
+        if -gain >= _LEAST_GAIN
     ]
-    others = best[len(named):]
-    if others:
-        n_models = sum(len(alike[key]) for key in others)
-        lines.append(f'to run next on {n_models} {"more " * bool(named)}'
-                     f'model{"s" * (n_models > 1)}: left out, as no benchmark '
-                     f'takes more than {-others[0][0]:.0%} off')
-    return lines
 
 
 def unused_notes(where: str, known: AccuracyTable, predictor: Predictor,
                  models: Sequence[str]) -> Iterator[str]:
-    """Which known scores changed no prediction, and why.
+    """Yield notes on known scores that changed no prediction.
 
     Args:
         where (str): The file of the scores.
-        known (AccuracyTable): All that is in it.
+        known (AccuracyTable): Its content.
         predictor (Predictor): Predicts the others.
         models (Sequence[str]): Models with losses.
     """

@@ -40,25 +40,22 @@ def write_training(out: Path,
                    remarks: Sequence[str] = (),
                    verbose: bool = False,
                    told: Container[str] = ()) -> str:
-    """Write a predictor beside its baselines, on all models of a collection.
-
-    docs/formats.md describes the files.
+    """Write a predictor, its tables and pictures (docs/formats.md).
 
     Args:
         out (Path): Folder to write to.
         predictors (Mapping[str, Predictor]): The one that was trained, then
             its baselines, by method; 'uniform' is among them.
-        losses (LossTable): Of all models.
+        losses (LossTable): Losses of all models.
         collection (Collection): Their accuracies, families and splits.
-        curve (Optional[TrainingCurve]): Errors in the course of the
-            training; None if it had no steps.
+        curve (Optional[TrainingCurve]): None if the training had no steps.
         command (str): The command that reproduces the files.
-        remarks (Sequence[str]): What the report notes of all benchmarks.
+        remarks (Sequence[str]): Notes of the report on all benchmarks.
         verbose (bool): As in `learning_notes`.
-        told (Container[str]): As there.
+        told (Container[str]): As in `learning_notes`.
 
     Returns:
-        str: As `summary` of the study.
+        str: The `summary` of the study.
     """
     trained = next(iter(predictors.values()))
     study = Study.of(predictors, losses, collection.accuracies)
@@ -108,10 +105,7 @@ def _pictures(study: Study, steps: Sequence[tuple[str,
 def write_curve(path: FilePath, curve: TrainingCurve) -> None:
     """Write a curve as CSV, a row per benchmark and step.
 
-    Args:
-        path (FilePath): The file to create or replace.
-        curve (TrainingCurve): Its columns are `CURVE_COLUMNS`, squared
-            fractions; `kept` is 1 at the step that is kept.
+    Errors are squared fractions; `kept` is 1 at the step that is kept.
     """
     rows = ((name, step, curve.train[s, b], curve.validation[s, b],
              int(s == curve.best[b]))

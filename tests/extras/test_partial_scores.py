@@ -15,8 +15,7 @@ from csv_plugin.core.salience import Ridge, Uniform
 from csv_plugin.extras import partial_scores
 from csv_plugin.extras.partial_scores import (LEAST_MODELS, PartialScores,
                                               _moments, _narrowed,
-                                              learn_partial_scores,
-                                              next_benchmarks, next_notes,
+                                              learn_partial_scores, next_notes,
                                               sampling_noise, unused_notes,
                                               with_known_scores)
 from tests.core.strict_alarm import strict
@@ -78,15 +77,6 @@ def test_a_noisy_score_is_one_more_observation():
     covariance = np.linalg.inv(np.linalg.inv(TOTALS) + np.linalg.inv(ERRORS))
     share = covariance[1, 0] / (covariance[0, 0] + .0001)
     np.testing.assert_allclose(values[1][1], free[1] + share * (.38 - free[0]))
-
-
-def test_predictions_stay_in_range_and_known_scores_as_they_are():
-    values, narrowing = PARTIAL.complete(PREDICTED, np.array([1, 1, NAN, 1]),
-                                         EXACT)
-    assert values[2] <= 1 and values[0] == 1
-    values, narrowing = PARTIAL.complete(PREDICTED, MEAN, EXACT)
-    np.testing.assert_array_equal(values, MEAN)
-    np.testing.assert_array_equal(narrowing, 0)
 
 
 def test_a_benchmark_that_goes_with_others_tells_most():
@@ -152,6 +142,9 @@ def test_too_little_to_learn_from():
     assert learned(accuracies, held_out, families)
     short = accuracies[1:], held_out[1:], families[1:]
     assert learned(*short) is None
+    few = accuracies.copy()
+    few[1:, 2] = NAN
+    assert learned(few, held_out, families).benchmarks == ('a', 'b', 'd')
     # One benchmark, or none that was held out.
     assert learned(accuracies[:, :1], held_out[:, :1], families,
                    NAMES[:1]) is None
@@ -159,13 +152,6 @@ def test_too_little_to_learn_from():
         warnings.simplefilter('error')
         assert learned(accuracies, np.full(held_out.shape, NAN),
                        families) is None
-
-
-def test_a_benchmark_that_few_were_run_on_is_left_out():
-    accuracies, held_out, families = world(40)
-    accuracies[LEAST_MODELS - 1:, 2] = NAN
-    partial = learned(accuracies, held_out, families)
-    assert partial is not None and partial.benchmarks == ('a', 'b', 'd')
 
 
 def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
@@ -397,16 +383,6 @@ def test_benchmarks_that_the_predictor_does_not_know(fitted):
         predict(predictor, features, new).values, alone.values)
 
 
-def test_which_benchmark_to_run_next(fitted):
-    predictor, features, real = fitted
-    known = holes(real, 'a', slice(0, 1))
-    found = next_benchmarks(predictor, known)
-    assert list(found['m31'])[-1] == 'd' and len(found['m31']) == 4
-    assert 'a' not in found['m30']
-    assert list(found['m31'].values()) == sorted(
-        found['m31'].values(), reverse=True)
-
-
 def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
     _, features, real = fitted
     train = features.select(features.models[:9])
@@ -420,31 +396,20 @@ def test_a_predictor_that_learned_nothing_of_the_kind(fitted):
         assert next_notes(each, real) == []
 
 
-def to_run_next(monkeypatch, gains):
-    """Notes on models with one known score, by what 'b' takes off."""
-    models = tuple(f'm{m}' for m in range(len(gains)))
-    values = np.tile([.5, NAN, NAN], (len(gains), 1))
-    known = AccuracyTable(models, ('a', 'b', 'c'), values, np.zeros(3),
-                          np.zeros(3, int))
-    monkeypatch.setattr(
-        partial_scores, 'next_benchmarks', lambda *_: {
-            model: {'b': gain, 'c': 0.}
-            for model, gain in zip(models, gains)
-        })  # yapf: disable
-    return [
-        line.removeprefix('to run next on ')
-        for line in next_notes(None, known)
-    ]
-
-
-def test_the_five_benchmarks_that_help_most(monkeypatch):
-    lines = to_run_next(monkeypatch,
-                        [.1, .3, .06, .2, .301, .5, .15, .12, .02])
-    assert [line.partition(': ')[0] for line in lines
-            ] == ['m5', 'm1, m4', 'm3', 'm6', 'm7', '3 more models']
-    assert '(it takes 50% off' in lines[0] and 'b, which' in lines[0]
-    assert lines[-1] == ('3 more models: left out, as no benchmark takes more '
-                         'than 10% off')
+def test_which_benchmark_to_run_next(fitted, monkeypatch):
+    """For models with some scores, of which more than one is missing."""
+    predictor, features, real = fitted
+    values = holes(real, 'd', slice(0, 3)).values
+    values[3] = real.values[3]
+    values[3, 0] = NAN
+    known = replace(real, values=values)
+    gains = learn_partial_scores(predictor).gains(np.arange(4) == 3)
+    best = int(np.nanargmax(gains))
+    note, = next_notes(predictor, known)
+    assert note.startswith(f'to run next on m30, m31, m32: {NAMES[best]} '
+                           f'(takes {gains[best]:.0%} off')
+    monkeypatch.setattr(partial_scores, '_LEAST_GAIN', gains[best] + .01)
+    assert next_notes(predictor, known) == []
 
 
 def test_scores_that_changed_nothing_are_named(fitted):
@@ -457,7 +422,6 @@ def test_scores_that_changed_nothing_are_named(fitted):
     known = AccuracyTable(('m30', 'gone'), ('a', 'b', 'new'),
                           np.full((2, 3), .5), np.zeros(3), np.zeros(3, int))
     notes = list(unused_notes('s.csv', known, predictor, features.models))
-    assert len(notes) == 3
-    assert notes[0].startswith('s.csv: scores of gone, of which there are no')
-    assert notes[1].startswith('s.csv: scores on new, which the predictor')
+    assert [note.partition(',')[0] for note in notes[:2]
+            ] == ['s.csv: scores of gone', 's.csv: scores on new']
     assert notes[2].startswith('s.csv: scores on a changed no prediction')

@@ -17,8 +17,7 @@ from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
-from csv_plugin.extras.page.drawings import Picture
-from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection,
+from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection, Picture,
                                              PredictorFile, comparison,
                                              fitted_on)
 from csv_plugin.io.files import FilePath, write_text
@@ -57,10 +56,10 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The page as one HTML document.
+    """Return the page as one HTML document.
 
-    Every text of the page is escaped, script and styles are named by their
-    hashes in its Content-Security-Policy, pictures are data: URIs.
+    Every text is escaped; the Content-Security-Policy contains the hashes of
+    script and style; pictures are data: URIs.
     """
     environment = Environment(
         loader=PackageLoader('csv_plugin.extras.page'),
@@ -113,13 +112,13 @@ def write_page(path: FilePath, page: Page) -> None:
     """Write the page; the file appears whole or not at all.
 
     Raises:
-        InputError: If the folder does not exist.
+        InputError: The folder does not exist.
     """
     write_text(path, render(page))
 
 
 def points(number: Optional[float], sign: str = '-') -> str:
-    """A number with one digit and a true minus sign; '–' for None and NaN.
+    """Return a number with one decimal and a minus sign; '–' for None, NaN.
 
     >>> points(-3.25), points(3.25, sign='+'), points(-0.04), points(None)
     ('−3.2', '+3.2', '0.0', '–')
@@ -131,16 +130,12 @@ def points(number: Optional[float], sign: str = '-') -> str:
 
 
 def _key(value: Optional[float]) -> str:
-    """What rows are sorted by: all digits, nothing for what is not known."""
+    """What rows are sorted by: all digits, nothing for an unknown number."""
     return '' if value is None or math.isnan(value) else f'{value}'
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
-    """Held-out cells whose interval does not hold the real accuracy.
-
-    Returns:
-        set: Predictor, model and benchmark.
-    """
+    """Predictor, model and benchmark of real accuracies outside intervals."""
     models, benchmarks = predictions.models, predictions.benchmarks
     return {(label, models[m], benchmarks[b])
             for label in predictions.methods
@@ -149,7 +144,6 @@ def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
 
 
 def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
-    """The interval of a row of the leaderboard, with a true dash."""
     level = chance.get(row['benchmark'], 0.0)
     return _ends(row['low'] / 100, row['high'] / 100, level)
 
@@ -159,7 +153,7 @@ def _ends(low: float, high: float, chance: float = 0.0) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """A value of a template, all of whose characters can be seen."""
+    """A value of a template, with symbols for invisible characters."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
@@ -182,10 +176,10 @@ def _data_uri(svg: str) -> str:
     return f'data:image/svg+xml;base64,{content}'
 
 
-def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
+def _blocks(benchmarks: Sequence[str]) -> list[list[str]]:
     """Benchmarks of one table each, as even as possible."""
     n_blocks = -(-len(benchmarks) // _ABREAST)
     return [
-        benchmarks[len(benchmarks) * i // n_blocks:len(benchmarks) * (i + 1) //
-                   n_blocks] for i in range(n_blocks)
+        part.tolist()
+        for part in np.array_split(np.array(benchmarks, object), n_blocks)
     ]

@@ -2,9 +2,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Optional, Union
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
@@ -15,9 +17,12 @@ from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.extras.capability_points import capability_points
 from csv_plugin.extras.coverage import coverage_by_level
-from csv_plugin.extras.page.drawings import Picture, run_pictures
 from csv_plugin.extras.page.rendering import Page
-from csv_plugin.extras.page.sections import PredictorFile, heat_sections
+from csv_plugin.extras.page.sections import (Picture, PredictorFile,
+                                             heat_sections)
+from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
+                                        methods_picture, outliers_picture,
+                                        save)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.predictors import load_predictor
@@ -29,6 +34,27 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.run_leaderboards import predict_run
 
+_CAPABILITY = (
+    'Accuracy against capability score',
+    'Each model at its weighted loss and its real accuracy. The line is what '
+    'the predictor would say: full over the scores of the models fitted on, '
+    'which need not be models of this run, and dashed beyond.')
+_METHODS = (
+    'Predicted against real',
+    'Models that were not fitted on. On the diagonal a prediction is right; '
+    'bars are the intervals.')
+_OUTLIERS = (
+    'Far from the prediction',
+    'Real accuracies outside their intervals, the farthest first; what that '
+    'may mean stands below, under outliers.')
+_COVERAGE = (
+    'How often the intervals hold',
+    'The share of intervals, of models not fitted on, that hold the real '
+    'accuracy, by the level of the intervals. Right intervals stay near the '
+    'diagonal; the band is where chance alone would leave them.')
+_MOST_OUTLIERS = 20
+#: Fewer models make no picture.
+_LEAST_MODELS = 3
 #: Accuracies by model and benchmark, fractions; unknown values are absent.
 _Accuracies = dict[str, dict[str, float]]
 #: Feature columns by folder of the model.
@@ -81,12 +107,7 @@ def run_page(work_dir: FilePath,
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
                  accuracies: Optional[FilePath],
                  progress: Progress) -> tuple[Leaderboard, _Columns]:
-    """Predict all models of the run.
-
-    Returns:
-        tuple[Leaderboard, _Columns]: The leaderboard, and the columns of all
-        models for the main predictor.
-    """
+    """The leaderboard, and columns of all models for the main predictor."""
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
@@ -132,11 +153,7 @@ def _table_accuracies(path: FilePath) -> _Accuracies:
 
 
 def _folders(work_dir: FilePath, models: Iterable[str]) -> dict[str, str]:
-    """Folders of the models of a summary.
-
-    Models that the summary calls otherwise (`summarizer_abbr`) are in the
-    leaderboard beside it.
-    """
+    """Folders of the models of a summary, which may call them otherwise."""
     path = newest_summary(work_dir, LEADERBOARD)
     known = read_json(path, '').get('folders', {}) if path else {}
     return {model: known.get(model, model) for model in models}
@@ -146,8 +163,8 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
               families: Mapping[str, str]) -> list[Picture]:
     """Pictures of the main predictor, of models with losses and accuracies.
 
-    Models have the names of their folders, under which predictors are
-    fitted; a model without a known family is a family of its own.
+    Models have the names of their folders, as in the training; a model
+    without a known family is a family of its own.
     """
     predictor = source.predictor
     predictions = board.predictions.select(
@@ -169,11 +186,29 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
         **shown,
         **families
     })
-    coverage = None
+    pictures = []
+    if max(part.drawn.sum() for part in points) >= _LEAST_MODELS:
+        pictures.append(_drawn(_CAPABILITY, capability_picture(points)))
     if predictions.held_out(source.label).any():
         coverage = coverage_by_level(predictor, features, observed)
+        if coverage.n_models.max() >= _LEAST_MODELS:
+            pictures += [
+                _drawn(_METHODS, methods_picture(predictions)),
+                _drawn(_COVERAGE, coverage_picture(coverage))
+            ]
     far = [
         replace(outlier, model=board.folders[outlier.model])
         for outlier in outliers(predictions)
     ]
-    return run_pictures(points, predictions, coverage, far)
+    if far:
+        figure = outliers_picture(far[:_MOST_OUTLIERS])
+        pictures.append(_drawn(_OUTLIERS, figure))
+    return pictures
+
+
+def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
+    """A picture by its title and caption."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, 'picture.svg')
+        save(figure, path)
+        return Picture(*words, path.read_text('utf-8'))

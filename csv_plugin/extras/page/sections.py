@@ -1,4 +1,4 @@
-"""Parts of the page: differences, heat maps, and models fitted on."""
+"""Parts of the page: differences, heat maps, pictures, training models."""
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ N_LEVELS = 8
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far one predictor is from the real accuracies of held-out models.
+    """Errors of one predictor on held-out models.
 
     Args:
-        label (str): Of the predictor.
-        overall (float): Mean absolute difference over all benchmarks, every
-            cell counting once, a fraction; NaN if no model was held out.
-        by_benchmark (Mapping[str, float]): Likewise of each benchmark.
-        n_inside (int): Intervals that hold the real accuracy.
+        label (str): Name of the predictor.
+        overall (float): Mean absolute difference over all cells, a fraction;
+            NaN if no model was held out.
+        by_benchmark (Mapping[str, float]): The same of each benchmark.
+        n_inside (int): Intervals that contain the real accuracy.
         n_cells (int): Intervals of held-out models.
     """
     label: str
@@ -43,8 +43,8 @@ class HeatSection:
     Args:
         benchmark (str): Its name.
         full (float): Size of the weights that are shown in full colour.
-        rising (bool): Whether the predicted accuracy rises with the
-            weighted loss; usually it falls.
+        rising (bool): The predicted accuracy rises with the weighted loss;
+            usually it falls.
         maps (list[HeatMap]): The texts whose weights vary most.
     """
     benchmark: str
@@ -60,27 +60,30 @@ class HeatSection:
         return f'{"p" if weight > 0 else "n"}{level}'
 
 
-@dataclass(frozen=True, eq=False)
-class PredictorFile:
-    """A predictor and where it comes from.
+@dataclass(frozen=True)
+class Picture:
+    """A drawing.
 
     Args:
-        label (str): What to call it.
-        path (str): Its file.
-        predictor (Predictor): What the file holds.
+        title (str): Its heading.
+        caption (str): How to read it.
+        svg (str): The drawing itself.
     """
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True, eq=False)
+class PredictorFile:
+    """A predictor, its file and what to call it."""
     label: str
     path: str
     predictor: Predictor
 
 
 def comparison(predictions: Predictions, label: str) -> Comparison:
-    """Differences of one predictor.
-
-    Args:
-        predictions (Predictions): Beside the real accuracies.
-        label (str): One of the methods.
-    """
+    """Return the differences of one of the methods from real accuracies."""
     held_out = predictions.held_out(label)
     sizes = np.abs(predictions.difference(label))[held_out]
     by_benchmark = predictions.mean_difference(label).tolist()
@@ -93,11 +96,7 @@ def comparison(predictions: Predictions, label: str) -> Comparison:
 def heat_sections(
         predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
-    """Heat maps of every benchmark, or why there are none.
-
-    Args:
-        predictor (Predictor): Its weights are shown.
-        texts (Optional[TextSet]): Those of its training.
+    """Return heat maps of every benchmark, or why there are none.
 
     Raises:
         InputError: The texts are not those of the predictor.
@@ -118,15 +117,9 @@ def fitted_on(
     predictor: Predictor,
     families: Mapping[str,
                       str]) -> list[tuple[list[str], dict[str, list[str]]]]:
-    """Training models, with the benchmarks that share them together.
+    """Return training models by family, benchmarks of the same in one entry.
 
-    Args:
-        predictor (Predictor): The predictor that was fitted.
-        families (Mapping[str, str]): Family by model; models may be absent.
-
-    Returns:
-        list: Names of benchmarks, and their models by family; '' is the
-        family of models without a known one.
+    The family of models without a known one is ''.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for part in predictor.benchmarks:

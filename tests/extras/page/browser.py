@@ -58,11 +58,8 @@ class Visit:
     loaded: list[str]
 
 
-def visit(html: str,
-          folder: Path,
-          action: str = 'return null;',
-          width: int = 1200) -> Visit:
-    """Open a copy of a page, act on it, and tell what happened.
+def visit(html: str, folder: Path, action: str) -> Visit:
+    """Open a copy of a page, act on it, and return what happened.
 
     The page's policy is widened by the hashes of the two scripts that
     record and act, and by nothing else.
@@ -71,7 +68,6 @@ def visit(html: str,
         html (str): The page.
         folder (Path): For the copy and the browser's files.
         action (str): JavaScript that returns a result as JSON can hold it.
-        width (int): Of the window, in pixels.
     """
     recorder, actor = _RECORDER, _ACTOR % action
     for script in (recorder, actor):
@@ -87,8 +83,7 @@ def visit(html: str,
     process = subprocess.run([
         _CHROMIUM, '--headless', '--no-sandbox', '--disable-gpu',
         '--no-first-run', f'--user-data-dir={folder / "profile"}',
-        f'--window-size={width},900', '--virtual-time-budget=2000',
-        '--dump-dom',
+        '--virtual-time-budget=2000', '--dump-dom',
         path.as_uri()
     ],
                              capture_output=True,

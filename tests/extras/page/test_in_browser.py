@@ -1,13 +1,9 @@
 """The page in a headless browser."""
 import pytest
 
-from csv_plugin.core.texts import Text
-from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import render
-from csv_plugin.extras.page.sections import HeatSection
 from tests.extras.page.browser import needs_browser, visit
-from tests.extras.page.pages import (EVIL, hostile_page, make_board, make_page,
-                                     page_cells)
+from tests.extras.page.pages import EVIL, hostile_page, make_page, page_cells
 from tests.report.boards import NO_DUMP, predict
 
 pytestmark = pytest.mark.slow
@@ -70,39 +66,3 @@ def test_hostile_texts_do_nothing(tmp_path):
     # The page's own script and the two of the visit.
     assert visited.result == [EVIL, EVIL, EVIL, 3]
     assert visited.problems == [] and visited.loaded == []
-
-
-TEXT = ('  two  blanks\n\ttab\r\nمرحبا 我们 👩\u200d👩\u200d👧 e\u0301\n'
-        '\x1b[0m\u202eend\n')
-
-
-@needs_browser
-def test_texts_are_shown_as_they_are(tmp_path):
-    """Every byte is a token; nothing is lost, joined or overflowing."""
-    pieces = [Piece(char, i - 20.0) for i, char in enumerate(TEXT)]
-    heat = HeatMap(Text('t', TEXT), pieces)
-    page = make_page(
-        make_board(('m' * 300, )),
-        heat_maps=[HeatSection('b', 9, False, [heat])])
-    action = """
-        const text = document.querySelector('.text');
-        const style = span => getComputedStyle(span).backgroundColor;
-        const spans = [...text.querySelectorAll('span')];
-        return {
-          text: text.textContent, blanks: getComputedStyle(text).whiteSpace,
-          titles: spans.slice(19, 22).map(span => span.title),
-          colours: [0, 20, 40].map(i => style(spans[i])),
-          wide: document.documentElement.scrollWidth > innerWidth};"""
-    visited = visit(render(page), tmp_path, action, width=500)
-    assert visited.problems == []
-    result = visited.result
-    assert result['text'] == TEXT.replace('\r',
-                                          '␍').replace('\x1b', '␛').replace(
-                                              '\u202e', '⟨U+202E⟩')
-    assert result['blanks'].startswith('pre-wrap') or (result['blanks']
-                                                       == 'break-spaces')
-    assert result['titles'] == ['−1', '+0', '+1']
-    minus, none, plus = result['colours']
-    assert none == 'rgba(0, 0, 0, 0)'
-    assert '230, 140, 0' in minus and '0, 114, 178' in plus
-    assert not result['wide']

@@ -11,9 +11,8 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
-from csv_plugin.extras.page.drawings import Picture
 from csv_plugin.extras.page.rendering import render, write_page
-from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection,
+from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection, Picture,
                                              PredictorFile)
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.page.rendering import Page, render
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
@@ -98,7 +97,6 @@ def test_models_that_the_summary_calls_otherwise(run):
 @pytest.mark.parametrize('models, n_pictures', [
     (('new', 'more'), 0),
     (('new', 'more', 'fit-4'), 1),
-    (('new', 'more', 'far'), 3),
 ])
 def test_pictures_need_three_models(run, tmp_path, models, n_pictures):
     """Not fitted on, but for that of capability scores."""
@@ -122,13 +120,6 @@ def test_pictures_show_what_the_main_predictor_knows(run):
     for picture in page.pictures[:3]:
         assert '<!-- easy -->' in picture.svg
         assert '<!-- hard -->' not in picture.svg
-
-
-def test_folder_of_no_run(run):
-    Path('empty').mkdir()
-    write_csv('s.csv', ('model', 'easy'), [('new', 0.5)])
-    with pytest.raises(InputError, match='predictions/<model>'):
-        run_page('empty', [('p', 'p')], 's.csv')
 
 
 def test_losses_that_cannot_be_read(run):
