@@ -1,5 +1,5 @@
 """Observed benchmark accuracies, with chance levels and item counts."""
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Optional
@@ -9,22 +9,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 
+#: What to do about fractions in place of percentages.
+FRACTIONS_REMEDY = (
+    'If the models do answer, let the evaluator of the dataset give percent, '
+    'remove its files in results/, and run again with -r.')
+
 
 @dataclass(frozen=True, eq=False)
 class AccuracyTable:
     """Accuracies of models on benchmarks, as observed.
 
-    Lists are as good as tuples and arrays.
+    Lists may take the place of tuples and arrays.
 
     Args:
-        models (tuple[str, ...]): Names, unique. Shape `(M,)`.
-        benchmarks (tuple[str, ...]): Names, unique. Shape `(B,)`.
+        models (tuple[str, ...]): M names, unique.
+        benchmarks (tuple[str, ...]): B names, unique.
         values (NDArray): Accuracies in 0..1, NaN where a benchmark was not
-            run. Shape `(M, B)`.
+            run. `(M, B)`.
         chance (NDArray): Accuracy at random guessing, at least 0 and below
-            1. Shape `(B,)`.
-        n_items (NDArray): Whole numbers of items, 0 where unknown. Shape
-            `(B,)`.
+            1. `(B,)`.
+        n_items (NDArray): Whole numbers of items, 0 where unknown. `(B,)`.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit the names, or
@@ -40,18 +44,22 @@ class AccuracyTable:
         self._make_arrays()
         check_unique('AccuracyTable.models', self.models)
         check_unique('AccuracyTable.benchmarks', self.benchmarks)
-        self._check_shapes()
-        self._check_values()
-        self._check_benchmarks()
+        n_benchmarks = len(self.benchmarks)
+        shapes = {
+            'values': (len(self.models), n_benchmarks),
+            'chance': (n_benchmarks, ),
+            'n_items': (n_benchmarks, ),
+        }
+        for field, shape in shapes.items():
+            actual = getattr(self, field).shape
+            if actual != shape:
+                raise InputError(
+                    f'AccuracyTable.{field}', f'shape {shape}', str(actual),
+                    'Give one row per model and one column per benchmark.')
+        self._check_numbers()
 
     def column(self, benchmark: str) -> NDArray[np.float64]:
-        """Accuracies of all models on one benchmark.
-
-        Args:
-            benchmark (str): A name of `benchmarks`.
-
-        Returns:
-            NDArray: Accuracies, NaN where not run. Shape `(M,)`.
+        """Accuracies on one benchmark, NaN where not run. Shape `(M,)`.
 
         Raises:
             InputError: The table has no such benchmark.
@@ -70,8 +78,7 @@ class AccuracyTable:
             benchmarks (Optional[Sequence[str]]): Likewise.
 
         Raises:
-            InputError: The table lacks a name, or it is given twice, or as in
-                `check_list`.
+            InputError: A name is missing from the table, or is given twice.
         """
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
@@ -89,16 +96,10 @@ class AccuracyTable:
 
     def spread(self, models: Sequence[str],
                benchmarks: Sequence[str]) -> 'AccuracyTable':
-        """The given models and benchmarks, NaN where the table lacks them.
+        """The given models and benchmarks, NaN where missing from the table.
 
-        Chance levels and numbers of items that it lacks are 0.
-
-        Args:
-            models (Sequence[str]): Unique names.
-            benchmarks (Sequence[str]): Likewise.
+        Missing chance levels and numbers of items are 0.
         """
-        check_list('models', models)
-        check_list('benchmarks', benchmarks)
         rows = [m for m, name in enumerate(models) if name in self.models]
         columns = [
             b for b, name in enumerate(benchmarks) if name in self.benchmarks
@@ -115,10 +116,9 @@ class AccuracyTable:
 
     @property
     def benchmarks_run(self) -> tuple[str, ...]:
-        """Benchmarks that a model or more was run on."""
+        """Benchmarks with an accuracy of a model or more."""
         run = ~np.isnan(self.values).all(axis=0)
-        return tuple(name for name, any_score in zip(self.benchmarks, run)
-                     if any_score)
+        return tuple(np.array(self.benchmarks, object)[run])
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Accuracies by model and benchmark, None where not run."""
@@ -146,7 +146,7 @@ class AccuracyTable:
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
     def _make_arrays(self) -> None:
-        """Tuples and arrays of what was given as lists."""
+        """Turn lists into tuples and arrays."""
         for field in ('models', 'benchmarks'):
             names = getattr(self, field)
             check_list(f'AccuracyTable.{field}', names)
@@ -162,29 +162,13 @@ class AccuracyTable:
                                  'Give NaN where there is none.') from error
             object.__setattr__(self, field, array)
 
-    def _check_shapes(self) -> None:
-        n_benchmarks = len(self.benchmarks)
-        shapes = {
-            'values': (len(self.models), n_benchmarks),
-            'chance': (n_benchmarks, ),
-            'n_items': (n_benchmarks, ),
-        }
-        for field, shape in shapes.items():
-            actual = getattr(self, field).shape
-            if actual != shape:
-                raise InputError(
-                    f'AccuracyTable.{field}', f'shape {shape}', str(actual),
-                    'Give one row per model and one column per benchmark.')
-
-    def _check_values(self) -> None:
+    def _check_numbers(self) -> None:
         for row, column in np.argwhere(~_fraction_or_nan(self.values)):
             raise InputError(
                 f'accuracy of {self.models[row]!r} on '
                 f'{self.benchmarks[column]!r}', 'a number in 0..1 or NaN',
                 f'{self.values[row, column]:g}',
                 'Divide percentages by 100; NaN stands for "not run".')
-
-    def _check_benchmarks(self) -> None:
         below_one = (0 <= self.chance) & (self.chance < 1)
         for index in np.flatnonzero(~below_one):
             raise InputError(
@@ -203,32 +187,44 @@ def standard_error(accuracy: ArrayLike,
                    n_items: ArrayLike) -> NDArray[np.float64]:
     """Binomial standard error of an accuracy, `sqrt(a (1 - a) / n)`.
 
-    It is 0 where the accuracy is exactly 0 or 1, however few the items.
-
     Args:
         accuracy (ArrayLike): Accuracies in 0..1 or NaN. Any shape.
         n_items (ArrayLike): Numbers of items, 0 where unknown. Broadcasts
             against `accuracy`, for example `(B,)` against `(M, B)`.
 
     Returns:
-        NDArray: Standard errors in the broadcast shape, NaN where the
-            accuracy is NaN or the number of items is 0.
-
-    Raises:
-        InputError: An accuracy is outside 0..1.
-
-    >>> standard_error([0.5, 0.9], [100, 0])
-    array([0.05,  nan])
+        NDArray: In the broadcast shape, NaN where the accuracy is NaN or the
+        number of items is 0.
     """
     share = np.asarray(accuracy, dtype=np.float64)
     items = np.asarray(n_items, dtype=np.float64)
-    allowed = _fraction_or_nan(share)
-    if not allowed.all():
-        raise InputError('standard_error', 'accuracies in 0..1',
-                         f'{share[~allowed][0]:g}',
-                         'Divide percentages by 100.')
-    known_items = np.where(items > 0, items, np.nan)
-    return np.sqrt(share * (1 - share) / known_items)
+    return np.sqrt(share * (1 - share) / np.where(items > 0, items, np.nan))
+
+
+def seem_fractions(accuracies: Iterable[float], chance: float) -> bool:
+    """True if accuracies that were read as percent seem to be fractions.
+
+    No model of several has more than 1 %, less than half of the accuracy of
+    guessing, and their median, taken for a fraction, reaches half of it.
+    Where guessing gives nothing, such percentages are possible: never true.
+
+    Args:
+        accuracies (Iterable[float]): Of several models on one benchmark:
+            the numbers read, divided by 100.
+        chance (float): Accuracy of guessing, in 0..1.
+
+    >>> seem_fractions([.0029, .0062], .25), seem_fractions([0, .5, .29], .25)
+    (True, False)
+    """
+    values = np.array([*accuracies])
+    return (len(values) > 1 and bool(values.max() <= .01 < chance / 2)
+            and bool(100 * np.median(values) >= chance / 2))
+
+
+def fractions_found(chance: float) -> str:
+    """Description of fractions in place of percentages, for an error."""
+    return (f'no score above 1, where guessing gives {100 * chance:.3g} %: '
+            'they seem to be fractions')
 
 
 def _fraction_or_nan(values: NDArray[np.float64]) -> NDArray[np.bool_]:

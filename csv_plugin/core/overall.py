@@ -9,7 +9,7 @@ from csv_plugin.core import metrics
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.predictions import Predictions
 
-#: Fewer models say nothing about the agreement of two orders.
+#: Fewest models that the agreement of two orders is computed from.
 LEAST_MODELS = 5
 
 
@@ -17,16 +17,15 @@ LEAST_MODELS = 5
 class Overall:
     """Means of M models over the same benchmarks, real and by P methods.
 
-    A model that lacks one of the benchmarks has no mean, as means over
-    different benchmarks do not compare.
+    A model without a number on one of the benchmarks has no mean.
 
     Args:
-        benchmarks (tuple[str, ...]): Those that the means are over.
+        benchmarks (tuple[str, ...]): Benchmarks of the means.
         methods (tuple[str, ...]): P names.
         real (NDArray): Real means, fractions or NaN, `(M,)`.
         values (NDArray): Predicted means, fractions or NaN, `(M, P)`.
-        in_sample (NDArray): Whether there is a mean, and one of the
-            accuracies was fitted on; bool, `(M, P)`.
+        in_sample (NDArray): There is a mean, and the model is a training
+            model on one of the benchmarks; bool, `(M, P)`.
     """
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
@@ -38,14 +37,10 @@ class Overall:
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'Overall':
-        """The means of all models of a table.
+        """Means over benchmarks that the first method predicts.
 
-        They are over benchmarks that the first method predicts. A benchmark
-        of which few models have a real accuracy is left out if more
+        A benchmark with real accuracies of few models is left out if more
         accuracies count without it, as other models would have no mean.
-
-        Args:
-            predictions (Predictions): Of one benchmark or more.
         """
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
@@ -57,7 +52,7 @@ class Overall:
             fitted & ~np.isnan(values))
 
     def of_methods_with_means(self) -> 'Overall':
-        """The same without the methods that have no mean at all."""
+        """The same without methods that have no mean at all."""
         kept = ~np.isnan(self.values).all(axis=0)
         return replace(
             self,
@@ -67,11 +62,10 @@ class Overall:
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models that ranks are among, `(M,)`.
+        """Models with a rank, `(M,)`.
 
-        Those with a real mean and one by the first method that has means, as
-        ranks among other models would not compare; all, if there are no real
-        means.
+        They have a real mean and one by the first method that has means; all
+        models have a rank if there are no real means.
         """
         has_real = ~np.isnan(self.real)
         has_mean = ~np.isnan(self.of_methods_with_means().values)
@@ -99,15 +93,11 @@ class Overall:
         ]
 
     def agreement(self, method: str) -> tuple[float, int]:
-        """How well the order of the predicted means is that of the real ones.
-
-        Args:
-            method (str): One of the methods.
+        """Spearman's rank correlation of predicted and real means.
 
         Returns:
-            tuple[float, int]: Spearman's rank correlation and the number of
-            held-out models with both means; NaN with fewer than
-            `LEAST_MODELS`.
+            tuple[float, int]: Correlation, and number of held-out models with
+            both means; NaN with fewer than `LEAST_MODELS`.
         """
         p = self.methods.index(method)
         real, predicted = self._held_out(p), self.values[:, p]
@@ -126,17 +116,16 @@ class FilledMeans:
     """Means of M models over the same benchmarks, real or predicted.
 
     Where a model was not run on a benchmark, its prediction by the first
-    method that predicts anything counts.
+    method with predictions counts.
 
     Args:
-        benchmarks (tuple[str, ...]): Those that the means are over.
-        method (str): This method.
+        benchmarks (tuple[str, ...]): Benchmarks of the means.
+        method (str): Name of this method.
         values (NDArray): Fractions, NaN where a number is missing, `(M,)`.
-        low (NDArray): What the means are if all predictions in them are at
-            the lower ends of their intervals, `(M,)`.
+        low (NDArray): Means if all predictions are at the lower ends of
+            their intervals, `(M,)`.
         high (NDArray): The same with the upper ends, `(M,)`.
-        n_predicted (NDArray): How many of the benchmarks are predicted,
-            `(M,)`.
+        n_predicted (NDArray): Number of predicted benchmarks, `(M,)`.
     """
     benchmarks: tuple[str, ...]
     method: str
@@ -149,11 +138,7 @@ class FilledMeans:
 
     @classmethod
     def of(cls, predictions: Predictions) -> 'FilledMeans':
-        """The means of all models of a table.
-
-        Args:
-            predictions (Predictions): Of one benchmark or more.
-        """
+        """Means of all models of a table."""
         holes = np.isnan(predictions.real)
         predicts = ~np.isnan(predictions.values).all(axis=(0, 1))
         p = int(predicts.argmax())
@@ -180,11 +165,7 @@ class FilledMeans:
 
     @property
     def has_both(self) -> bool:
-        """Whether means over several benchmarks are of both kinds.
-
-        Real and predicted accuracies may be in one mean, or one model may
-        have been run on all of them and another one on none.
-        """
+        """True if the means contain both real and predicted accuracies."""
         counted = ~np.isnan(self.values)
         n_benchmarks = len(self.benchmarks)
         n_predicted = self.n_predicted[counted]
@@ -193,7 +174,7 @@ class FilledMeans:
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
-    """Which benchmarks to take means over. `(B,)`."""
+    """Benchmarks of the means. `(B,)`."""
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not predicted.any():
         predicted = ~predicted
@@ -206,11 +187,7 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
 
 
 def _most_counted(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The benchmarks over which means count most accuracies, `(B,)`.
-
-    Args:
-        known (NDArray): Which accuracies there are, `(M, B)`.
-    """
+    """Benchmarks over which means count most accuracies, `(B,)`."""
     n_models = known.sum(axis=0)
     # The first of those that are equal: the one of most benchmarks.
     return max((n_models >= least for least in np.unique(n_models) if least),
@@ -219,7 +196,7 @@ def _most_counted(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over benchmarks, the second axis; NaN over none."""
+    """Means over the second axis; NaN over none."""
     if not accuracies.shape[1]:
         return np.full(len(accuracies), np.nan)
     # Sums of the same accuracies in another order differ in the last digit.
@@ -231,9 +208,7 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
 
     Args:
         values (ArrayLike): Shape `(M,)`, or `(M, P)` to rank each column.
-
-    Returns:
-        NDArray: Of the same shape, NaN where a value is NaN.
+            NaN gets NaN.
 
     >>> ranks([0.2, float('nan'), 0.7, 0.2])
     array([ 2., nan,  1.,  2.])

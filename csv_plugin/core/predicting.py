@@ -1,8 +1,10 @@
-"""Several predictors, asked about the same models."""
+"""Predictions of several predictors for the same models."""
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Optional, Union
 
+from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, fractions_found,
+                                        seem_fractions)
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
@@ -12,30 +14,22 @@ from csv_plugin.core.predictor import Predictor
 
 #: Reads the losses of a model on the texts with a fingerprint.
 ReadDump = Callable[[str, str], TokenLossDump]
-#: What is made of the predictions of a predictor.
+#: Changes the predictions of a predictor.
 Change = Callable[[Predictor, Predictions], Predictions]
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns or, if its input is bad, a `Missing`.
-
-    >>> attempt(len, [1, 2])
-    2
-    """
+    """Result of a function or, if its input is bad, a `Missing`."""
     try:
         return function(*arguments)
     except InputError as error:
-        return Missing(' '.join(str(error).split()))
+        return Missing(str(error))
 
 
 def predictable_benchmarks(
         predictors: Mapping[str, Union[Predictor,
                                        Missing]]) -> tuple[str, ...]:
-    """Benchmarks that at least one of the predictors knows, each once.
-
-    Args:
-        predictors (Mapping): As in `collect_features`.
-    """
+    """Benchmarks of at least one of the predictors, each once."""
     return tuple(
         dict.fromkeys(name for predictor in predictors.values()
                       if isinstance(predictor, Predictor)
@@ -48,20 +42,16 @@ def collect_features(
     read: ReadDump,
     progress: Progress = iter
 ) -> dict[str, dict[str, Union[FeatureTable, Missing]]]:
-    """The columns of each model for each predictor, or why there are none.
+    """Feature columns by predictor and model, or why there are none.
 
-    Bad input of one model or predictor leaves the others as they are. A
-    dump is read once for all predictors of one validation set, and mapped
+    A dump is read once for all predictors of one validation set, and mapped
     once for all that share their tokens.
 
     Args:
         predictors (Mapping): By label, a predictor or why it is unusable.
         models (Sequence[str]): M names.
-        read (ReadDump): Gives the dump of a model.
+        read (ReadDump): Reads the dump of a model.
         progress (Progress): Wraps the models.
-
-    Returns:
-        dict: By label and model.
     """
     columns: dict[str, dict[str, Union[FeatureTable, Missing]]] = {
         label: {}
@@ -83,7 +73,6 @@ class _Tables:
         self.tables: dict[Any, LossTable] = {}
 
     def features(self, predictor: Predictor) -> FeatureTable:
-        """The columns of the model, `(1, K)`."""
         predictor.check_tokens()
         fingerprint = predictor.columns.fingerprint
         dump = self.read(self.model, fingerprint)
@@ -103,9 +92,9 @@ def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
 
     Args:
         predictors (Mapping): As in `collect_features`.
-        columns (Mapping): What it returned.
+        columns (Mapping): The result of `collect_features`.
         benchmarks (Sequence[str]): Benchmarks to predict.
-        change (Optional[Change]): Made to the predictions of each predictor.
+        change (Optional[Change]): Changes the predictions of each predictor.
 
     Returns:
         Predictions: Methods are the labels; real accuracies are not known.
@@ -133,3 +122,39 @@ def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
                 })
     models = tuple(next(iter(columns.values())))
     return Predictions.side_by_side(by_label, models, benchmarks, missing)
+
+
+def without_fractions(
+    real: Mapping[tuple[str, str], Union[float, Missing]],
+    predictors: Mapping[str, Union[Predictor, Missing]]
+) -> dict[tuple[str, str], Union[float, Missing]]:
+    """Real accuracies without those that seem to be fractions of a percent.
+
+    On a benchmark where they seem to be, all are missing, with the reason.
+
+    Args:
+        real (Mapping): Accuracies, or why there are none, by model and
+            benchmark.
+        predictors (Mapping): By label; they have the chance levels.
+    """
+    chances = {
+        part.benchmark: part.chance
+        for predictor in predictors.values()
+        if isinstance(predictor, Predictor) for part in predictor.benchmarks
+    }
+    by_benchmark: dict[str, list[float]] = {}
+    for (_, benchmark), accuracy in real.items():
+        if not isinstance(accuracy, Missing):
+            by_benchmark.setdefault(benchmark, []).append(accuracy)
+    wrong = {
+        benchmark:
+        Missing(f'{fractions_found(chances[benchmark])}. {FRACTIONS_REMEDY}')
+        for benchmark, accuracies in by_benchmark.items() if
+        benchmark in chances and seem_fractions(accuracies, chances[benchmark])
+    }
+    return {
+        cell:
+        accuracy if isinstance(accuracy, Missing) else wrong.get(
+            cell[1], accuracy)
+        for cell, accuracy in real.items()
+    }

@@ -1,6 +1,6 @@
 """Predicted accuracies beside the real ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Optional, Union
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.cells import (ALARM, MARKS, WITH_SCORES, explain_marks,
-                                   predicted_cell)
+from csv_plugin.core.cells import ANY, predicted_cell
 from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          shortened)
 
@@ -22,11 +21,16 @@ PREDICTED = 'predicted'
 #: Model, benchmark, and method or `REAL`.
 Cell = tuple[str, str, str]
 
-#: Kinds of the parts of `Predictions`: with a value per cell, and what it is
-#: where nothing is predicted; and with an entry for some of the cells.
-_NUMBER: dict[str, Any] = {'empty': np.nan}
-_MARK: dict[str, Any] = {'empty': False}
-_BY_CELL: dict[str, Any] = {'by_cell': True}
+#: Parts of `Predictions` with a value per cell, and the value of an empty one.
+_CUBES: dict[str, Any] = {
+    'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
+    'in_sample': False, 'with_scores': False, 'alarm': False
+}  # yapf: disable
+#: Parts with an entry for some of the cells.
+_BY_CELL = ('missing', 'contradictions')
+#: Marks behind a prediction, in their order, by part.
+_MARKS = {'in_sample': '*', 'extrapolated': '>', 'alarm': '!',
+          'with_scores': '+'}  # yapf: disable
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
@@ -48,15 +52,11 @@ def check_labels(where: str, labels: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Missing:
-    """Stands where a value should be, and says why there is none.
-
-    Args:
-        reason (str): One line, for the user.
-    """
+    """Stands in place of a value, with the reason in one line."""
     reason: str
 
 
-#: Why a predictor says nothing about a benchmark.
+#: Why a predictor has no prediction on a benchmark.
 UNKNOWN_BENCHMARK = Missing('the predictor does not know the benchmark')
 
 
@@ -80,16 +80,14 @@ class Prediction:
         value (float): A fraction in 0..1.
         low (float): Lower end of the interval, a fraction.
         high (float): Upper end, a fraction.
-        level (float): Share of such intervals that should hold the
-            observed accuracy.
-        extrapolated (bool): Whether the capability score lies outside
-            those fitted on.
-        in_sample (bool): Whether the model's observed accuracy was fitted
-            on, so that the prediction proves nothing.
-        with_scores (bool): Whether it was made from losses and known scores
-            of the model, and not from losses alone.
-        alarm (bool): Whether the mean loss or the label-token loss
-            contradicts it more than is usual on held-out families.
+        level (float): Intended coverage of the interval, such as 0.9.
+        extrapolated (bool): The capability score lies outside those of the
+            training models.
+        in_sample (bool): The model is a training model of this benchmark,
+            so that the prediction proves nothing.
+        with_scores (bool): Known scores of the model changed it.
+        alarm (bool): The mean loss or the label-token loss contradicts it
+            more than is usual on held-out families.
     """
     value: float
     low: float
@@ -105,30 +103,29 @@ class Prediction:
 class Predictions:
     """Accuracies of M models on B benchmarks as P methods predict them.
 
-    All accuracies are fractions.
+    All accuracies are fractions. An array of shape `()` stands for the same
+    value in all cells.
 
     Args:
         models (tuple[str, ...]): M names, unique.
         benchmarks (tuple[str, ...]): B names, unique.
-        methods (tuple[str, ...]): P names of what predicts, unique and not
+        methods (tuple[str, ...]): P names of predictors, unique and not
             `REAL`; the main one first.
-        values (NDArray): NaN where a method says nothing. `(M, B, P)`.
+        values (NDArray): NaN without a prediction. `(M, B, P)`.
         low (NDArray): Lower ends of the intervals, `(M, B, P)`.
         high (NDArray): Upper ends of the intervals, `(M, B, P)`.
         extrapolated (NDArray): See `Prediction`; bool, `(M, B, P)`.
         in_sample (NDArray): See `Prediction`; bool, `(M, B, P)`.
-        real (NDArray): Observed accuracies, NaN where not known, `(M, B)`.
-        level (float): Level of the intervals; NaN where it is not known.
-        missing (Mapping): By model, benchmark and method (or `REAL`), why
-            there is no value; not every gap needs to have a reason.
+        real (NDArray): Observed accuracies, NaN where unknown, `(M, B)`.
+        level (float): Level of the intervals; NaN if unknown.
+        missing (Mapping): Reasons for missing values by model, benchmark and
+            method (or `REAL`); not every gap has one.
         chance (Mapping[str, float]): Accuracy at random guessing, by
-            benchmark; benchmarks may be absent.
+            benchmark, where known.
         with_scores (NDArray): See `Prediction`; bool, `(M, B, P)`.
         alarm (NDArray): See `Prediction`; bool, `(M, B, P)`.
         contradictions (Mapping): By model, benchmark and method, what
-            contradicts a prediction; not every alarm needs to have it.
-
-    An array of shape `()` stands for the same value in all cells.
+            contradicts a prediction.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit, or an accuracy
@@ -137,48 +134,44 @@ class Predictions:
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
-    values: NDArray[np.float64] = field(metadata=_NUMBER)
-    low: NDArray[np.float64] = field(metadata=_NUMBER)
-    high: NDArray[np.float64] = field(metadata=_NUMBER)
-    extrapolated: NDArray[np.bool_] = field(metadata=_MARK)
-    in_sample: NDArray[np.bool_] = field(metadata=_MARK)
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    extrapolated: NDArray[np.bool_]
+    in_sample: NDArray[np.bool_]
     real: NDArray[np.float64]
     level: float
     missing: Mapping[Cell, Missing] = field(
-        default_factory=lambda: MappingProxyType({}), metadata=_BY_CELL)
+        default_factory=lambda: MappingProxyType({}))
     chance: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({}))
     with_scores: NDArray[np.bool_] = field(
-        default_factory=lambda: np.array(False), metadata=_MARK)
-    alarm: NDArray[np.bool_] = field(
-        default_factory=lambda: np.array(False), metadata=_MARK)
+        default_factory=lambda: np.array(False))
+    alarm: NDArray[np.bool_] = field(default_factory=lambda: np.array(False))
     contradictions: Mapping[Cell, tuple[Contradiction, ...]] = field(
-        default_factory=lambda: MappingProxyType({}), metadata=_BY_CELL)
+        default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
-        shapes = {**dict.fromkeys(_cubes(), shape), REAL: shape[:2]}
+        shapes = {**dict.fromkeys(_CUBES, shape), REAL: shape[:2]}
         for part, expected in shapes.items():
-            if np.ndim(getattr(self, part)) == 0:
-                filled = np.full(expected, getattr(self, part))
-                object.__setattr__(self, part, filled)
-            if getattr(self, part).shape != expected:
+            numbers = getattr(self, part)
+            if np.ndim(numbers) == 0:
+                numbers = np.full(expected, numbers)
+                object.__setattr__(self, part, numbers)
+            if numbers.shape != expected:
                 raise InputError(
                     f'Predictions.{part}', f'shape {expected}',
-                    str(getattr(self, part).shape),
+                    str(numbers.shape),
                     'Give one value per model, benchmark and method.')
-        for part in ('values', 'low', 'high', REAL):
-            self._check_fractions(part)
-
-    def _check_fractions(self, part: str) -> None:
-        numbers = getattr(self, part)
-        outside = numbers[(numbers < 0) | (numbers > 1)]
-        if outside.size:
-            raise InputError(f'Predictions.{part}', 'fractions in 0..1 or NaN',
-                             str(outside[0]), 'Divide percentages by 100.')
+            outside = numbers[(numbers < 0) | (numbers > 1)]
+            if outside.size:
+                raise InputError(f'Predictions.{part}',
+                                 'fractions in 0..1 or NaN', str(outside[0]),
+                                 'Divide percentages by 100.')
 
     def __repr__(self) -> str:
         methods = shortened(', '.join(self.methods), 100)
@@ -200,9 +193,8 @@ class Predictions:
         Args:
             models (Sequence[str]): M names.
             benchmarks (Sequence[str]): B names.
-            columns (Mapping): `values`, `low`, `high`, `extrapolated`,
-                `in_sample` and perhaps `with_scores` and `alarm`, `(M, B)`
-                each.
+            columns (Mapping): The parts of `Predictions` with a value per
+                cell, by name, `(M, B)` each.
             level (float): Level of the intervals.
             chance (Mapping[str, float]): As in the class.
         """
@@ -224,99 +216,82 @@ class Predictions:
         by_method: Mapping[str, Optional['Predictions']],
         models: Sequence[str],
         benchmarks: Sequence[str],
-        missing: Mapping[tuple[str, str, str], Missing] = MappingProxyType({})
+        missing: Mapping[Cell, Missing] = MappingProxyType({})
     ) -> 'Predictions':
         """Predictions of several predictors, without real accuracies.
 
         Args:
             by_method (Mapping): Predictions of one method each, at one
-                level, by the name to call it; None of a method that says
-                nothing at all.
-            models (Sequence[str]): Models to hold.
-            benchmarks (Sequence[str]): Benchmarks to hold.
-            missing (Mapping): Why cells have no value, as in the class; a
-                benchmark that a method does not know has a reason already.
+                level, by the name to call it; None if it has none at all.
+            models (Sequence[str]): Models of the result.
+            benchmarks (Sequence[str]): Benchmarks of the result.
+            missing (Mapping): Reasons for missing values, as in the class.
+                A benchmark that a method does not know has one already.
         """
-        nothing = Predictions.of_method(
-            (), (), {part: np.zeros((0, 0))
-                     for part in _cubes()}, np.nan)
-        said = [table for table in by_method.values() if table is not None]
-        tables = [
-            table._arranged(
-                _same(models), _same(benchmarks), {method: table.methods[0]})
-            for method, table in ((method, table or nothing)
-                                  for method, table in by_method.items())
-        ]
-        unknown = {
-            (model, benchmark, method): UNKNOWN_BENCHMARK
-            for method, table in by_method.items() if table is not None
-            for benchmark in benchmarks if benchmark not in table.benchmarks
-            for model in models
-        }
-        joined = cls._joined(tables, 2, methods=tuple(by_method))
-        return replace(
-            joined,
-            real=np.full_like(joined.real, np.nan),
-            level=said[0].level if said else np.nan,
-            missing={
-                **unknown,
-                **joined.missing,
-                **missing
-            },
-            chance={
-                name: chance
-                for table in reversed(said)
-                for name, chance in table.chance.items()
+        shape = len(models), len(benchmarks), len(by_method)
+        parts: dict[str, Any] = {part: {} for part in _BY_CELL}
+        for part, empty in _CUBES.items():
+            parts[part] = np.full(shape, empty)
+        level, chance = np.nan, dict[str, float]()
+        for p, (method, table) in enumerate(by_method.items()):
+            if table is None:
+                continue
+            level, chance = table.level, {**table.chance, **chance}
+            parts['missing'].update({
+                (model, benchmark, method):
+                UNKNOWN_BENCHMARK
+                for benchmark in benchmarks
+                if benchmark not in table.benchmarks for model in models
             })
+            placed = table._arranged(
+                _same(models), _same(benchmarks), {method: table.methods[0]})
+            for part in _CUBES:
+                parts[part][:, :, p] = getattr(placed, part)[:, :, 0]
+            for part in _BY_CELL:
+                parts[part].update(getattr(placed, part))
+        parts['missing'].update(missing)
+        return cls(
+            tuple(models),
+            tuple(benchmarks),
+            tuple(by_method),
+            real=np.array(np.nan),
+            level=level,
+            chance=chance,
+            **parts)
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
         """The models of all tables; benchmarks, methods and level agree."""
-        return cls._joined(
-            tables,
-            0,
-            models=tuple(model for table in tables for model in table.models),
-            real=np.concatenate([table.real for table in tables]))
-
-    @classmethod
-    def _joined(cls, tables: Sequence['Predictions'], axis: int,
-                **parts: Any) -> 'Predictions':
-        """All cells of the tables, next to each other on one axis.
-
-        Args:
-            tables (Sequence[Predictions]): Alike on the other axes.
-            axis (int): 0 for models, 2 for methods.
-            **parts: Names on this axis, and what else is not as in the
-                first table.
-        """
-        for part in _cubes():
-            parts[part] = np.concatenate(
-                [getattr(table, part) for table in tables], axis)
-        for part in _mappings():
+        parts: dict[str, Any] = {
+            part: np.concatenate([getattr(table, part) for table in tables])
+            for part in (*_CUBES, REAL)
+        }
+        for part in _BY_CELL:
             parts[part] = {
                 cell: value
                 for table in tables
                 for cell, value in getattr(table, part).items()
             }
-        return replace(tables[0], **parts)
+        models = tuple(model for table in tables for model in table.models)
+        return replace(tables[0], models=models, **parts)
 
     def _arranged(self, *axes: Mapping[str, str]) -> 'Predictions':
         """The same cells in other places, under other names.
 
-        Cells of which the table lacks a name are empty.
+        Cells are empty where the table has no such name.
 
         Args:
             *axes (Mapping[str, str]): Models, benchmarks and methods: the
-                name in this table by the name to have.
+                name in this table by the new one.
         """
         own = self.models, self.benchmarks, self.methods
         found = [_places(axis, names) for axis, names in zip(axes, own)]
         to = [list(places) for places in found]
         source = [list(places.values()) for places in found]
         shape = tuple(map(len, axes))
-        parts: dict[str, Any] = {'real': np.full(shape[:2], np.nan)}
-        parts['real'][np.ix_(*to[:2])] = self.real[np.ix_(*source[:2])]
-        for part, empty in _cubes().items():
+        parts: dict[str, Any] = {REAL: np.full(shape[:2], np.nan)}
+        parts[REAL][np.ix_(*to[:2])] = self.real[np.ix_(*source[:2])]
+        for part, empty in _CUBES.items():
             parts[part] = np.full(shape, empty)
             parts[part][np.ix_(*to)] = getattr(self, part)[np.ix_(*source)]
         models, benchmarks, methods = axes
@@ -325,7 +300,7 @@ class Predictions:
                 product(models, benchmarks, [*methods, REAL]),
                 product(models.values(), benchmarks.values(),
                         [*methods.values(), REAL])))
-        for part in _mappings():
+        for part in _BY_CELL:
             values = getattr(self, part)
             parts[part] = {
                 cell: values[earlier]
@@ -342,11 +317,10 @@ class Predictions:
         """Some of the models, under other names.
 
         Args:
-            names (Mapping[str, str]): The name of each model in this table,
-                by the name to have.
+            names (Mapping[str, str]): Name in this table by the new name.
 
         Raises:
-            InputError: The table lacks a model.
+            InputError: A model is missing from the table.
         """
         for name in names.values():
             self._place('models', name)
@@ -361,7 +335,7 @@ class Predictions:
                 perhaps more, in any order.
 
         Raises:
-            InputError: The table lacks a model or a benchmark.
+            InputError: A model or a benchmark is missing from the accuracies.
         """
         table = accuracies.select(self.models, self.benchmarks)
         return replace(self, real=table.values)
@@ -378,7 +352,7 @@ class Predictions:
             methods (Optional[Sequence[str]]): Names; all by default.
 
         Raises:
-            InputError: The table lacks a name, or as in `check_list`.
+            InputError: A name is not in the table, or as in `check_list`.
         """
         axes = []
         for axis, names in (('models', models), ('benchmarks', benchmarks),
@@ -396,8 +370,8 @@ class Predictions:
         """The same, with predictions on some of the benchmarks alone.
 
         Args:
-            benchmarks (Sequence[str]): Those to be predicted.
-            reason (Missing): Why the others are not.
+            benchmarks (Sequence[str]): Benchmarks with predictions.
+            reason (Missing): Why the others have none.
         """
         kept = [name for name in self.benchmarks if name in benchmarks]
         dropped = [name for name in self.benchmarks if name not in benchmarks]
@@ -424,7 +398,7 @@ class Predictions:
             method (Optional[str]): One of `methods`, by default the first.
 
         Raises:
-            InputError: The table lacks a name.
+            InputError: A name is not in the table.
         """
         method = self.methods[0] if method is None else method
         place = (self._place('models',
@@ -433,21 +407,8 @@ class Predictions:
         if np.isnan(self.values[place]):
             return self.missing.get((model, benchmark, method),
                                     Missing('no prediction'))
-        parts = {part: getattr(self, part)[place].item() for part in _cubes()}
+        parts = {part: getattr(self, part)[place].item() for part in _CUBES}
         return Prediction(parts.pop('values'), level=self.level, **parts)
-
-    def real_at(self, model: str, benchmark: str) -> Union[float, Missing]:
-        """The observed accuracy, or why there is none.
-
-        Raises:
-            InputError: The table lacks a name.
-        """
-        accuracy = self.real[self._place('models', model),
-                             self._place('benchmarks', benchmark)]
-        if np.isnan(accuracy):
-            return self.missing.get((model, benchmark, REAL),
-                                    Missing('no real accuracy'))
-        return float(accuracy)
 
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
         """Predictions of all models as texts: percent, interval and marks.
@@ -457,15 +418,15 @@ class Predictions:
             method (Optional[str]): One of `methods`, by default the first.
 
         Returns:
-            list[str]: As `explain_marks` explains them; '-' for none.
+            list[str]: As `legend` explains them; '-' without a prediction.
 
         Raises:
-            InputError: The table lacks a name.
+            InputError: A name is not in the table.
         """
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        marks = [''.join(mark for part, mark in MARKS.items()
+        marks = [''.join(mark for part, mark in _MARKS.items()
                          if getattr(self, part)[m, b, p])
                  for m in range(len(self.models))]  # yapf: disable
         ends = (part[:, b, p] for part in (self.values, self.low, self.high))
@@ -476,13 +437,21 @@ class Predictions:
 
     def legend(self) -> list[str]:
         """The meaning of the cells and their marks, one line each."""
-        lines = [explain_marks(self.level)]
+        share = '' if np.isnan(self.level) else f'{self.level:.0%} '
+        lines = [f'Percent ({share}interval); ({ANY}): it holds all from '
+                 'guessing to 100 and says nothing; * the real score was '
+                 'fitted on; > outside the range fitted on.']  # yapf: disable
         if self.alarm.any():
-            lines.append(ALARM)
-        return lines + [WITH_SCORES] if self.with_scores.any() else lines
+            lines.append('! the mean loss or the label-token loss contradicts '
+                         'the learned score more than is usual on held-out '
+                         'families; the interval reaches around both.')
+        if self.with_scores.any():
+            lines.append('+ made from the losses and the known scores of the '
+                         'model on other benchmarks.')
+        return lines
 
     def has_real(self) -> bool:
-        """Whether an observed accuracy is known."""
+        """True if an observed accuracy is known."""
         return bool(np.isfinite(self.real).any())
 
     def difference(self, method: str) -> NDArray[np.float64]:
@@ -490,11 +459,7 @@ class Predictions:
         return self.values[:, :, self._place('methods', method)] - self.real
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
-        """Cells with a prediction and an accuracy that was not fitted on.
-
-        Returns:
-            NDArray: Shape `(M, B)`.
-        """
+        """Cells with a prediction and a held-out accuracy. `(M, B)`."""
         in_sample = self.in_sample[:, :, self._place('methods', method)]
         return ~np.isnan(self.difference(method)) & ~in_sample
 
@@ -510,7 +475,7 @@ class Predictions:
             where=held_out.any(axis=0))
 
     def covered(self, method: str) -> NDArray[np.bool_]:
-        """Held-out cells whose interval holds the real accuracy. `(M, B)`."""
+        """Held-out cells with the real accuracy in the interval. `(M, B)`."""
         p = self._place('methods', method)
         inside = (self.low[:, :, p] <= self.real) & (
             self.real <= self.high[:, :, p])
@@ -521,38 +486,34 @@ class Predictions:
 
         Yields:
             dict: `model`, `benchmark`, `method`, `real`, `predicted`, `low`,
-            `high` (fractions, None where not known), `extrapolated`,
-            `in_sample`, `with_scores`, `alarm` and `missing`, the reasons.
+            `high` (fractions), `extrapolated`, `in_sample`, `with_scores`,
+            `alarm` (None without a prediction), and `missing`, the reasons.
         """
-        for model in self.models:
-            for benchmark in self.benchmarks:
-                for method in self.methods:
-                    yield self._record(model, benchmark, method)
-
-    def _record(self, model: str, benchmark: str,
-                method: str) -> dict[str, Any]:
-        real = self.real_at(model, benchmark)
-        cell = self.at(model, benchmark, method)
-        reasons = [
-            self.missing[model, benchmark, column].reason
-            for column in (REAL, method)
-            if (model, benchmark, column) in self.missing
-        ]
-        parts = dict.fromkeys(['value', *_cubes()])
-        if isinstance(cell, Prediction):
-            parts |= vars(cell)
-        return {
-            'model': model,
-            'benchmark': benchmark,
-            'method': method,
-            REAL: None if isinstance(real, Missing) else real,
-            'predicted': parts['value'],
-            **{
-                part: parts[part]
-                for part in _cubes() if part != 'values'
-            },
-            'missing': '; '.join(reasons),
-        }
+        cells = product(
+            enumerate(self.models), enumerate(self.benchmarks), self.methods)
+        for (m, model), (b, benchmark), method in cells:
+            real = self.real[m, b].item()
+            parts = dict.fromkeys(['value', *_CUBES])
+            cell = self.at(model, benchmark, method)
+            if isinstance(cell, Prediction):
+                parts |= vars(cell)
+            reasons = [
+                self.missing[model, benchmark, column].reason
+                for column in (REAL, method)
+                if (model, benchmark, column) in self.missing
+            ]
+            yield {
+                'model': model,
+                'benchmark': benchmark,
+                'method': method,
+                REAL: None if np.isnan(real) else real,
+                'predicted': parts['value'],
+                **{
+                    part: parts[part]
+                    for part in _CUBES if part != 'values'
+                },
+                'missing': '; '.join(reasons),
+            }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: the level and all records."""
@@ -579,28 +540,12 @@ class Predictions:
         return names.index(name)
 
 
-def _cubes() -> dict[str, Union[float, bool]]:
-    """The parts with a value per cell, and its value where there is none."""
-    return {
-        part.name: part.metadata['empty']
-        for part in fields(Predictions) if 'empty' in part.metadata
-    }
-
-
-def _mappings() -> list[str]:
-    """The parts that map some of the cells."""
-    return [
-        part.name for part in fields(Predictions) if 'by_cell' in part.metadata
-    ]
-
-
 def _same(names: Sequence[str]) -> dict[str, str]:
-    """Names by themselves."""
     return dict(zip(names, names))
 
 
 def _places(axis: Mapping[str, str], names: Sequence[str]) -> dict[int, int]:
-    """Where `names` has those that the axis wants, by place on the axis."""
+    """Places in `names` by place on the axis, of the names in both."""
     place = {name: i for i, name in enumerate(names)}
     return {
         i: place[name]

@@ -19,34 +19,34 @@ from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
                                            stated_cells, typical_error)
 from csv_plugin.core.witnesses import Witness, beyond_all, widened
 
-#: What a prediction is made of: the columns themselves, losses on the target
-#: tokens, or the dumps of models, whatever their tokens, by model.
+#: Input of a prediction: feature columns, losses on the target tokens, or the
+#: dumps of models on any tokens, by model.
 Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkPredictor:
-    """All that the prediction of one benchmark needs.
+    """Predictor of one benchmark.
 
     Args:
         benchmark (str): Its name.
         chance (float): Accuracy at random guessing.
         n_items (int): Number of items, 0 = unknown.
-        fit_models (tuple[str, ...]): Models whose accuracy was fitted on.
-        solver (str): The solver that made it, 'constant' if none could.
+        fit_models (tuple[str, ...]): Training models.
+        solver (str): Name of the solver, 'constant' for the mean accuracy.
         penalty (float): Shrinkage toward uniform, infinite for uniform.
         cv_mse (float): Mean squared error on held-out families; NaN if
             nothing could be held out.
         model (SalienceModel): Salience weights and the curve.
         intervals (Intervals): See `intervals`.
-        notes (tuple[str, ...]): What a user should know.
-        families (tuple[HeldOutFamily, ...]): The families of these models,
+        notes (tuple[str, ...]): Remarks of the training.
+        families (tuple[HeldOutFamily, ...]): Families of the training models,
             and how well the others predict each; empty if not recorded.
-        witnesses (tuple[Witness, ...]): Other predictions that may contradict
-            this one; empty if there are none, or not recorded.
-        errors_by_reach (Optional[ErrorsByReach]): The same error, of models
-            that are as good as most families reach, and of better ones; None
-            if nothing could be held out, or not recorded.
+        witnesses (tuple[Witness, ...]): Reference predictors, which may
+            contradict this one.
+        errors_by_reach (Optional[ErrorsByReach]): Cross-validated errors of
+            models up to the accuracy that most families reach, and of better
+            ones; None if nothing could be held out, or not recorded.
     """
     benchmark: str
     chance: float
@@ -68,20 +68,20 @@ class BenchmarkPredictor:
 
     @property
     def is_mean(self) -> bool:
-        """Whether it predicts the mean accuracy, whatever the losses."""
+        """True if it predicts the mean accuracy, whatever the losses."""
         return self.solver == 'constant'
 
     @property
     def typical_error(self) -> float:
-        """The error that half of the held-out families stay below.
+        """Median root mean squared error of held-out families, a fraction.
 
-        A root mean square, as a fraction; NaN with fewer than three families.
+        NaN with fewer than three families.
         """
         return typical_error(self.families)
 
     @property
     def stated_cells(self) -> tuple[str, ...]:
-        """The errors it states, in the columns of `STATED_HEADER`."""
+        """Cross-validated errors in the columns of `STATED_HEADER`."""
         return stated_cells(self.cv_mse, self.typical_error,
                             self.errors_by_reach)
 
@@ -116,13 +116,12 @@ class BenchmarkPredictor:
         }
 
     def contradictions(self, values: NDArray) -> NDArray[np.float64]:
-        """What witnesses predict where they contradict the prediction.
+        """Predictions of the W reference predictors, `(W, M)`.
+
+        NaN where they do not contradict.
 
         Args:
             values (NDArray): Feature columns, `(M, K)`.
-
-        Returns:
-            NDArray: Of W witnesses, NaN where they do not, `(W, M)`.
         """
         if not self.witnesses:
             return np.empty((0, len(values)))
@@ -139,14 +138,14 @@ class BenchmarkPredictor:
 
 @dataclass(frozen=True, eq=False)
 class TrainingScores:
-    """Scores of the n models fitted on, and what others said of them.
+    """Scores of the n training models, and their held-out predictions.
 
     Args:
         families (tuple[str, ...]): Family of each model.
         observed (NDArray): Accuracies on the B benchmarks, NaN where a model
             was not run. `(n, B)`.
-        held_out (NDArray): What fits that have not seen a model predict of
-            it from its losses; NaN where there is none. `(n, B)`.
+        held_out (NDArray): Predictions by fits without the model, NaN where
+            there is none. `(n, B)`.
     """
     families: tuple[str, ...]
     observed: NDArray[np.float64]
@@ -164,19 +163,19 @@ class Predictor:
         benchmarks (tuple[BenchmarkPredictor, ...]): One per benchmark.
         versions (Mapping[str, str]): Package versions at training.
         targets (Optional[TargetTokens]): The T tokens that losses are
-            mapped onto; None if it was not made from tokens.
-        matrix (Optional[csc_array]): What a nat of a token adds to each
-            column, `(T, K)`; see `TokenColumns`.
+            mapped onto; None if it was fitted to tables.
+        matrix (Optional[csc_array]): Share of a token's nats in each column,
+            `(T, K)`; see `TokenColumns`.
         scoring_lm (str): Path or name of the scoring LM whose tokens have
-            the weights; empty if there was none, or it is not known.
-        training_scores (Optional[TrainingScores]): Scores of the models
-            fitted on; None if they are not kept.
+            the weights; empty without one.
+        training_scores (Optional[TrainingScores]): Scores of the training
+            models; None if they are not kept.
         licences (Mapping[str, str]): Licence of the texts of the training by
-            their source, as far as it is known.
+            their source, as far as known.
 
     Raises:
-        InputError: There is no benchmark or one twice, or the parts about
-            tokens do not fit each other.
+        InputError: There is no benchmark or one twice, or tokens and columns
+            do not fit each other.
     """
     columns: Columns
     benchmarks: tuple[BenchmarkPredictor, ...]
@@ -193,7 +192,7 @@ class Predictor:
                              'Give accuracies on a benchmark.')
         check_unique('benchmarks of a predictor', self.names)
         if self.targets is not None:
-            n_tokens = self._token_columns().matrix.shape[0]
+            n_tokens = self._tokens()[1].matrix.shape[0]
             fingerprint = self.columns.fingerprint
             if (self.targets.n_tokens,
                     self.targets.fingerprint) != (n_tokens, fingerprint):
@@ -220,10 +219,10 @@ class Predictor:
         return tuple(part.benchmark for part in self.benchmarks)
 
     def benchmark(self, name: str) -> BenchmarkPredictor:
-        """The part that predicts one benchmark.
+        """The predictor of one benchmark.
 
         Raises:
-            InputError: The predictor does not know the benchmark.
+            InputError: There is no such benchmark.
         """
         if name not in self.names:
             raise InputError('predictor',
@@ -238,22 +237,20 @@ class Predictor:
 
         Args:
             targets (TargetTokens): The tokens that losses are mapped onto.
-            source (TokenColumns): What the features were made by.
+            source (TokenColumns): Columns on these tokens.
 
         Raises:
-            InputError: They are not those of the training.
+            InputError: The columns are not those of the training.
         """
         source.columns.check_same(self.columns)
         return replace(self, targets=targets, matrix=source.matrix)
 
     def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
-        """The same predictor; notes say if models were scored differently.
-
-        Not those of benchmarks whose predictions do not depend on losses.
+        """The same predictor, with notes if models were scored differently.
 
         Args:
-            infos (Mapping[str, DumpInfo]): How the losses of the models that
-                it was fitted to were made, by model.
+            infos (Mapping[str, DumpInfo]): How the losses of the training
+                models were made, by model.
         """
         notes = mixed_engines(infos)
         return replace(
@@ -264,14 +261,14 @@ class Predictor:
                 for part in self.benchmarks))
 
     def weights(self, benchmark: str) -> NDArray[np.float64]:
-        """Salience weight of every unit, shape `(K,)`; uniform is 1.
+        """Salience weight of every column, shape `(K,)`; uniform is 1.
 
-        Where the score counts logarithms, what a loss adds to it where it is
-        typical. NaN for columns that have no part in the all-token loss, such
-        as directions of a scoring LM.
+        Of logarithmic scores, the slope at typical losses. NaN for columns
+        that are not part of the all-token loss, such as directions of a
+        scoring LM.
 
         Raises:
-            InputError: The predictor does not know the benchmark.
+            InputError: There is no such benchmark.
         """
         uniform = self.columns.uniform
         used = np.where(uniform == 0, np.nan, uniform)
@@ -283,10 +280,10 @@ class Predictor:
         NaN for tokens that the training did not count.
 
         Raises:
-            InputError: The predictor does not know the benchmark, or was
-                not made from tokens.
+            InputError: There is no such benchmark, or the predictor was
+                fitted to tables.
         """
-        matrix = self._token_columns().matrix
+        matrix = self._tokens()[1].matrix
         weights = matrix @ self.benchmark(benchmark).model.typical_coefficients
         per_nat = matrix @ self.columns.uniform
         counted = per_nat != 0
@@ -302,22 +299,18 @@ class Predictor:
             dumps (Mapping): The dump of each model, by its name.
 
         Raises:
-            InputError: The predictor was not made from tokens, there is no
-                dump or no name for it, a dump is of other texts, or it lacks
-                one of them.
+            InputError: The predictor was fitted to tables, there is no dump
+                or no name for it, or a dump is not of the same texts.
         """
         if not isinstance(dumps, Mapping):
             raise InputError('losses', 'features, a loss table or dumps by '
                              'model', f'a {type(dumps).__name__}',
                              'Give dumps as {name: dump}.')  # yapf: disable
-        self._token_columns()
-        if self.targets is None:
-            raise InputError('predictor', 'the tokens of the training', 'none',
-                             'Give it tokens by with_tokens().')
+        targets, _ = self._tokens()
         for model, dump in dumps.items():
             self.columns.check_texts(dump.info.fingerprint,
                                      f'losses of {model!r}')
-        return self.targets.table({
+        return targets.table({
             model: dump.texts
             for model, dump in dumps.items()
         })
@@ -329,25 +322,25 @@ class Predictor:
         every model must have.
 
         Args:
-            losses (Losses): A table of these columns, built with
-                `columns.scored` of this predictor if they were made from
-                tokens; losses in nats on its target tokens; or dumps.
+            losses (Losses): Features with the same columns, built with
+                `columns.scored` of this predictor if from tokens; losses in
+                nats on its target tokens; or dumps.
 
         Raises:
-            InputError: The predictor was not made from tokens; the texts,
-                the columns or the tokens are not those of the training; a
-                text is missing, or a token that the training counted is
-                unscored.
+            InputError: The predictor was fitted to tables; the texts, the
+                columns or the tokens are not those of the training; or a
+                token that the training counted is unscored.
         """
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
             return losses
-        if not isinstance(losses, LossTable):
-            losses = self.loss_table(losses)
-        elif self.targets is not None:
+        targets, columns = self._tokens()
+        if isinstance(losses, LossTable):
             self.columns.check_texts(losses.fingerprint)
-            self.targets.check_table(losses)
-        return self._token_columns().features(losses)
+            targets.check_table(losses)
+        else:
+            losses = self.loss_table(losses)
+        return columns.features(losses)
 
     def predict(self, losses: Losses, level: float = 0.9) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
@@ -357,7 +350,7 @@ class Predictor:
             level (float): Level of the intervals, in (0, 1).
 
         Returns:
-            Predictions: Of one method; real accuracies are not known.
+            Predictions: One method, without real accuracies.
 
         Raises:
             InputError: As in `features`, or the level is not in (0, 1).
@@ -382,7 +375,7 @@ class Predictor:
     def _contradictions(
         self, features: FeatureTable, alarm: NDArray
     ) -> dict[tuple[str, str, str], tuple[Contradiction, ...]]:
-        """Of all cells with an alarm, `(M, B)`, as `Predictions` has them."""
+        """Contradictions of all cells with a flag, `(M, B)`."""
         return {
             (features.models[m], part.benchmark, PREDICTED):
             tuple(
@@ -403,13 +396,15 @@ class Predictor:
         Raises:
             InputError: It was fitted to tables of losses.
         """
-        self._token_columns(where)
+        self._tokens(where)
 
-    def _token_columns(self, where: str = 'predictor') -> TokenColumns:
-        if self.matrix is None or self.columns.scored is None:
+    def _tokens(self,
+                where: str = 'predictor') -> tuple[TargetTokens, TokenColumns]:
+        if (self.targets is None or self.matrix is None
+                or self.columns.scored is None):
             raise InputError(
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
                 'Predict tables with it (salience predict, predict()), or '
                 'train a predictor on token losses.')
-        return TokenColumns(self.columns, self.matrix)
+        return self.targets, TokenColumns(self.columns, self.matrix)

@@ -10,11 +10,11 @@ from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, AccuracyTable,
+                                        fractions_found, seem_fractions)
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
-from csv_plugin.core.percentages import REMEDY, fractions_found, seem_fractions
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.collection import Collection
 from csv_plugin.io.dumps import merge_dumps, read_dump
@@ -268,7 +268,7 @@ def _check_percent(accuracies: Accuracies,
             raise InputError(
                 f'accuracies on {name!r}', 'percentages, as OpenCompass has',
                 fractions_found(info.chance),
-                f'{REMEDY} Or give a table of fractions in their place.')
+                f'{FRACTIONS_REMEDY} Or give a table of fractions.')
 
 
 def _check_benchmarks(where: str, accuracies: Accuracies,

@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
-from csv_plugin.core.percentages import without_fractions
-from csv_plugin.core.predicting import attempt, predictable_benchmarks
+from csv_plugin.core.predicting import (attempt, predictable_benchmarks,
+                                        without_fractions)
 from csv_plugin.core.predictions import PREDICTED, REAL, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import read_bytes

@@ -51,7 +51,7 @@ def test_token_losses_know_their_bytes_and_scored_tokens():
     ([1.0, np.inf], 5, r"losses of text 'en': .*found inf at token 1"),
     ([1.0, 2.0], 6, "'en': .*found 6 characters and 5 bytes"),
     ([1.0, 2.0], 1, "'en': .*found 1 characters and 5 bytes"),
-    ([-.01, 2.0], 5, "'en': expected finite losses of 0 or more.*-0.01 at token 0"),
+    ([-.01, 2.0], 5, "'en': .* losses of 0 or more.*-0.01 at token 0"),
     ([1.0, 2.0], -1, "'en': .*found -1 characters"),
 ])
 def test_bad_token_losses_are_refused(losses, n_chars, message):

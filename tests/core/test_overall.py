@@ -56,6 +56,11 @@ def test_a_model_without_a_benchmark_has_no_mean():
     values[1, 2, 0] = NAN
     overall = Overall.of(replace(predictions, values=values))
     assert np.argwhere(np.isnan(overall.values)).tolist() == [[1, 0]]
+    # Nor does it have a mark without a mean.
+    fitted = np.arange(6)[:, None, None] < np.full((6, 3, 2), 2)
+    overall = Overall.of(replace(predictions, values=values, in_sample=fitted))
+    np.testing.assert_array_equal(
+        overall.in_sample[:3], [[True, True], [False, True], [False, False]])
 
 
 def test_a_benchmark_of_few_models_does_not_count():
@@ -135,12 +140,10 @@ def test_ranks_count_models_with_a_mean_of_the_first_method_that_has_some():
             methods=('none', 'p', 'q'),
             real=real,
             values=values,
-            low=values,
-            high=values,
-            extrapolated=np.zeros(values.shape, bool),
-            in_sample=np.zeros(values.shape, bool),
-            with_scores=np.zeros(values.shape, bool),
-            alarm=np.zeros(values.shape, bool)))
+            **dict.fromkeys(('low', 'high'), values),
+            **dict.fromkeys(
+                ('extrapolated', 'in_sample', 'with_scores', 'alarm'),
+                np.array(False))))
     expected = [5, 4, 3, 2, 1, NAN]
     np.testing.assert_array_equal(overall.real_ranks(), expected)
     np.testing.assert_array_equal(overall.predicted_ranks().T,
@@ -148,23 +151,11 @@ def test_ranks_count_models_with_a_mean_of_the_first_method_that_has_some():
     assert overall.of_methods_with_means().methods == ('p', 'q')
 
 
-def test_no_mark_without_a_mean():
+def test_agreement_of_the_orders_of_enough_models():
     predictions = table()
-    values, fitted = predictions.values.copy(), predictions.in_sample.copy()
-    values[1, 2, 0], fitted[:2] = NAN, True
-    overall = Overall.of(replace(predictions, values=values, in_sample=fitted))
-    np.testing.assert_array_equal(
-        overall.in_sample[:3], [[True, True], [False, True], [False, False]])
-
-
-def test_agreement_of_the_orders():
-    overall = Overall.of(table())
+    overall = Overall.of(predictions)
     assert overall.agreement('p0') == (pytest.approx(1), 6)
     assert overall.agreement('p1') == (pytest.approx(-1), 6)
-
-
-def test_too_few_models_do_not_agree():
-    predictions = table()
     fitted = predictions.in_sample.copy()
     fitted[0, 1, 0] = True  # on one benchmark
     enough = Overall.of(replace(predictions, in_sample=fitted))
@@ -206,15 +197,6 @@ def test_holes_are_filled_by_the_first_method():
     off = filled.n_predicted / 3
     np.testing.assert_allclose(filled.low, expected - 0.05 * off)
     np.testing.assert_allclose(filled.high, expected + 0.02 * off)
-
-
-def test_a_single_hole_is_filled():
-    real = table().real.copy()
-    real[3, 1] = NAN
-    filled = FilledMeans.of(replace(table(), real=real))
-    assert filled.has_both and filled.n_predicted.tolist() == [
-        0, 0, 0, 1, 0, 0
-    ]
 
 
 def test_means_of_one_kind_are_not_filled():

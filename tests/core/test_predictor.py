@@ -1,6 +1,6 @@
 """Fitting, predicting, and what a prediction carries."""
 import dataclasses
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,17 +81,13 @@ def test_prediction_is_a_dot_product_and_a_curve(tables, predictor, predicted):
             predicted.values[:, b, 0], expected, rtol=1e-12, atol=0)
 
 
-def test_interval_holds_the_value(predicted):
-    assert (predicted.low <= predicted.values).all()
-    assert (predicted.values <= predicted.high).all()
-    assert (predicted.low >= 0).all() and (predicted.high <= 1).all()
-
-
-def test_level_moves_the_interval(tables, predictor):
+def test_level_moves_the_interval_around_the_value(tables, predictor):
     narrow = predictor.predict(tables.features, level=0.5)
     wide = predictor.predict(tables.features, level=0.95)
     assert narrow.level == 0.5 and wide.level == 0.95
     np.testing.assert_array_equal(narrow.values, wide.values)
+    assert (narrow.low <= narrow.values).all()
+    assert (narrow.values <= narrow.high).all()
     width = (narrow.high - narrow.low)[:, :2]
     assert (width < (wide.high - wide.low)[:, :2]).all()
 
@@ -194,16 +190,12 @@ def test_no_model_at_all(tables):
     assert not predicted.in_sample.any()
 
 
-@pytest.mark.parametrize('n_scored', [1, 2, 3, 5])
-@pytest.mark.parametrize('n_families', [1, 3])
-@pytest.mark.parametrize('solver', ['ridge', 'uniform'])
-def test_few_models(n_scored, n_families, solver):
-    tables = small_tables(n_families=n_families).only('easy', 'hard')
+@pytest.mark.parametrize('n_scored', [1, 2, 3])
+def test_few_models(n_scored):
+    tables = small_tables(n_families=1).only('easy', 'hard')
     few = tables.accuracies.select(tables.models[:n_scored])
-    predictor = fit(replace(tables, accuracies=few), SOLVERS[solver])
-    predicted = predictor.predict(tables.features)
-    for part in ('values', 'low', 'high'):
-        assert np.isfinite(getattr(predicted, part)).all()
+    predictor = fit(replace(tables, accuracies=few))
+    assert np.isfinite(predictor.predict(tables.features).low).all()
     assert (predictor.benchmarks[0].solver == 'constant') == (n_scored < 3)
 
 
@@ -221,27 +213,20 @@ def test_extrapolated(tables, predictor, by, outside):
     assert (learnt.extrapolated[:, :2] == outside).all()
 
 
-@pytest.mark.parametrize('n_units', [30, 200])
-def test_no_fitted_model_is_extrapolated_by_rounding(n_units):
+def test_no_fitted_model_is_extrapolated_by_rounding():
     """Sums differ in their last bits, alone or among other models."""
-    for seed in range(4):
-        tables = small_tables(n_units=n_units, seed=seed).only('easy', 'hard')
+    for seed in range(2):
+        tables = small_tables(n_units=200, seed=seed).only('easy', 'hard')
         predictor = fit(tables, Uniform())
         for model in tables.models:
             alone = predictor.predict(tables.features.select([model]))
             assert alone.in_sample.all() and not alone.extrapolated.any()
 
 
-def test_uniform_weights_are_one_for_texts_of_any_length(tables):
-    lengths = [0.1, 0.2, 0.3, 0.4]
-    predictor = fit(with_uniform(tables, lengths), Uniform())
-    np.testing.assert_allclose(predictor.weights('easy'), 1, rtol=1e-12)
-
-
 def test_a_column_outside_the_mean_loss_has_no_weight(tables):
-    uniform = [0.5, 0, 0.25, 0.25]
-    weights = fit(with_uniform(tables, uniform)).weights('easy')
-    assert np.isnan(weights).tolist() == [False, True, False, False]
+    uniform = [0.5, 0, 0.2, 0.3]
+    weights = fit(with_uniform(tables, uniform), Uniform()).weights('easy')
+    np.testing.assert_allclose(weights, [1, np.nan, 1, 1], rtol=1e-12)
 
 
 def test_weights_of_an_unknown_benchmark(predictor):
@@ -259,20 +244,14 @@ def test_another_seed_holds_out_other_families():
     np.testing.assert_allclose(*values, rtol=1e-9)
 
 
-def test_one_family_per_model(tables):
+def test_what_cannot_be_fitted(tables):
     with pytest.raises(
             InputError, match='expected 15, one per model, found 14'):
         fit_predictor(tables.features, tables.accuracies, tables.groups[:-1],
                       Ridge())
-
-
-def test_a_model_without_features(tables):
     few = tables.features.select(tables.models[:-1])
     with pytest.raises(InputError, match="none of 'org/model-14'"):
         fit_predictor(few, tables.accuracies, tables.groups, Ridge())
-
-
-def test_a_predictor_of_nothing(tables):
     nothing = AccuracyTable(tables.models, (), np.zeros((15, 0)), np.zeros(0),
                             np.zeros(0, int))
     with pytest.raises(InputError, match='expected a benchmark or more'):
@@ -289,24 +268,6 @@ def test_what_is_kept_of_the_training(tables, predictor):
     assert (hard.chance, hard.n_items) == (CHANCE, 0)
     assert easy.solver == 'ridge'
     assert 0 < easy.cv_mse < 0.01
-
-
-def test_chance_reaches_the_solver(tables):
-
-    @dataclass(frozen=True)
-    class Spy(Uniform):
-        chances = []
-
-        def fit(self, task, masks):
-            self.chances.append(task.chance)
-            return super().fit(task, masks)
-
-    chance = np.full(6, CHANCE)
-    chance[1] = 0.125
-    fit(
-        replace(tables, accuracies=replace(tables.accuracies, chance=chance)),
-        Spy())
-    assert set(Spy.chances) == {CHANCE, 0.125}
 
 
 def token_features(models, losses, scored=None):

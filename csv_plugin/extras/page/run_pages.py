@@ -12,8 +12,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.outliers import outliers
-from csv_plugin.core.percentages import without_fractions
-from csv_plugin.core.predicting import predictable_benchmarks
+from csv_plugin.core.predicting import (predictable_benchmarks,
+                                        without_fractions)
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.extras.capability_points import capability_points
 from csv_plugin.extras.coverage import coverage_by_level

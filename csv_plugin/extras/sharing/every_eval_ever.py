@@ -9,9 +9,9 @@ from typing import Any, Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import (AccuracyTable, fractions_found,
+                                        seem_fractions)
 from csv_plugin.core.conventions import InputError, check_list
-from csv_plugin.core.percentages import fractions_found, seem_fractions
 from csv_plugin.extras.importers.json_rows import JsonPart, read_json_part
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_benchmarks import benchmark_infos

@@ -37,14 +37,14 @@ def test_a_run_is_predicted(run):
     table = page.board.predictions
     assert page.title == 'run'
     assert table.methods == ('mine', ) and table.models == tuple(MODELS)
-    for model, skill in MODELS.items():
+    for m, (model, skill) in enumerate(MODELS.items()):
         for b, benchmark in enumerate(table.benchmarks):
             cell = table.at(model, benchmark)
             wanted = expected.at(model, benchmark)
             assert cell.value == pytest.approx(wanted.value)
             assert (cell.extrapolated, cell.in_sample) == (wanted.extrapolated,
                                                            wanted.in_sample)
-            assert table.real_at(model, benchmark) == pytest.approx(
+            assert table.real[m, b] == pytest.approx(
                 true_accuracy(skill - b), abs=1e-6)
     assert 'give the validation set' in page.heat_maps.reason
     titles = [p.title for p in page.pictures]
