@@ -45,7 +45,7 @@ _PUBLIC = {
     'import_losses': ('extras.importers.importing', 'import_losses'),
     'leave_families_out': ('core.split_studies', 'leave_families_out'),
     'load': ('io.predictors', 'load_predictor'),
-    'outliers': ('core.outliers', 'outliers'),
+    'outliers': ('core.study', 'outliers'),
     'plot_leaderboard': ('extras.pictures.models_in_rows', 'plot_leaderboard'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
     'plot_trajectories':

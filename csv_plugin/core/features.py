@@ -1,7 +1,7 @@
-"""Feature columns: what the capability score is a weighted sum of.
+"""Feature columns, of which the capability score is a weighted sum.
 
 A column may be a token, a text, a group of tokens or a direction of a
-scoring LM's hidden states; the solvers in `salience` take any of them.
+scoring LM's hidden states.
 """
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from csv_plugin.core.texts import Text, fingerprint
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """K feature columns: what they are made of, and of which texts.
+    """Names and origin of K feature columns.
 
     Args:
         units (tuple[str, ...]): K names, unique.
-        uniform (NDArray): The coefficients that give the all-token loss, not
-            all 0, shape `(K,)`. A column's *weight* is its coefficient
-            divided by its `uniform`, so uniform salience is 1 everywhere.
-        fingerprint (str): Of the texts that the losses belong to; see
+        uniform (NDArray): Coefficients of the all-token loss, not all 0,
+            shape `(K,)`. The *weight* of a column is its coefficient divided
+            by its `uniform`, so uniform salience is 1 everywhere.
+        fingerprint (str): Of the texts of the losses; see
             `texts.fingerprint`.
         scored (Optional[NDArray]): Tokens that the columns count, bool,
-            `(T,)`; None where they were not made from tokens.
+            `(T,)`; None if they were not made from tokens.
 
     Raises:
         InputError: A name occurs twice, a coefficient is not finite, or
@@ -60,14 +60,11 @@ class Columns:
                 f'{self.fingerprint[:12]})')
 
     def check_texts(self, fingerprint: str, where: str = 'predictor') -> None:
-        """Refuse losses that are on other texts.
+        """Raise an `InputError` for losses on other texts.
 
         Args:
-            fingerprint (str): Of the texts that the losses are on.
+            fingerprint (str): Of the texts of the losses.
             where (str): Name of the losses in the error.
-
-        Raises:
-            InputError: It is not that of the columns.
         """
         if fingerprint != self.fingerprint:
             raise InputError(
@@ -76,19 +73,16 @@ class Columns:
                 'Collect losses on the texts of the training, or train anew.')
 
     def check_same(self, trained: 'Columns') -> None:
-        """Refuse columns that are not those of a training.
+        """Raise an `InputError` if columns are not those of a training.
 
-        Raises:
-            InputError: One is of token losses and the other is not, or the
-                texts, the units or the tokens that are counted are not the
-                same.
+        Kind of losses, texts, units and counted tokens must be the same.
         """
         if (self.scored is None) != (trained.scored is None):
             raise InputError('predictor',
                              f'{_kind(trained)}, to which it was fitted',
                              _kind(self),
                              'Give it such losses, or train another one.')
-        # Texts may be known by the names of units alone, in their order.
+        # The fingerprint of tables is that of their units, in their order.
         if trained.scored is None and {*self.units} & {*trained.units}:
             self._check_units(
                 trained, 'Give them in the order of predictor.columns.units, '
@@ -133,7 +127,7 @@ class FeatureTable:
 
     Args:
         models (tuple[str, ...]): M names, unique.
-        columns (Columns): What the K columns are.
+        columns (Columns): The K columns.
         values (NDArray): Nats per character or any unit, `(M, K)`.
 
     Raises:
@@ -162,18 +156,17 @@ class FeatureTable:
     @classmethod
     def of_losses(cls, models: Sequence[str], units: Sequence[str],
                   losses: ArrayLike) -> 'FeatureTable':
-        """Losses that are in no file, as tables of losses are read.
+        """A table of losses that are in no file.
 
         Args:
             models (Sequence[str]): M names, unique.
-            units (Sequence[str]): Names of K units of text, unique. They
-                tell one set of units from another, since the texts behind
-                them are not known.
+            units (Sequence[str]): Names of K units of text, unique; they
+                identify the texts.
             losses (ArrayLike): In any unit, the same for all models,
                 `(M, K)`.
 
         Returns:
-            FeatureTable: The uniform score is the plain mean of the columns.
+            FeatureTable: Its uniform score is the plain mean of the columns.
 
         Raises:
             InputError: As for the table itself, or a loss is negative.
@@ -210,7 +203,7 @@ class FeatureTable:
         """The same columns for some models, in their order.
 
         Raises:
-            InputError: If a model has no features.
+            InputError: A model has no features.
         """
         check_list('models', models)
         row = {model: m for m, model in enumerate(self.models)}
@@ -225,7 +218,7 @@ class FeatureTable:
 
     @classmethod
     def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
-        """One table of the models of several, of the same columns.
+        """Join the models of several tables with the same columns.
 
         Raises:
             InputError: The columns of two tables differ, or a model is in
@@ -248,25 +241,76 @@ class FeatureTable:
         return pandas.DataFrame(self.values, self.models, self.columns.units)
 
 
+def mean_token_loss(
+        table: LossTable,
+        tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
+    """Mean loss in nats per token, `(M,)`: the all-token loss.
+
+    Scored: the tokens that every model scored.
+
+    Args:
+        table (LossTable): M models.
+        tokens (Optional[NDArray]): Mask of tokens to count, `(T,)`: with
+            those of the answers, it is the label-token loss.
+
+    Raises:
+        InputError: No token is left.
+    """
+    return _common_losses(table, tokens).mean(axis=1)
+
+
+def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
+    """Summed loss in bits over the bytes of all raw texts, `(M,)`.
+
+    Scored: the tokens that every model scored, so this is a lower bound if
+    there are others. Raises as `mean_token_loss`.
+    """
+    return _bits(table) / table.n_bytes.sum()
+
+
+def bits_per_character(table: LossTable) -> NDArray[np.float64]:
+    """As `bits_per_byte`, with characters (code points) in place of bytes."""
+    return _bits(table) / table.n_chars.sum()
+
+
+def _bits(table: LossTable) -> NDArray[np.float64]:
+    return _common_losses(table, None).sum(axis=1) / np.log(2)
+
+
+def _common_losses(table: LossTable,
+                   tokens: Optional[NDArray[np.bool_]]) -> NDArray[np.float64]:
+    """Losses of the given tokens that every model scored, at least one."""
+    if tokens is None:
+        tokens = np.ones_like(table.scored)
+    common = tokens & table.scored
+    if not common.any():
+        n_scored = np.count_nonzero(~np.isnan(table.losses[:, tokens]), axis=1)
+        fewest, model = min(zip(n_scored, table.models), default=(0, ''))
+        raise InputError(
+            'loss table', 'a token that every model scored',
+            f'none of {np.count_nonzero(tokens)}, of which {model!r} scored '
+            f'the fewest, {fewest}',
+            'Leave out models that miss texts, or score those texts.')
+    return table.losses[:, common]
+
+
 def counted_losses(
         table: LossTable,
         scored: Optional[NDArray] = None) -> tuple[NDArray, NDArray]:
-    """Losses of the tokens that features count, and which those are.
-
-    Features can be compared only if they count the same tokens, so models
-    are predicted from the tokens that the training counted.
+    """Losses of the tokens that features count, and a mask of these.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
-        scored (Optional[NDArray]): Tokens to count, bool, `(T,)`; by
-            default those that every model of the table scored.
+        scored (Optional[NDArray]): Tokens to count, bool, `(T,)`, such as
+            those of the training; by default the tokens that every model of
+            the table scored.
 
     Returns:
         tuple[NDArray, NDArray]: Losses, 0 elsewhere, `(M, T)`; and the
         tokens, `(T,)`.
 
     Raises:
-        InputError: If no token is left, or a model lacks one of them.
+        InputError: No token is left, or a model misses one of them.
     """
     counted = table.scored if scored is None else scored
     if counted.shape != table.scored.shape or not counted.any():
@@ -291,9 +335,9 @@ class TokenColumns:
     """Feature columns as sums of token losses: `losses @ matrix`.
 
     Args:
-        columns (Columns): What the K columns are.
-        matrix (csc_array): What a nat of a token adds to each column.
-            Shape `(T, K)`.
+        columns (Columns): The K columns.
+        matrix (csc_array): Value in each column of a nat of each token,
+            `(T, K)`.
     """
     columns: Columns
     matrix: csc_array
@@ -324,7 +368,7 @@ def group_columns(table: LossTable,
                   scored: Optional[NDArray] = None) -> TokenColumns:
     """One column per group of tokens: the group's mean token loss.
 
-    Groups without a scored token are left out.
+    Scored: the tokens of `counted_losses`; groups without one are left out.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
@@ -332,9 +376,8 @@ def group_columns(table: LossTable,
         scored (Optional[NDArray]): As in `counted_losses`.
 
     Returns:
-        TokenColumns: Groups in alphabetical order. The `uniform` of a group
-        is its number of scored tokens per character of all texts, which
-        gives the all-token loss.
+        TokenColumns: Groups in alphabetical order; the `uniform` of a group
+        is its number of scored tokens per character of all texts.
 
     Raises:
         InputError: As in `counted_losses`.
@@ -353,8 +396,8 @@ def text_columns(table: LossTable,
                  part: Optional[NDArray] = None) -> TokenColumns:
     """One column per text: its loss per character.
 
-    The characters are those of the whole text. Texts without a token that
-    gets a weight are left out.
+    Scored: the tokens of `counted_losses`, and of these the given part; texts
+    without one are left out. The characters are those of the whole text.
 
     Args:
         table (LossTable): Losses of M models on T tokens.
@@ -363,8 +406,8 @@ def text_columns(table: LossTable,
             default all that count.
 
     Returns:
-        TokenColumns: Nats per character. The `uniform` of a text is its
-        share of all characters, which gives the loss of all those tokens.
+        TokenColumns: Nats per character; the `uniform` of a text is its share
+        of all characters.
 
     Raises:
         InputError: As in `counted_losses`.
@@ -390,14 +433,11 @@ def _indicator(counted: NDArray, member: NDArray,
 
 def answer_mask(texts: Iterable[Text],
                 spans: Sequence[TokenSpans]) -> NDArray[np.bool_]:
-    """Tokens that touch the answer of their text, for the label-token loss.
+    """Tokens that touch the answer of their text, `(T,)`, in order.
 
     Args:
-        texts (Iterable[Text]): S texts; those without an answer have none.
+        texts (Iterable[Text]): S texts, with or without an answer.
         spans (Sequence[TokenSpans]): Tokens of each text. Length S.
-
-    Returns:
-        NDArray: Shape `(T,)`, tokens of all texts in order.
     """
     masks = []
     for text, tokens in zip(texts, spans):

@@ -14,7 +14,6 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import (InputError, Progress, check_list,
                                          short_repr)
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.held_out import FoldPredictions
 from csv_plugin.core.intervals import (Intervals, backtest_errors, deviation,
                                        shared_variances, worse_models)
 from csv_plugin.core.predictor import (BenchmarkPredictor, Predictor,
@@ -25,12 +24,13 @@ from csv_plugin.core.salience import (ChoosingSolver, Constant, JointSolver,
 from csv_plugin.core.salience.base import SharedFeatures
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS
-from csv_plugin.core.stated_errors import (ErrorsByReach, HeldOutFamily,
-                                           errors_by_reach, held_out_families)
+from csv_plugin.core.stated_errors import (ErrorsByReach, FoldPredictions,
+                                           HeldOutFamily, errors_by_reach,
+                                           held_out_families, mean_unseen)
 from csv_plugin.core.witnesses import (LABEL_TOKEN_LOSS, MEAN_LOSS, Witness,
                                        tells_alike, usual_limit)
 
-#: Called with a benchmark, what was fitted to, and the fit.
+#: Called with a benchmark, its task, and its fit.
 Watch = Callable[[str, Task, SalienceFit], None]
 
 #: One for all benchmarks, or one for each.
@@ -42,7 +42,7 @@ LEAST_LOSS = 1e-150
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fit to a benchmark, and what its folds predict of all its models.
+    """A fit to a benchmark, and the predictions of its folds.
 
     Args:
         task (Task): The models that were run on the benchmark.
@@ -57,7 +57,7 @@ class Fitted:
 
     @classmethod
     def of(cls, task: Task, fit: SalienceFit) -> 'Fitted':
-        """With the predictions that intervals and stated errors are of."""
+        """The fit with the predictions of its folds."""
         return cls(
             task, fit,
             FoldPredictions.of(fit.folds, fit.masks, task.values,
@@ -65,24 +65,24 @@ class Fitted:
 
     @property
     def held_out(self) -> NDArray[np.float64]:
-        """What fits to other families predict of each model, `(n,)`.
+        """Predictions of each model by fits to other families, `(n,)`.
 
-        Where the solver was chosen, by choices that have not seen it; NaN
-        where nothing was held out.
+        If the solver was chosen, the choice excluded them, too. NaN where
+        nothing was held out.
         """
         if self.fit.held_out is not None:
             return self.fit.held_out.predicted
-        return self.folds.mean(self.folds.predicted)
+        return mean_unseen(self.folds.predicted, self.folds.masks)
 
     @property
     def families(self) -> tuple[HeldOutFamily, ...]:
-        """Its families, and how well the others predict each."""
+        """Errors of each family, predicted by the others."""
         return held_out_families(self.task.families.tolist(),
                                  self.task.accuracy, self.held_out)
 
     @property
     def errors_by_reach(self) -> Optional[ErrorsByReach]:
-        """Errors within the reach of most families and beyond, if any."""
+        """Errors within the reach of most families and beyond."""
         return errors_by_reach(
             self.fit.model.predict(self.task.values), self.folds,
             self.fit.held_out)
@@ -98,25 +98,24 @@ def fit_predictor(
         watch: Optional[Watch] = None,
         labels: Mapping[str, int] = MappingProxyType({}),
 ) -> Predictor:
-    """Learn from models whose losses and accuracies are known.
+    """Fit a predictor to losses and accuracies of training models.
 
-    A benchmark on which nothing can be learned (see `scaling_law.PROBLEMS`) is
-    predicted by its mean accuracy, and its notes say so.
+    A benchmark from which nothing can be learned (see `scaling_law.PROBLEMS`)
+    is predicted by its mean accuracy, with a note.
 
     Args:
-        features (FeatureTable): Holds every model of `accuracies`.
-        accuracies (AccuracyTable): What was observed, `(M, B)`; the fit to
-            a benchmark leaves out models that were not run on it.
+        features (FeatureTable): Contains every model of `accuracies`.
+        accuracies (AccuracyTable): The training models, `(M, B)`; those that
+            were not run on a benchmark are left out of its fit.
         families (Sequence[str]): Family of each model of `accuracies`.
         solver (Solvers): One of `salience.SOLVERS` or your own, for all
-            benchmarks or for each.
-        seed (int): Of the cross-validation folds; same seed, same result.
-        progress (Progress): Wraps the benchmarks to show progress, first
-            while they are fitted, then while their intervals are made.
-        watch (Optional[Watch]): Is told of every fit.
-        labels (Mapping[str, int]): The column that is the label-token loss of
-            a benchmark, for those that have one; it may contradict
-            predictions, and so may the mean loss then.
+            benchmarks or by benchmark.
+        seed (int): Seed of the cross-validation folds.
+        progress (Progress): Wraps the benchmarks, once for their fits and
+            once for their intervals.
+        watch (Optional[Watch]): Called after every fit.
+        labels (Mapping[str, int]): Column of the label-token loss by
+            benchmark. There, it and the mean loss may contradict predictions.
 
     Raises:
         InputError: A model has no features or no family, or losses are too
@@ -129,7 +128,6 @@ def fit_predictor(
             accuracies.benchmarks, solver))
 
     def backtest(name: str, variance: NDArray) -> NDArray:
-        """Errors of back-tests in standard deviations, `(n_b,)`."""
         part = fitted[name]
         mean = part.fit.solver == Constant.name
         return run_backtests(part.task,
@@ -164,10 +162,7 @@ def fit_models(features: FeatureTable,
                seed: int = 0,
                progress: Progress = iter,
                watch: Optional[Watch] = None) -> list[SalienceModel]:
-    """What `fit_predictor` predicts by, without the rest of a predictor.
-
-    Arguments and errors as there.
-    """
+    """The models of `fit_predictor` alone; arguments and errors as there."""
     features = _checked(features, accuracies, families)
     tasks = _tasks(features, accuracies, np.asarray(families))
     with threadpool_limits(limits=1, user_api='blas'):
@@ -177,7 +172,7 @@ def fit_models(features: FeatureTable,
 
 def _checked(features: FeatureTable, accuracies: AccuracyTable,
              families: Sequence[str]) -> FeatureTable:
-    """The features of the models with accuracies, if they can be fitted to."""
+    """The features of the models with accuracies, checked."""
     if isinstance(families, Mapping):
         raise InputError(
             'families', 'a list, in the order of the accuracies',
@@ -232,7 +227,7 @@ def _fit_all(tasks: Mapping[str, Task], solver: Solvers, seed: int,
 
 
 def _fit(task: Task, solver: Solver, masks: NDArray) -> Optional[SalienceFit]:
-    """A fit that states the error of predictions that no choice saw."""
+    """A fit whose error is that of predictions outside of any choice."""
     if task.problems:
         return None
     fit = solver.fit(task, masks)
@@ -264,13 +259,12 @@ def _unless_mean(task: Task, fit: Optional[SalienceFit],
 def learn_intervals(fitted: Mapping[str, Fitted],
                     backtest: Callable[[str, NDArray], NDArray],
                     progress: Progress = iter) -> dict[str, Intervals]:
-    """The intervals of fits that share the shape of their errors' variance.
+    """Intervals of fits that share the shape of their errors' variance.
 
     Args:
         fitted (Mapping[str, Fitted]): By benchmark.
-        backtest (Callable): From a benchmark and the variance of its errors,
-            `(2,)`, to absolute errors of back-tests, in standard deviations,
-            `(n_b,)`.
+        backtest (Callable): Function of a benchmark and the variance of its
+            errors `(2,)`; returns `Intervals.backtest`.
         progress (Progress): Wraps the benchmarks.
     """
     folds = [part.folds for part in fitted.values()]
@@ -305,14 +299,13 @@ def run_backtests(task: Task, solver: Solver, seed: int,
 
     Args:
         task (Task): All models.
-        solver (Solver): Fits to the worse ones, with their own
+        solver (Solver): Fits to the worse models, with their own
             cross-validation.
-        seed (int): Of its folds.
-        variance (NDArray): Of an error, `(2,)`, as in `Intervals`.
+        seed (int): Seed of its folds.
+        variance (NDArray): As in `Intervals`.
 
     Returns:
-        NDArray: As `backtest_errors`, of all fits; empty if nothing can be
-        fitted.
+        NDArray: See `backtest_errors`; empty if nothing can be fitted.
     """
     errors = [np.zeros(0)]
     for worse in worse_models(task.features.mean_loss):
@@ -329,16 +322,16 @@ def run_backtests(task: Task, solver: Solver, seed: int,
 
 def learn_witnesses(part: Fitted,
                     measures: Mapping[str, NDArray]) -> tuple[Witness, ...]:
-    """The mean loss and other measures, beside what was learned.
+    """Reference predictors beside a fit: the mean loss and other measures.
 
     Args:
-        part (Fitted): Its folds say which families to hold out.
-        measures (Mapping[str, NDArray]): Coefficients `(K,)` of others than
-            the mean loss, by name.
+        part (Fitted): Its folds are held out from the references, too.
+        measures (Mapping[str, NDArray]): Coefficients `(K,)` of the other
+            measures, by name.
 
     Returns:
-        tuple[Witness, ...]: Those that are not what was fitted; none where
-        nothing was held out, or the mean accuracy is predicted.
+        tuple[Witness, ...]: Without measures that equal the learned score;
+        empty where nothing was held out, or the mean accuracy is predicted.
     """
     task, fit, folds = part.task, part.fit, part.folds
     if not len(fit.masks) or fit.solver == Constant.name:
@@ -351,8 +344,8 @@ def learn_witnesses(part: Fitted,
             continue
         other = Fitted.of(alone, Uniform().fit(alone, fit.masks))
         limit = usual_limit(
-            folds.mean(folds.exponents),
-            other.folds.mean(other.folds.exponents), folds.n_families)
+            mean_unseen(folds.exponents, folds.masks),
+            mean_unseen(other.folds.exponents, folds.masks), folds.n_families)
         scale = float(other.fit.model.coefficients[0])
         found.append(
             Witness(name,
@@ -365,7 +358,6 @@ def learn_witnesses(part: Fitted,
 def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
                benchmark: str, part: Fitted, intervals: Intervals,
                label: Optional[int]) -> BenchmarkPredictor:
-    """All that is known of a benchmark."""
     task, fit = part.task, part.fit
     index = accuracies.benchmarks.index(benchmark)
     rows = np.flatnonzero(~np.isnan(accuracies.values[:, index]))
@@ -382,7 +374,7 @@ def _benchmark(features: FeatureTable, accuracies: AccuracyTable,
 
 def _held_out(accuracies: AccuracyTable, fitted: Mapping[str,
                                                          Fitted]) -> NDArray:
-    """What folds say of models they have not seen; else NaN, `(M, B)`."""
+    """`Fitted.held_out` of all benchmarks, else NaN, `(M, B)`."""
     held_out = np.full(accuracies.values.shape, np.nan)
     for b, name in enumerate(accuracies.benchmarks):
         rows = ~np.isnan(accuracies.values[:, b])

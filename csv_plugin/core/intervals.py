@@ -1,30 +1,27 @@
 """Prediction intervals from models that were held out.
 
-Inside the range of capability scores that were fitted on: CV+ (Barber et al.,
-"Predictive inference with the jackknife+", Annals of Statistics 49(1), 2021)
-over family-grouped folds. Outside that range, back-tests widen the interval:
-fits to the worse models predict the better ones, and their errors count, the
-more the further a model lies from the range.
+Inside the range of capability scores of the training models: CV+ (Barber et
+al., "Predictive inference with the jackknife+", Annals of Statistics 49(1),
+2021) over family-grouped folds. Outside, back-tests widen the interval: fits
+to the worse models predict the better ones, and their errors count, the more
+the further a model lies from the range.
 
-Models of a family err alike, so what n families tell of a quantile is what n
-errors tell: it is that of Student's t distribution. Errors on families left
-out are squared about zero, so no mean takes a degree of freedom away: there
-are n. The back-tests predict models of the families that they fit to. Their
-errors are those of n families about a curve that the same families have
-placed by two parameters, which leaves n - 2, but 1 of two families.
+Models of a family err alike, so n families count as n errors, and quantiles
+are those of Student's t distribution. Errors on families left out are squared
+about zero, which leaves n degrees of freedom. The back-tests predict models of
+the families that they fit to, whose curve has two parameters: n - 2 degrees,
+but 1 of two families.
 
 Errors are pooled in standard deviations. Their variance is a constant part
-plus a part that grows with the squared slope of the curve: where the curve is
-steep, an error of the score moves the accuracy most. Few families do not tell
-these two parts from each other. What they are in proportion to each other,
-the *shape* of the variance, is taken to be alike on all benchmarks of the same
-models: they share it, the more the fewer families they have. How large errors
-are in all is each benchmark's own matter.
+plus a part that grows with the squared slope of the curve: where it is steep,
+an error of the score moves the accuracy most. Few families cannot tell these
+parts apart. So benchmarks of the same models share the *shape* of the
+variance, the ratio of the parts, the more the fewer families they have; each
+has its own size.
 
-A score is a share of right answers, so it has the noise of as many draws as
-there are items (binomial). But all models answer the same items, and most of
-them the same ones rightly: only a part of this noise is a model's own. No
-interval is narrower than that.
+A score is a share of right answers, so it has binomial noise. All models
+answer the same items, and most of them the same ones rightly, so only a part
+of this noise is a model's own. No interval is narrower than that.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,8 +33,8 @@ from scipy.optimize import nnls
 from scipy.stats import norm, t
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.held_out import FoldPredictions
 from csv_plugin.core.salience_model import SalienceModel, side
+from csv_plugin.core.stated_errors import FoldPredictions
 
 #: The back-tests fit to these shares of the models, the worst by mean loss.
 BACKTEST_SHARES = (1 / 2, 2 / 3, 5 / 6)
@@ -46,52 +43,48 @@ CURVE_PARAMETERS = 2
 #: Losses this much higher than those fitted on, as a share, count as within
 #: their range: tables are rounded.
 ROOM = 0.01
-#: How near to 0.5 and 1 the probabilities of quantiles come.
+#: Least distance of the probabilities of quantiles from 0.5 and 1.
 LEAST_TAIL = 1e-12
 #: Most standard deviations of a score from the range that count, and the least
 #: one of scores.
 MOST, TINY = 1e6, 1e-150
 #: Standard deviations of errors are not taken to be smaller than this.
 LEAST_DEVIATION = 1e-6
-#: The shape that benchmarks share counts like that many families of one's own.
+#: The shared shape counts like so many families of the benchmark's own.
 SHARED_FAMILIES = 6
 _ROUNDS = 10
-#: Right and wrong answers in equal parts, which are added to those that a
-#: score is made of before its noise is told: two right answers out of two are
-#: no score without noise (Agresti and Coull, The American Statistician 52(2),
-#: 1998).
+#: Pseudo-counts added to an accuracy, half of them right, before its variance
+#: is estimated (Agresti and Coull, The American Statistician 52(2), 1998).
 _IMAGINED_ITEMS = 4
-#: How much of the binomial variance is a model's own. By that much, scores of
-#: neighbouring checkpoints of pretraining runs scatter about their trend
-#: (docs/results.md, "Noise of items").
+#: Share of the binomial variance that is a model's own, as measured on
+#: neighbouring checkpoints (docs/results.md, "Noise of items").
 OWN_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """What an interval of one benchmark needs.
+    """Prediction intervals of one benchmark.
 
     Args:
         folds (SalienceModel): Models without the held-out families, `(F,)`.
-        n_models (int): Models that were fitted on.
-        errors (NDArray): Absolute errors of the fold models on the models
-            they did not see, in standard deviations. Shape `(N,)`; `N` is
-            `n_models` times the repeats of the cross-validation.
-        fold (NDArray): Which fold model made each error, `(N,)` integers.
+        n_models (int): Number of training models.
+        errors (NDArray): Absolute errors of the fold models on unseen models,
+            in standard deviations. Shape `(N,)`; `N` is `n_models` times the
+            repeats of the cross-validation.
+        fold (NDArray): The fold model that made each error, `(N,)` integers.
         variance (NDArray): Of an error: the constant part, and the part per
             squared slope (`SalienceModel.slopes`). Shape `(2,)`.
         backtest (NDArray): Absolute errors of the back-tests, in standard
             deviations at the border of the range. Shape `(n_b,)`.
-        n_families (int): Families of the models that were fitted on.
-        score_low (float): Lowest capability score of the models fitted on,
+        n_families (int): Families of the training models.
+        score_low (float): Lowest capability score of the training models,
             infinite without a model.
         score_high (float): The highest, negative infinite without a model.
-        score_spread (float): Standard deviation of these scores: an error is
-            expected to double where a score lies this far from the range.
-            Infinite without a model.
+        score_spread (float): Standard deviation of these scores, infinite
+            without a model: errors double at this distance from the range.
         highest (Optional[NDArray]): Highest value of each column, `(K,)`:
             a model with a higher one has the interval 0 to 1. None where
-            there are so many columns that sound models have one, too.
+            columns are so many that sound models have one, too.
     """
     folds: SalienceModel
     n_models: int
@@ -111,39 +104,25 @@ class Intervals:
                 'back-tests)')
 
     def extrapolated(self, score: NDArray) -> NDArray:
-        """Whether scores `(M,)` lie outside those fitted on."""
+        """True for scores `(M,)` outside those of the training models."""
         return side(score, self.score_low, self.score_high) != 0
 
     @property
     def backtest_error(self) -> float:
-        """Root mean square of the errors of the back-tests.
-
-        In standard deviations; infinite without a back-test.
-        """
+        """Root mean square of `backtest`; infinite without a back-test."""
         if not len(self.backtest):
             return np.inf
         return float(np.sqrt(np.mean(self.backtest**2)))
 
     def growth(self, score: NDArray) -> NDArray:
-        """How many times larger errors are than at the border of the range.
-
-        Args:
-            score (NDArray): Capability scores, `(M,)`.
-
-        Returns:
-            NDArray: 1 or more, `(M,)`.
-        """
+        """Size of errors at scores `(M,)`, 1 at the border of the range."""
         return _growth(score, self.score_low, self.score_high,
                        self.score_spread)
 
     def beyond(self, values: NDArray) -> NDArray[np.bool_]:
-        """Whether models have higher losses than any that was fitted on.
+        """True for models with a loss above all of the training, `(M,)`.
 
-        Args:
-            values (NDArray): Feature columns, `(M, K)`.
-
-        Returns:
-            NDArray: Shape `(M,)`; False where no highest ones are known.
+        False if `highest` is None.
         """
         if self.highest is None:
             return np.zeros(len(values), dtype=bool)
@@ -152,19 +131,16 @@ class Intervals:
 
     def bounds(self, model: SalienceModel, values: NDArray,
                level: float) -> tuple[NDArray, NDArray]:
-        """Lower and upper ends at a level, clipped to 0..1.
+        """Lower and upper ends, `(M,)` each, clipped to 0..1.
+
+        They are 0 and 1 where too few models or families were held out for
+        the level, and for models that are `beyond`.
 
         Args:
             model (SalienceModel): Fitted on all models; its predictions
                 always lie inside.
             values (NDArray): Feature columns, shape `(M, K)`.
-            level (float): Share of intervals that should hold the observed
-                accuracy, in (0, 1).
-
-        Returns:
-            tuple[NDArray, NDArray]: Two of shape `(M,)`. Where too few
-            models or families were held out for the level, and for models
-            that are `beyond`, 0 and 1.
+            level (float): Expected coverage, in (0, 1).
 
         Raises:
             InputError: The level is not in (0, 1).
@@ -188,8 +164,9 @@ class Intervals:
         predicted = model.curve.accuracies(scores)
         # With fewer than one degree of freedom there is no distribution.
         freedom = max(self.n_families - CURVE_PARAMETERS, 1)
-        half = t.ppf(upper, freedom) * self.backtest_error * self.growth(
-            scores) * deviation(self.variance, model.curve.slopes(scores))
+        half = t.ppf(upper,
+                     freedom) * self.backtest_error * self.growth(scores)
+        half *= deviation(self.variance, model.curve.slopes(scores))
         half = np.where(self.extrapolated(scores), half, 0)
         low = np.minimum(low, predicted - half)
         high = np.maximum(high, predicted + half)
@@ -200,19 +177,15 @@ class Intervals:
 
 
 def _growth(score: NDArray, low: float, high: float, spread: float) -> NDArray:
-    """Of errors at scores `(M,)`: 1 in the range, 2 one `spread` away.
-
-    How many times larger they are expected to be than in the range.
-    """
+    """Growth of errors at scores `(M,)`: 1 in the range, 2 a spread away."""
     distance = np.maximum(np.maximum(low - score, score - high), 0)
     return 1 + np.minimum(distance, MOST * spread) / max(spread, TINY)
 
 
 def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
-    """The quantile of CV+ along axis 0: a share `level (n + 1) / n` of all.
+    """The quantile `level (n + 1) / n` of CV+ along axis 0, or infinity.
 
-    Infinite where that is more than there are. `n` is the number of values,
-    or of models where each model has several values.
+    Each of the n models may have several values.
     """
     rank = int(np.ceil(level * (n + 1) * len(values) / max(n, 1)))
     if not 0 < rank <= len(values):
@@ -221,29 +194,23 @@ def _upper_quantile(values: NDArray, level: float, n: int) -> NDArray:
 
 
 def deviation(variance: NDArray, slopes: NDArray) -> NDArray[np.float64]:
-    """Standard deviation of errors.
+    """Standard deviation of errors, fractions.
 
     Args:
-        variance (NDArray): Its constant part, in squared fractions, and its
-            part per squared slope, in squared exponents. Shape `(2,)`.
-        slopes (NDArray): Of curves, as in `FoldPredictions`, in any shape.
-
-    Returns:
-        NDArray: Fractions in the same shape, `LEAST_DEVIATION` or more.
+        variance (NDArray): See `Intervals.variance`.
+        slopes (NDArray): Accuracy per unit of exponent, any shape.
     """
     modelled = variance[0] + variance[1] * slopes**2
     return np.maximum(np.sqrt(modelled), LEAST_DEVIATION)
 
 
 def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
-    """Both parts of the variance, by weighted least squares.
+    """Both parts of the variance, by weighted least squares, `(2,)`.
 
     Args:
-        sizes (NDArray): Absolute errors, fractions, `(N,)`.
+        sizes (NDArray): Absolute errors, fractions, `(N,)`; without one, the
+            variance is `[1, 0]`.
         slopes (NDArray): Of the curves that made them, `(N,)`.
-
-    Returns:
-        NDArray: Shape `(2,)`; `[1, 0]` without an error.
     """
     columns = np.stack([np.ones_like(slopes), slopes**2], axis=1)
     parts = np.array([1.0, 0.0])
@@ -255,16 +222,14 @@ def fit_variance(sizes: NDArray, slopes: NDArray) -> NDArray[np.float64]:
 
 
 def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
-    """The variance on each benchmark, drawn to the shape that all share.
+    """Variance of each benchmark, shrunk to the shape that all share.
 
-    With n families, that of the benchmark's own errors counts n times, and the
-    shared one, with the benchmark's own level, `SHARED_FAMILIES` times.
+    With n families, the variance of the benchmark's own errors counts n times,
+    and the shared shape at the benchmark's level `SHARED_FAMILIES` times.
 
     Args:
-        folds (Sequence[FoldPredictions]): Of B benchmarks. Those whose folds
-            have no error, or predict one accuracy each whatever the score
-            (flat curves have no exponent but 0), tell nothing of the shape
-            and keep their own variances.
+        folds (Sequence[FoldPredictions]): Of B benchmarks. Those without an
+            error, or with flat curves only, keep their own variances.
 
     Returns:
         list[NDArray]: B variances, `(2,)` each.
@@ -285,11 +250,7 @@ def shared_variances(folds: Sequence[FoldPredictions]) -> list[NDArray]:
 
 
 def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
-    """Variances that differ by a factor only, for each benchmark.
-
-    The rounds settle the shape where errors tell one. Where they hardly do,
-    it is as good wherever the rounds end. Errors come as sizes and slopes.
-    """
+    """Variances that differ by a factor only, from sizes and slopes."""
     levels, shape = np.ones(len(errors)), np.zeros(2)
     for _ in range(_ROUNDS if errors else 0):
         shape = fit_variance(
@@ -306,13 +267,10 @@ def _of_one_shape(errors: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
 
 
 def worse_models(mean_loss: NDArray) -> NDArray[np.bool_]:
-    """The models that the back-tests fit to, a mask for each.
+    """Masks of the models that the back-tests fit to, `(3, n)`.
 
     Args:
         mean_loss (NDArray): All-token loss of each model, `(n,)`.
-
-    Returns:
-        NDArray: Shape `(3, n)`.
     """
     order = np.argsort(-mean_loss, kind='stable')
     worse = np.zeros((len(BACKTEST_SHARES), len(order)), dtype=bool)
@@ -325,18 +283,15 @@ def backtest_errors(model: SalienceModel, values: NDArray, accuracy: NDArray,
                     worse: NDArray, variance: NDArray) -> NDArray:
     """Absolute errors on the better models, in standard deviations.
 
-    They are divided by how many times larger errors are so far from the
-    range of the worse models.
+    They are divided by the growth of errors outside the range of the worse
+    models.
 
     Args:
         model (SalienceModel): Fitted to the worse models.
         values (NDArray): Feature columns of all n models, `(n, K)`.
-        accuracy (NDArray): Theirs, `(n,)`.
-        worse (NDArray): Mask of the worse ones, `(n,)`.
+        accuracy (NDArray): Fractions, `(n,)`.
+        worse (NDArray): Mask of the worse models, `(n,)`.
         variance (NDArray): As in `Intervals`.
-
-    Returns:
-        NDArray: Of each better model.
     """
     score = model.scores(values)
     fitted, score = score[worse], score[~worse]
@@ -350,12 +305,8 @@ def item_variance(accuracy: NDArray,
     """Variance of the answer to one item, above 0 even for none right.
 
     Args:
-        accuracy (NDArray): Fractions, NaN where not known, any shape.
-        n_items (ArrayLike): Number of items that they are from, 0 where not
-            known. Broadcasts against them.
-
-    >>> item_variance(np.array([0.5, 1.0]), np.array([100, 2]))
-    array([0.25      , 0.22222222])
+        accuracy (NDArray): Fractions, NaN if missing, any shape.
+        n_items (ArrayLike): Number of items, 0 if unknown; broadcasts.
     """
     n_items = np.asarray(n_items)
     share = (accuracy * n_items + _IMAGINED_ITEMS / 2) / (
@@ -366,23 +317,15 @@ def item_variance(accuracy: NDArray,
 def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
                    n_items: ArrayLike,
                    level: float) -> tuple[NDArray, NDArray]:
-    """Intervals that are no narrower than the noise of a model's own.
+    """Both ends of intervals, no narrower than a model's own noise.
 
     Args:
         low (NDArray): Lower ends, fractions in any shape.
         predicted (NDArray): In the same shape.
         high (NDArray): Upper ends, likewise.
-        n_items (ArrayLike): Of the benchmark, as in `item_variance`; where it
-            is not known, intervals are as they were.
+        n_items (ArrayLike): As in `item_variance`; unknown numbers change
+            nothing.
         level (float): Of the intervals, in (0, 1).
-
-    Returns:
-        tuple[NDArray, NDArray]: Both ends, in 0..1.
-
-    >>> low, high = at_least_noise(np.array([.5, .25]), np.array([.5, .5]),
-    ...                            np.array([.5, .75]), np.array([625]), .9545)
-    >>> low.round(3), high.round(3)
-    (array([0.48, 0.25]), array([0.52, 0.75]))
     """
     variance = item_variance(predicted, n_items) * inverse(n_items)
     # Near a level of 1, (1 + level) / 2 would round to it.
@@ -392,7 +335,7 @@ def at_least_noise(low: NDArray, predicted: NDArray, high: NDArray,
 
 
 def inverse(n_items: ArrayLike) -> NDArray[np.float64]:
-    """1 / n, and 0 where n is 0, for not known."""
+    """1 / n, and 0 where n is 0."""
     n_items = np.asarray(n_items)
     return np.divide(
         1, n_items, where=n_items > 0, out=np.zeros(n_items.shape))

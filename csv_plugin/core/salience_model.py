@@ -13,18 +13,16 @@ from csv_plugin.core.scaling_law import Curve
 LEAST_RATIO = 1e-3
 #: Losses over smaller typical ones could be too large for float64.
 LEAST_TYPICAL = 1e-150
-#: Slope of a curve that is flat: its beta, the offset over the slope, stays
-#: a number that files of predictors may hold.
+#: Slope of flat curves, such that beta, the offset over the slope, is finite.
 LEAST_SLOPE = 1e-50
 
 
 @dataclass(frozen=True, eq=False)
 class LogTerms:
-    """What the logarithms of losses add to capability scores.
+    """Logarithmic terms of capability scores.
 
-    A loss `x` counts as `typical (1 + log(x / typical))`, which touches `x`
-    where the loss is typical: there, a coefficient means what one of the
-    losses themselves does.
+    A loss `x` counts as `typical (1 + log(x / typical))`, which equals `x`
+    and has its slope where the loss is typical.
 
     Args:
         coefficients (NDArray): Shape `(..., K)`.
@@ -36,10 +34,10 @@ class LogTerms:
     __repr__ = short_repr
 
     def scores(self, values: NDArray) -> NDArray:
-        """Of feature columns `(M, K)`.
+        """Terms of feature columns `(M, K)`, shape `(..., M)`.
 
         Raises:
-            InputError: One is negative, so that it has no logarithm.
+            InputError: A value is negative.
         """
         lowest = values.min(initial=0)
         if lowest < 0:
@@ -76,11 +74,7 @@ class SalienceModel:
 
     @property
     def typical_coefficients(self) -> NDArray:
-        """What a column adds to the score where losses are typical.
-
-        Returns:
-            NDArray: Shape `(..., K)`.
-        """
+        """Score per unit of each column at typical losses, `(..., K)`."""
         if self.logs is None:
             return self.coefficients
         return self.coefficients + self.logs.coefficients
@@ -89,10 +83,8 @@ class SalienceModel:
         """Capability scores (Eq. 1): salience-weighted sums of losses.
 
         The division by the characters of the raw texts is part of the
-        coefficients or of the columns (see `features.Columns.uniform`), so
-        nothing is left to divide by. The score is a loss: lower is better,
-        and with positive weights the slope alpha of the curve comes out
-        negative.
+        coefficients or of the columns (see `features.Columns.uniform`). The
+        score is a loss: lower is better.
 
         Args:
             values (NDArray): Feature columns of M models, `(M, K)`.
@@ -100,10 +92,6 @@ class SalienceModel:
         Returns:
             NDArray: Shape `(..., M)`; nats per character where the columns
             are made from tokens, else in the unit of the columns.
-
-        >>> model = SalienceModel(np.array([0.5, 1.0]), Curve(-1, 0, 0))
-        >>> model.scores(np.array([[1.0, 2.0]]))
-        array([2.5])
         """
         scores = self.coefficients @ values.T
         return scores if self.logs is None else (scores +
@@ -128,9 +116,9 @@ class SalienceModel:
 
     @classmethod
     def stack(cls, models: Sequence['SalienceModel']) -> 'SalienceModel':
-        """Models of one shape as one stack with a new leading axis.
+        """Models of one shape, stacked along a new leading axis.
 
-        All have logarithmic terms, of the same typical losses, or none.
+        All have logarithmic terms, with the same typical losses, or none.
         """
         logs = [model.logs for model in models if model.logs is not None]
         return cls(
@@ -145,14 +133,13 @@ class SalienceModel:
         """The same scores from other columns.
 
         Args:
-            taken (NDArray): Those of the K columns to take, by index or as a
-                mask; the others must not count. k of them.
-            places (NDArray): Where they are among the other columns, `(k,)`.
-            width (int): How many other columns there are.
+            taken (NDArray): Index or mask of the k columns to take; the
+                others must have the coefficient 0.
+            places (NDArray): Their indices among the new columns, `(k,)`.
+            width (int): Number of new columns.
         """
 
         def placed(values: NDArray, otherwise: float) -> NDArray:
-            """What was taken, among the other columns."""
             new = np.full((*values.shape[:-1], width), otherwise)
             new[..., places] = values[..., taken]
             return new
@@ -171,17 +158,16 @@ class SalienceModel:
                     logs: Optional[LogTerms] = None) -> 'SalienceModel':
         """The model of accuracies `floor + (1 - floor) expit(offset + x . g)`.
 
-        `g` is the product of coefficients and slope. It is divided such
-        that the average absolute weight is 1 and the mean loss counts
-        positively, so `alpha` is negative unless accuracy rises with the
-        loss.
+        `g` is divided into coefficients and slope such that the average
+        absolute weight is 1 and the mean loss counts positively. So `alpha`
+        is negative unless accuracy rises with the loss.
 
         Args:
             gradient (NDArray): `g`, shape `(..., K)`.
             offset (NDArray): Shape `(...)`.
             floor (ArrayLike): Broadcasts to `(...)`.
             uniform (NDArray): Shape `(K,)`.
-            logs (Optional[LogTerms]): What the exponent holds of logarithms;
+            logs (Optional[LogTerms]): Logarithmic terms of the exponent;
                 divided alike.
         """
         typical = gradient if logs is None else gradient + logs.coefficients
@@ -196,18 +182,16 @@ class SalienceModel:
 
     @classmethod
     def constant(cls, accuracy: NDArray, uniform: NDArray) -> 'SalienceModel':
-        """Models that predict one accuracy each, whatever the losses.
+        """Models that predict one accuracy each, fractions, `(...)`.
 
-        Args:
-            accuracy (NDArray): Fractions, shape `(...)`.
-            uniform (NDArray): Makes the score the mean loss. `(K,)`.
+        Their score is the mean loss, with coefficients `uniform`.
         """
         shape = (*np.shape(accuracy), len(uniform))
         return cls(np.broadcast_to(uniform, shape), Curve.constant(accuracy))
 
 
 def side(score: NDArray, low: float, high: float) -> NDArray[np.int64]:
-    """On which side of a range scores lie: -1 below, 0 inside, 1 above."""
+    """Position of scores: -1 below a range, 0 inside, 1 above."""
     # The last bits of a score depend on the models beside it.
     slack = 1e-9 * (high - low)
     return np.where(score > high + slack, 1,

@@ -23,8 +23,7 @@ LEAST_MODELS = 3
 
 AT_CHANCE = 'at_chance'
 
-#: Why no curve can be fitted or trusted, in words, by the names that
-#: `diagnose` returns.
+#: Why no curve can be fitted or trusted, by the names that `diagnose` returns.
 PROBLEMS = {
     'too_few_models': f'fewer than {LEAST_MODELS} models with an accuracy',
     'constant_score': 'all models have the same capability score',
@@ -36,7 +35,7 @@ PROBLEMS = {
 
 #: Steps after which a regression is taken as it is.
 MAX_STEPS = 50
-#: Numbers in the products of design columns that are in memory at a time.
+#: Most numbers of products of design columns in memory at a time.
 PRODUCTS = 2**20
 #: A problem whose damping has grown this far cannot be improved any more.
 MAX_DAMPING = 1e6
@@ -49,54 +48,15 @@ def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
         exponent (ArrayLike): Any shape.
         floor (ArrayLike): Accuracy at infinitely bad scores, a fraction;
             broadcasts.
-
-    Returns:
-        NDArray: Accuracies, fractions in the broadcast shape.
-
-    >>> accuracy_at([-900, 0], 0.25)
-    array([0.25 , 0.625])
     """
     floor = np.asarray(floor)
     return floor + (1 - floor) * expit(exponent)
 
 
 def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Derivative of Eq. 2 in its exponent: accuracy per unit of exponent.
-
-    Args and shapes as in `accuracy_at`.
-
-    >>> slope_at([-900, 0], 0.25)
-    array([0.    , 0.1875])
-    """
+    """Derivative of Eq. 2 in its exponent; arguments as in `accuracy_at`."""
     share = expit(exponent)
     return (1 - np.asarray(floor)) * share * (1 - share)
-
-
-def accuracy_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
-    """`accuracy_at` (Eq. 2) of tangents that are kept beside exponents.
-
-    It is exact to 1e-16, but not in relation to accuracies that small.
-
-    Args:
-        tangent (NDArray): The hyperbolic tangent of half the exponent, any
-            shape.
-        floor (NDArray): A fraction, as in `accuracy_at`; broadcasts.
-
-    >>> accuracy_by_tangent(np.tanh(np.array([-900, 0]) / 2), np.array(0.25))
-    array([0.25 , 0.625])
-    """
-    return (1 + floor) / 2 + (1 - floor) / 2 * tangent
-
-
-def slope_by_tangent(tangent: NDArray, floor: NDArray) -> NDArray:
-    """`slope_at` likewise. Times minus the tangent, it is its own slope.
-
-    Args as in `accuracy_by_tangent`.
-
-    >>> slope_by_tangent(np.tanh(np.array([-900, 0]) / 2), np.array(0.25))
-    array([0.    , 0.1875])
-    """
-    return (1 - floor) / 4 * (1 - tangent**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +70,7 @@ class Curve:
             `(...)`. Where alpha is 0 it may lie below 0, down to -1.
 
     Raises:
-        InputError: A floor is no such number.
-
-    >>> Curve(-3.0, 2.0, 0.25).accuracies(np.array([2.0]))
-    array([0.625])
+        InputError: A floor is out of its range.
     """
     alpha: NDArray
     beta: NDArray
@@ -134,13 +91,10 @@ class Curve:
         return f'Curve({self.alpha:.6g}, {self.beta:.6g}, {self.floor:.6g})'
 
     def exponents(self, scores: NDArray) -> NDArray:
-        """`alpha (score - beta)` for M scores of each curve.
+        """`alpha (score - beta)`, shape `(..., M)`; higher is better.
 
         Args:
             scores (NDArray): Capability scores, `(..., M)` or `(M,)`.
-
-        Returns:
-            NDArray: Shape `(..., M)`; higher is better.
         """
         return self.alpha[..., None] * (scores - self.beta[..., None])
 
@@ -163,11 +117,7 @@ class Curve:
 
     @classmethod
     def constant(cls, accuracy: ArrayLike) -> 'Curve':
-        """Flat curves: `alpha` is 0, and the floor only places them.
-
-        >>> Curve.constant(0.25).accuracies(np.array([-7.0, 7.0]))
-        array([0.25, 0.25])
-        """
+        """Flat curves: `alpha` is 0, and the floor only places them."""
         accuracy = np.asarray(accuracy, dtype=np.float64)
         zeros = np.zeros_like(accuracy)
         return cls(zeros, zeros, 2 * accuracy - 1)
@@ -175,15 +125,12 @@ class Curve:
 
 def diagnose(score: NDArray, accuracy: NDArray,
              chance: float) -> tuple[str, ...]:
-    """Reasons why no slope can be fitted.
+    """Reasons why no slope can be fitted, keys of `PROBLEMS`.
 
     Args:
-        score (NDArray): Capability scores, shape `(n,)`.
-        accuracy (NDArray): Fractions, none missing, shape `(n,)`.
+        score (NDArray): Capability scores, `(n,)`.
+        accuracy (NDArray): Fractions, none missing, `(n,)`.
         chance (float): Accuracy at random guessing.
-
-    Returns:
-        tuple[str, ...]: Keys of `PROBLEMS`; empty if there is none.
     """
     # Equal losses may have sums that differ in their last bits.
     rounding = 1e-12 * np.abs(score).max(initial=0)
@@ -202,9 +149,9 @@ class Regressions:
 
     Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2 + penalty
     |theta'|^2`, where `A` is Eq. 2 over its exponent and `theta'` are the
-    coefficients behind the first `n_free`. Cross-validation needs hundreds
-    of them that differ in mask, floor and penalty only, so they are stacked
-    and solved together, by damped Gauss-Newton (Levenberg-Marquardt).
+    coefficients behind the first `n_free`. They are solved together, by
+    damped Gauss-Newton (Levenberg-Marquardt): cross-validation needs hundreds
+    that differ in mask, floor and penalty only.
 
     Args:
         design (NDArray): Shape `(n, p)`.
@@ -222,10 +169,9 @@ class Regressions:
     __repr__ = short_repr
 
     def start(self) -> NDArray:
-        """Logit regression on the second column (the first is ones).
+        """Logit regression on the second column, `(Q, p)`.
 
-        Returns:
-            NDArray: Shape `(Q, p)`; the other coefficients are 0.
+        The first column must be ones; the other coefficients are 0.
         """
         floors = self.floors[:, None]
         share = np.clip((self.accuracy - floors) / (1 - floors), .02, .98)
@@ -251,17 +197,13 @@ class Regressions:
               penalty: float,
               start: NDArray,
               tolerance: float = 1e-6) -> NDArray:
-        """Minimise all Q objectives.
+        """Minimise all Q objectives; returns coefficients `(Q, p)`.
 
         Args:
-            penalty (float): Ridge penalty of the coefficients behind the
-                first `n_free`, relative to the mean squared residual.
+            penalty (float): See above.
             start (NDArray): Shape `(Q, p)`.
             tolerance (float): A problem is solved once a step improves its
                 objective by less than this share.
-
-        Returns:
-            NDArray: Coefficients, shape `(Q, p)`.
         """
         theta, damping = start.copy(), np.full(len(start), 1e-6)
         ridge = np.full(self.design.shape[1], penalty)
@@ -311,16 +253,9 @@ class Regressions:
 
 
 def weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
-    """`design.T @ diag(w) @ design` for every row `w` of the weights.
+    """`design.T @ diag(w) @ design` for every row `w` of weights `(Q, n)`.
 
     One product of large matrices instead of many of small ones.
-
-    Args:
-        weights (NDArray): Shape `(Q, n)`.
-        design (NDArray): Shape `(n, p)`.
-
-    Returns:
-        NDArray: Shape `(Q, p, p)`.
     """
     n, p = design.shape
     total = np.zeros((len(weights), p * p))
@@ -340,8 +275,8 @@ def fit_curve(
 ) -> tuple[Curve, NDArray[np.float64]]:
     """Eq. 4: alpha and beta of one benchmark, on standardised scores.
 
-    The problem is solved from a logit regression and, if there is one, from
-    a guess; the solution with the smaller error is taken.
+    Solved from a logit regression and from the guess, if any; the solution
+    with the smaller error is returned.
 
     Args:
         score (NDArray): Capability scores, finite, shape `(n,)`.
@@ -353,12 +288,6 @@ def fit_curve(
     Returns:
         tuple[Curve, NDArray]: The curve; intercept and slope in
         standardised scores, `(2,)`.
-
-    >>> score = np.array([1.0, 1.5, 2.0, 2.5, 3.0])
-    >>> exact = Curve(-4.0, 2.1, 0.25).accuracies(score)
-    >>> curve, _ = fit_curve(score, exact, floor=0.25)
-    >>> round(float(curve.alpha), 6), round(float(curve.beta), 6)
-    (-4.0, 2.1)
     """
     centre = score.mean()
     spread = max(score.std(), np.finfo(float).tiny)

@@ -1,9 +1,8 @@
-"""The errors that a predictor states: by family, and by families' reach.
+"""Held-out predictions, and the cross-validated errors that come from them.
 
-Errors on held-out families are a mixture: of models of which most of the
-other families have as good ones, and of better ones, about which few families
-tell. A new model is of one kind, so the mean over both is wrong for it. The
-range of all models would not say which: one family of many may span it alone.
+Errors on held-out families are a mixture: of models that most other families
+match, and of better ones, which few families have. A new model is of one kind,
+so the errors of both kinds are stated apart.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.cells import number, percent
-from csv_plugin.core.held_out import FoldPredictions, HeldOut
+from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.salience_model import SalienceModel
 
-#: Fewer families do not tell how large errors are.
+#: With fewer families no error is stated.
 LEAST_FAMILIES = 3
-#: The share of families that are most of them. In trials that no command
-#: prints, on the eight series of the zoo left out, 1 divided errors slightly
-#: better than 3/4, and 3/4 better than 1/2; but on the 89 public models next
-#: to nothing is reached by all families.
+#: The share of families that are most of them. On the eight series of the zoo
+#: 1 divided errors slightly better than 3/4; but hardly any accuracy is
+#: reached by all families of the 89 public models.
 MOST = 3 / 4
 #: Columns of tables of benchmarks, see `stated_cells`, and what they mean.
 STATED_HEADER = ('error', 'typical family', 'most families reach',
@@ -35,17 +34,94 @@ STATED_LEGEND = (
     'error is of; with fewer than three families, none is stated.')
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictions of n models by fits to other families.
+
+    Args:
+        predicted (NDArray): Accuracies, `(n,)`.
+        beyond (NDArray): True where that is above the `reach` of the families
+            that were fitted to, `(n,)`.
+    """
+    predicted: NDArray[np.float64]
+    beyond: NDArray[np.bool_]
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True, eq=False)
+class FoldPredictions:
+    """Predictions of n models by F fold models, each fitted to some of them.
+
+    Args:
+        masks (NDArray): True where a fold was fitted to a model, `(F, n)`.
+        exponents (NDArray): Of the folds' curves (Eq. 2), `(F, n)`.
+        predicted (NDArray): Accuracies, fractions, `(F, n)`.
+        slopes (NDArray): Accuracy per unit of exponent, `(F, n)`.
+        accuracy (NDArray): The real ones, `(n,)`.
+        families (NDArray): Of the models, `(n,)`.
+    """
+    masks: NDArray[np.bool_]
+    exponents: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    families: NDArray
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, folds: SalienceModel, masks: NDArray, values: NDArray,
+           accuracy: NDArray, families: NDArray) -> 'FoldPredictions':
+        """Predictions from feature columns `(n, K)`."""
+        # Each sum over all columns once: there may be many thousands.
+        scores = folds.scores(values)
+        return cls(masks, folds.curve.exponents(scores),
+                   folds.curve.accuracies(scores), folds.curve.slopes(scores),
+                   accuracy, families)
+
+    @property
+    def n_families(self) -> int:
+        """Families of the n models."""
+        return len(np.unique(self.families))
+
+    @property
+    def unseen(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Folds and models of the N predictions of unseen models, `(N,)`."""
+        fold, model = np.nonzero(~self.masks)
+        return fold, model
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """Predicted minus real accuracies of unseen models, `(N,)`."""
+        _, model = self.unseen
+        return self.predicted[self.unseen] - self.accuracy[model]
+
+
+def mean_unseen(values: NDArray, masks: NDArray) -> NDArray[np.float64]:
+    """Means over the folds that were not fitted to a model, `(n,)`.
+
+    Args:
+        values (NDArray): Such as predictions, `(F, n)`.
+        masks (NDArray): As in `FoldPredictions`; NaN where all are True.
+    """
+    count = np.sum(~masks, axis=0)
+    total = np.where(masks, 0, values).sum(axis=0)
+    return np.divide(
+        total, count, where=count > 0, out=np.full(len(count), np.nan))
+
+
 @dataclass(frozen=True)
 class HeldOutFamily:
-    """One family among the models that a predictor was fitted to.
+    """One family of the training models, predicted by the others.
 
     Args:
         family (str): Its name.
-        n_models (int): How many of its models were fitted to, 1 or more.
-        lowest (float): The lowest of their accuracies.
-        highest (float): The highest of them.
-        bias (float): Mean of predicted minus real accuracy, predicted by
-            fits to other families; NaN if nothing could be held out.
+        n_models (int): Its training models, 1 or more.
+        lowest (float): Lowest of their accuracies.
+        highest (float): The highest.
+        bias (float): Mean of predicted minus real accuracy; NaN if nothing
+            could be held out.
         error (float): Root mean square of the same differences.
     """
     family: str
@@ -58,21 +134,13 @@ class HeldOutFamily:
 
 def held_out_families(families: Sequence[str], accuracies: NDArray,
                       predicted: NDArray) -> tuple[HeldOutFamily, ...]:
-    """Errors by family.
+    """Errors by family, sorted by its name.
 
     Args:
         families (Sequence[str]): Family of each of n models.
-        accuracies (NDArray): What was observed, `(n,)`.
+        accuracies (NDArray): The real ones, `(n,)`.
         predicted (NDArray): Predictions by fits to other families, `(n,)`;
             NaN where nothing was held out.
-
-    Returns:
-        tuple[HeldOutFamily, ...]: Sorted by name.
-
-    >>> both = held_out_families(['b', 'a', 'b'], np.array([.5, .5, .25]),
-    ...                          np.array([.75, .5, .25]))
-    >>> [(f.family, f.n_models, f.bias) for f in both]
-    [('a', 1, 0.0), ('b', 2, 0.125)]
     """
     names = np.asarray(families)
     found = []
@@ -88,21 +156,10 @@ def held_out_families(families: Sequence[str], accuracies: NDArray,
 
 
 def typical_error(families: Sequence[HeldOutFamily]) -> float:
-    """The error that half of the families stay below.
+    """Median over families of their root mean square errors, a fraction.
 
-    One family that is like no other may make most of the mean over all
-    models; it does not move this median.
-
-    Args:
-        families (Sequence[HeldOutFamily]): Each with its error.
-
-    Returns:
-        float: Root mean square; NaN with fewer than three families.
-
-    >>> known = [HeldOutFamily(name, 1, 0.5, 0.5, 0.0, error)
-    ...          for name, error in [('a', 0.1), ('b', 0.3), ('c', 0.02)]]
-    >>> typical_error(known)
-    0.1
+    Unlike the mean over all models, it does not depend on one unusual family.
+    NaN with fewer than three families.
     """
     if len(families) < LEAST_FAMILIES:
         return float('nan')
@@ -113,15 +170,11 @@ def reach(predicted: NDArray, families: NDArray) -> float:
     """The accuracy that most families reach with their best models.
 
     Args:
-        predicted (NDArray): Predictions of n models that were fitted to,
-            `(n,)`.
+        predicted (NDArray): Predictions of n training models, `(n,)`.
         families (NDArray): Their families, `(n,)`.
 
     Returns:
         float: A fraction; infinite without a model.
-
-    >>> reach(np.array([.3, .9, .5, .6, .4]), np.array(list('aabcd')))
-    0.5
     """
     best = sorted((predicted[families == family].max()
                    for family in np.unique(families)),
@@ -130,20 +183,19 @@ def reach(predicted: NDArray, families: NDArray) -> float:
 
 
 def is_beyond(predicted: NDArray, limit: ArrayLike) -> NDArray[np.bool_]:
-    """Which predictions are above a `reach`; both of any shape."""
+    """True for predictions above a `reach`; both of any shape."""
     # The last bits of a prediction depend on the models beside it.
     return predicted > np.asarray(limit) + 1e-9
 
 
 @dataclass(frozen=True)
 class StatedError:
-    """The error on held-out models of one kind.
+    """The cross-validated error on models of one kind.
 
     Args:
-        mse (float): Mean squared error; NaN where the models are of fewer
-            than three families, which is too few to state it.
-        n_models (int): How many models.
-        n_families (int): How many families they are of.
+        mse (float): Mean squared error; NaN with fewer than three families.
+        n_models (int): Number of models.
+        n_families (int): Number of their families.
     """
     mse: float
     n_models: int
@@ -152,14 +204,7 @@ class StatedError:
     @classmethod
     def of(cls, squares: NDArray, models: NDArray,
            families: NDArray) -> 'StatedError':
-        """The error of N predictions of held-out models.
-
-        Args:
-            squares (NDArray): Squared errors, `(N,)`.
-            models (NDArray): Which model was predicted; one may be more than
-                once. `(N,)`.
-            families (NDArray): Its family, `(N,)`.
-        """
+        """Error of N predictions; arguments as in `ErrorsByReach.of`."""
         n_families = len(np.unique(families))
         enough = n_families >= LEAST_FAMILIES
         return cls(
@@ -169,13 +214,13 @@ class StatedError:
 
 @dataclass(frozen=True)
 class ErrorsByReach:
-    """Stated errors of models within the reach of most families, and beyond.
+    """Cross-validated errors within the reach of most families, and beyond.
 
     Args:
-        reach (float): The predicted accuracy that most families reach, of
-            those fitted on; a fraction.
+        reach (float): The predicted accuracy that most training families
+            reach; a fraction.
         within (StatedError): The error of predictions up to there.
-        beyond (StatedError): That of predictions above.
+        beyond (StatedError): The error of predictions above.
     """
     reach: float
     within: StatedError
@@ -184,15 +229,16 @@ class ErrorsByReach:
     @classmethod
     def of(cls, limit: float, squares: NDArray, models: NDArray,
            families: NDArray, beyond: NDArray) -> 'ErrorsByReach':
-        """Errors of N predictions, divided.
+        """Errors of N predictions of held-out models.
 
         Args:
-            limit (float): The reach of the families fitted on.
-            squares (NDArray): As in `StatedError.of`, like the two next ones.
-            models (NDArray): `(N,)`.
-            families (NDArray): `(N,)`.
-            beyond (NDArray): Which are beyond the reach of the families that
-                the prediction was made from, `(N,)`.
+            limit (float): The `reach` of the training families.
+            squares (NDArray): Squared errors, `(N,)`.
+            models (NDArray): The predicted models; one may occur more than
+                once. `(N,)`.
+            families (NDArray): Their families, `(N,)`.
+            beyond (NDArray): True for predictions beyond the reach of the
+                families that were fitted to, `(N,)`.
         """
         kinds = (
             StatedError.of(squares[rows], models[rows], families[rows])
@@ -200,11 +246,7 @@ class ErrorsByReach:
         return cls(limit, *kinds)
 
     def is_beyond(self, predicted: NDArray) -> NDArray[np.bool_]:
-        """Which predictions are beyond the reach of most families.
-
-        Args:
-            predicted (NDArray): Accuracies, of any shape.
-        """
+        """True for accuracies beyond the reach of most families."""
         return is_beyond(predicted, self.reach)
 
 
@@ -212,17 +254,16 @@ def errors_by_reach(
         fitted: NDArray,
         folds: FoldPredictions,
         nested: Optional[HeldOut] = None) -> Optional[ErrorsByReach]:
-    """What a fit states; None where nothing was held out.
+    """Cross-validated errors of a fit; None where nothing was held out.
 
-    Whether a held-out model is beyond the reach of most families is told by
-    the fit to the others and by how far these reach.
+    A held-out model is beyond the reach of most families if the fit to the
+    other families predicts more than most of these reach.
 
     Args:
-        fitted (NDArray): What the fit to all n models predicts of them,
-            `(n,)`.
-        folds (FoldPredictions): What its folds predict of them.
-        nested (Optional[HeldOut]): Predictions to take in place of those of
-            the folds, of which the solver was chosen.
+        fitted (NDArray): Predictions of the n training models, `(n,)`.
+        folds (FoldPredictions): Predictions of the same models by the folds.
+        nested (Optional[HeldOut]): Replaces the predictions of the folds if
+            the solver was chosen by them.
     """
     if not len(folds.masks):
         return None
@@ -245,12 +286,12 @@ def errors_by_reach(
 
 def stated_cells(mse: float, typical: float,
                  errors: Optional[ErrorsByReach]) -> tuple[str, ...]:
-    """The columns of `STATED_HEADER`; '-' where nothing is stated.
+    """Cells of the columns `STATED_HEADER`; '-' where no error is stated.
 
     Args:
         mse (float): Mean squared error on held-out families, or NaN.
-        typical (float): Error of the typical family, or NaN.
-        errors (Optional[ErrorsByReach]): Near where families are and beyond.
+        typical (float): See `typical_error`.
+        errors (Optional[ErrorsByReach]): Errors by kind of model.
     """
     both = number(percent(mse**0.5)), number(percent(typical))
     if errors is None:

@@ -1,6 +1,8 @@
-"""How well a solver predicts models it has not seen, beside its baselines."""
+"""Errors of predictions beside real accuracies."""
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,9 @@ from csv_plugin.core.accuracies import AccuracyTable, standard_error
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.predictor import Losses, Predictor
+
+if TYPE_CHECKING:
+    from csv_plugin.core.predictor import Losses, Predictor
 
 
 @dataclass(frozen=True)
@@ -19,17 +23,16 @@ class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
     Args:
-        n_models (int): Models with an accuracy that was not fitted on.
+        n_models (int): Models with an accuracy that are not training models.
         mse (float): Mean squared error.
         mae (float): Mean absolute error.
         spearman (float): Rank correlation.
         pairwise (float): Share of pairs of models in the right order.
-        coverage (float): Share of intervals that hold the observed value.
+        coverage (float): Share of intervals that contain the observed value.
         width (float): Mean width of the intervals.
         noise (float): Mean squared standard error of the observed values,
-            NaN if the number of items is unknown. A yardstick and no lower
-            bound: all models answer the same items, so their accuracies
-            deviate together, and a fit to other models follows.
+            NaN if the number of items is unknown. No lower bound: all models
+            answer the same items, so their accuracies deviate together.
     """
     n_models: int
     mse: float
@@ -46,24 +49,23 @@ class Study:
     """One method and its baselines on the same models.
 
     Args:
-        predictor (Predictor): Of the method under study.
-        predictions (Predictions): Beside the real accuracies; the method
-            under study first, then baselines such as 'uniform' (all-token
-            loss) and 'constant'.
+        predictor (Predictor): The method under study.
+        predictions (Predictions): With the real accuracies; the method under
+            study first, then baselines such as 'uniform' and 'constant'.
         n_items (NDArray): Items of each benchmark, 0 where unknown, `(B,)`.
     """
-    predictor: Predictor
+    predictor: 'Predictor'
     predictions: Predictions
     n_items: NDArray[np.int64]
 
     @classmethod
-    def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
+    def of(cls, predictors: Mapping[str, 'Predictor'], losses: 'Losses',
            observed: AccuracyTable) -> 'Study':
         """Predictions of several predictors from the same losses.
 
         Args:
             predictors (Mapping[str, Predictor]): By method, the one under
-                study first; the others may lack some of its benchmarks.
+                study first; benchmarks may be missing from the others.
             losses (Losses): Of the observed models; dumps are mapped onto
                 the tokens of the first predictor, which all share.
             observed (AccuracyTable): Of the same models and perhaps more.
@@ -88,7 +90,7 @@ class Study:
         return f'Study({self.predictions})'
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
-        """By benchmark; models that were fitted on do not count."""
+        """Errors by benchmark, without the training models."""
         table = self.predictions.select(methods=[method])
         return {
             benchmark: _errors(table, b, int(self.n_items[b]))
@@ -97,17 +99,13 @@ class Study:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Geometric mean without NaN; NaN if nothing is left.
-
-    >>> round(geometric_mean([1e-4, 1e-2, float('nan')]), 6)
-    0.001
-    """
+    """Geometric mean without NaN; NaN if nothing is left."""
     numbers = [value for value in values if not np.isnan(value)]
     return float(gmean(numbers)) if numbers else float('nan')
 
 
 def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:
-    """Of the only method of a table, on its benchmark b."""
+    """Errors of the only method of a table, on its benchmark b."""
     # Models without a prediction count; the measures leave them out.
     rows = ~np.isnan(table.real[:, b]) & ~table.in_sample[:, b, 0]
     real = table.real[rows, b]
@@ -120,3 +118,68 @@ def _errors(table: Predictions, b: int, n_items: int) -> BenchmarkErrors:
         metrics.pairwise_accuracy(real, predicted),
         metrics.coverage(real, low, high), metrics.mean_width(low, high),
         float(noise.mean()) if len(real) else float('nan'))
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An accuracy of a model that its losses do not explain.
+
+    Args:
+        model (str): Name of the model.
+        benchmark (str): Name of the benchmark.
+        observed (float): Real accuracy, a fraction.
+        predicted (float): Predicted accuracy, a fraction.
+        low (float): Lower end of the interval.
+        high (float): Upper end.
+        distance (float): Observed minus predicted, in halves of the
+            interval on that side; infinite if that half has no width.
+    """
+    model: str
+    benchmark: str
+    observed: float
+    predicted: float
+    low: float
+    high: float
+    distance: float
+
+
+def outliers(predictions: Predictions,
+             method: Optional[str] = None,
+             limit: float = 1.0) -> list[Outlier]:
+    """Accuracies far from their predictions, the farthest first.
+
+    Training models are left out.
+
+    Args:
+        predictions (Predictions): With the real accuracies.
+        method (Optional[str]): Method of the predictions, by default the
+            first.
+        limit (float): Least distance; 1 is the end of the interval.
+
+    Raises:
+        InputError: There are no predictions of the method.
+    """
+    method = predictions.methods[0] if method is None else method
+    table = predictions.select(methods=[method])
+    far = [
+        _outlier(table, int(m), int(b))
+        for m, b in np.argwhere(table.held_out(method))
+    ]
+    return sorted(
+        (outlier for outlier in far if abs(outlier.distance) > limit),
+        key=lambda outlier: -abs(outlier.distance))
+
+
+def _outlier(table: Predictions, m: int, b: int) -> Outlier:
+    """Model m on benchmark b, of a table of a single method."""
+    observed = float(table.real[m, b])
+    predicted, low, high = (
+        float(part[m, b, 0]) for part in (table.values, table.low, table.high))
+    difference = observed - predicted
+    half = high - predicted if difference > 0 else predicted - low
+    if half > 0 or math.isnan(half):
+        distance = difference / half
+    else:
+        distance = math.copysign(math.inf, difference) if difference else 0.0
+    return Outlier(table.models[m], table.benchmarks[b], observed, predicted,
+                   low, high, distance)

@@ -1,29 +1,182 @@
-"""From losses and observed accuracies to predictors of token losses."""
+"""Training of predictors on token losses: blocks of columns and choices."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Optional, Union
+from itertools import accumulate
+from typing import Optional, Protocol, Union
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.blocks import GROUPS, Block, JoinedColumns, LossColumns
-from csv_plugin.core.conventions import Progress
-from csv_plugin.core.features import (Columns, TokenColumns, answer_groups,
-                                      group_columns)
+from csv_plugin.core.conventions import Progress, short_repr
+from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
+                                      answer_groups, answer_mask,
+                                      group_columns, text_columns)
 from csv_plugin.core.fitting import Watch, fit_predictor
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
-from csv_plugin.core.salience import Constant, Solver, Uniform
-from csv_plugin.core.salience.choice import OnColumns
+from csv_plugin.core.salience import (Auto, Constant, NonNegative, OnColumns,
+                                      Ridge, SalienceFit, Solver, Task,
+                                      Uniform)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.texts import TextSet
+
+#: The block of the label-token losses.
+GROUPS = 'groups'
+
+
+class LossColumns(Protocol):
+    """K feature columns that are sums of T token losses."""
+
+    @property
+    def columns(self) -> Columns:
+        """Names and origin of the columns."""
+
+    def features(self, table: LossTable) -> FeatureTable:
+        """Values of M models, `(M, K)`; see `TokenColumns.features`."""
+
+    def combine(self, coefficients: csc_array) -> csc_array:
+        """Weighted sums of the columns, `(K, n)`, per token, `(T, n)`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Feature columns that solvers get together.
+
+    Args:
+        name (str): Such as 'groups'.
+        source (LossColumns): Makes the columns.
+        solvers (tuple[Solver, ...]): Solvers that may fit them.
+        answers_of (Optional[str]): The source of the texts if all columns are
+            of its answers.
+    """
+    name: str
+    source: LossColumns
+    solvers: tuple[Solver, ...]
+    answers_of: Optional[str] = None
+
+    __repr__ = short_repr
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Names of the block's columns."""
+        return self.source.columns.units
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedColumns:
+    """The columns of several blocks side by side.
+
+    The first block gives the all-token loss.
+
+    Args:
+        blocks (Sequence[Block]): One or more of different names, which count
+            the same tokens.
+    """
+    blocks: Sequence[Block]
+
+    __repr__ = short_repr
+
+    @property
+    def columns(self) -> Columns:
+        """Units are named after their blocks: 'groups: sums/answer'."""
+        units = tuple(f'{block.name}: {unit}' for block in self.blocks
+                      for unit in block.units)
+        first = self.blocks[0].source.columns
+        uniform = np.append(first.uniform,
+                            np.zeros(len(units) - len(first.uniform)))
+        return Columns(units, uniform, first.fingerprint, first.scored)
+
+    def solvers(self, benchmark: str) -> tuple[OnColumns, ...]:
+        """Candidate solvers of a benchmark, such as 'groups ridge'.
+
+        If a source of texts is named after the benchmark, the answers of
+        other sources are left out: with few families, they may look good by
+        chance.
+        """
+        has_own = any(block.answers_of == benchmark for block in self.blocks)
+        return tuple(solver for block, solver in self._solvers()
+                     if not has_own or block.answers_of in (None, benchmark))
+
+    def auto(self, benchmark: str) -> Auto:
+        """Choice among the candidates of a benchmark.
+
+        Its own answers are kept unless another one is better by a test.
+        """
+        own = (solver.name for block, solver in self._solvers()
+               if block.answers_of == benchmark)
+        return Auto(self.solvers(benchmark), next(own, None))
+
+    def _solvers(self) -> list[tuple[Block, OnColumns]]:
+        """All solvers with their blocks, each on the block's columns."""
+        return [(block, _solver(block, solver, end))
+                for block, end in zip(self.blocks, _ends(self.blocks))
+                for solver in block.solvers]
+
+    def features(self, table: LossTable) -> FeatureTable:
+        """See `LossColumns.features`."""
+        values = np.hstack(
+            [block.source.features(table).values for block in self.blocks])
+        return FeatureTable(table.models, self.columns, values)
+
+    def combine(self, coefficients: csc_array) -> csc_array:
+        """See `LossColumns.combine`."""
+        return sum(
+            block.source.combine(coefficients[end - len(block.units):end])
+            for block, end in zip(self.blocks, _ends(self.blocks)))
+
+
+def _ends(blocks: Sequence[Block]) -> list[int]:
+    """The column after the last one of each block."""
+    return list(accumulate(len(block.units) for block in blocks))
+
+
+def _solver(block: Block, solver: Solver, end: int) -> OnColumns:
+    indices: NDArray[np.int64] = np.arange(end - len(block.units), end)
+    return OnColumns(f'{block.name} {solver.name}', solver, indices,
+                     block.source.columns.uniform)
+
+
+def loss_blocks(table: LossTable, texts: TextSet,
+                targets: TargetTokens) -> list[Block]:
+    """Blocks of one mean loss per (source, answer or not), and per text.
+
+    Args:
+        table (LossTable): Losses of M models on T tokens.
+        texts (TextSet): The S texts.
+        targets (TargetTokens): Their tokens.
+    """
+    groups = group_columns(table, answer_groups(texts.texts, targets.spans))
+    return [
+        Block(GROUPS, groups, (NonNegative(), Ridge())),
+        Block('texts', text_columns(table), (Ridge(), ))
+    ]
+
+
+def answers_by_source(table: LossTable, texts: TextSet,
+                      targets: TargetTokens) -> dict[str, NDArray[np.bool_]]:
+    """Masks of scored answer tokens by source, `(T,)`, sorted by name.
+
+    Args as in `loss_blocks`; sources without answers are left out.
+    """
+    sources = np.repeat([text.source for text in texts],
+                        [len(spans) for spans in targets.spans])
+    answers = answer_mask(texts, targets.spans) & table.scored
+    return {
+        str(source): answers & (sources == source)
+        for source in np.unique(sources[answers])
+    }
+
+
+def answer_block(source: str, columns: LossColumns) -> Block:
+    """A block of the answers of one source, shrunk to its label-token loss."""
+    return Block(f'answers of {source}', columns, (Ridge(), ), source)
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What the predictors of all methods are fitted to.
+    """Training data of all methods.
 
     Args:
         losses (LossTable): Of the models to fit to, on the target tokens.
@@ -48,7 +201,7 @@ class Training:
             blocks: Sequence[Block],
             progress: Progress = iter,
             watch: Optional[Watch] = None) -> Predictor:
-        """Let `Auto` choose among blocks of feature columns.
+        """Fit a predictor; `Auto` chooses among blocks of feature columns.
 
         Args:
             blocks (Sequence[Block]): Made of the losses.
@@ -67,7 +220,7 @@ class Training:
         return on_tokens(predictor, self.targets, source)
 
     def baselines(self) -> dict[str, Predictor]:
-        """The predictors that every other one is compared with, by name."""
+        """The baselines by name."""
         predictors = {
             'uniform': self.all_token_loss(),
             'constant': self.constant(),
@@ -85,9 +238,9 @@ class Training:
         return self._of_tokens(self._one_column(), Constant())
 
     def label_token_loss(self) -> Optional[Predictor]:
-        """The baseline of a benchmark's own answers.
+        """The baseline of the loss on a benchmark's own answers.
 
-        Benchmarks that no source with answers is named after are left out;
+        Benchmarks without a source of answers of their name are left out;
         None if no benchmark is left.
         """
         source = group_columns(
@@ -138,15 +291,14 @@ def on_tokens(predictor: Predictor, targets: TargetTokens,
     """A predictor of token losses with no more columns than it needs.
 
     Directions of hidden states are thousands of columns, each with a number
-    per token. What predicts are a benchmark's 1 + F capability scores, of the
-    fit to all models and of its F fold models, which are sums of the columns.
-    They take the place of all columns that have no part in the all-token
-    loss.
+    per token. They are replaced by the 1 + F capability scores of each
+    benchmark, of the fit to all models and of its folds. Columns of the
+    all-token loss are kept.
 
     Args:
         predictor (Predictor): Fitted to features of these columns.
         targets (TargetTokens): The tokens that losses are mapped onto.
-        source (LossColumns): What the features were made by.
+        source (LossColumns): The columns.
 
     Raises:
         InputError: The columns or the tokens are not those of the training.
@@ -185,7 +337,6 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
     """The part on the new columns: kept ones, or its scores from `place`."""
 
     def narrow(model: SalienceModel) -> SalienceModel:
-        """The model on the columns that are kept, the first of the new."""
         return model.on_columns(kept, np.arange(len(kept)), width)
 
     model, folds = part.model, part.intervals.folds
@@ -206,7 +357,7 @@ def _narrowed(part: BenchmarkPredictor, kept: NDArray, place: Optional[int],
 
 
 def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
-    """The column of each benchmark's label-token loss, where there is one."""
+    """The column of the label-token loss by benchmark."""
     places = {
         unit.removeprefix(f'{GROUPS}: '): k
         for k, unit in enumerate(units)
@@ -215,3 +366,56 @@ def _labels(units: Sequence[str], accuracies: AccuracyTable) -> dict[str, int]:
         name: places[f'{name}/answer']
         for name in accuracies.benchmarks if f'{name}/answer' in places
     }
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingCurve:
+    """Mean squared errors in the course of a training.
+
+    Args:
+        benchmarks (tuple[str, ...]): B names.
+        x (NDArray): Steps, `(n,)`.
+        x_label (str): Description of a step.
+        train (NDArray): Errors on the training models, `(n, B)`; NaN after a
+            benchmark has stopped.
+        validation (NDArray): Errors on held-out models, likewise.
+        best (NDArray): Index into `x` of the chosen step, int, `(B,)`.
+    """
+    benchmarks: tuple[str, ...]
+    x: NDArray
+    x_label: str
+    train: NDArray
+    validation: NDArray
+    best: NDArray[np.int64]
+
+    __repr__ = short_repr
+
+
+def path_curve(
+        fits: Mapping[str, tuple[Task,
+                                 SalienceFit]]) -> Optional[TrainingCurve]:
+    """Errors along the regularisation paths of fits, by benchmark.
+
+    Step 0 has uniform weights, every further step a weaker penalty. None if
+    no fit has a path.
+    """
+    paths = {
+        name: (task, fit, fit.path)
+        for name, (task, fit) in fits.items() if fit.path is not None
+    }
+    if not paths:
+        return None
+    n_steps = max(len(path.penalties) for _, _, path in paths.values())
+    errors = np.full((2, n_steps, len(paths)), np.nan)
+    for b, (task, fit, path) in enumerate(paths.values()):
+        residuals = path.models.predict(task.values) - task.accuracy
+        errors[0, :len(residuals), b] = (residuals**2).mean(axis=1)
+        errors[1, :len(residuals), b] = path.held_out_mse
+    best = [
+        int(np.flatnonzero(path.penalties == fit.penalty)[0])
+        for _, fit, path in paths.values()
+    ]
+    return TrainingCurve(
+        tuple(paths), np.arange(n_steps),
+        'step from uniform weights (0) to ever weaker shrinkage', errors[0],
+        errors[1], np.array(best))

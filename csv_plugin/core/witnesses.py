@@ -1,13 +1,10 @@
-"""Other predictions of a benchmark, which its learned score may contradict.
+"""Reference predictors, which may contradict the prediction of a benchmark.
 
-The learned score and a witness, such as the mean loss, are compared by the
-exponents of their curves (`SalienceModel.exponents`). Accuracies would not do:
-far below the threshold of a benchmark all of them are at the floor, whatever
-the losses. Exponents grow without bounds there, and their difference with
-them, so it counts in units of 1 plus the size of the witness's exponent.
-
-How much models of other families disagreed, when their family was held out
-from both fits, says how much is usual.
+The learned score and a reference, such as the mean loss, are compared by the
+exponents of their curves (`SalienceModel.exponents`): far below the threshold
+of a benchmark all accuracies are at the floor, whatever the losses. Exponents
+grow without bounds there, so differences count in units of 1 plus the size of
+the reference's exponent. Differences on held-out families say which are usual.
 """
 from dataclasses import dataclass
 
@@ -21,24 +18,21 @@ from csv_plugin.core.scaling_law import CHANCE_MARGIN
 MEAN_LOSS = 'mean loss'
 LABEL_TOKEN_LOSS = 'label-token loss'
 
-#: Correlations that lack no more to 1 are 1.
+#: Correlations within this distance of 1 count as perfect.
 ROUNDING = 1e-9
-#: Share of disagreements that are usual.
+#: Quantile of held-out disagreements above which one is unusual.
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What another measure of the losses says of a benchmark.
+    """A reference predictor: another measure of losses, and its curve.
 
     Args:
-        name (str): Of the measure.
-        model (SalienceModel): Its coefficients, of shape `(K,)`, and the curve
-            fitted to it.
-        limit (float): Larger disagreements are unusual, in the unit of
-            `disagreement`.
-        score_low (float): Lowest value of the measure among the models fitted
-            on.
+        name (str): Name of the measure.
+        model (SalienceModel): Its coefficients `(K,)` and curve.
+        limit (float): Larger disagreements are unusual; see `disagreement`.
+        score_low (float): Lowest value of the measure in the training models.
         score_high (float): The highest.
     """
     name: str
@@ -52,21 +46,17 @@ class Witness:
 
     def contradictions(self, values: NDArray, exponents: NDArray,
                        predicted: NDArray, beyond: NDArray) -> NDArray:
-        """What the witness predicts, where it contradicts a prediction.
+        """Its predictions where they contradict others, else NaN, `(M,)`.
 
-        It does where the exponents disagree beyond the limit and the
-        accuracies by more than `CHANCE_MARGIN`. Not where both call a model
-        better than all that were fitted on, or worse: how far curves may part
-        there is not known.
+        They do where exponents disagree beyond the limit and accuracies by
+        more than `CHANCE_MARGIN`; but not where both scores put a model above
+        all training models, or below: there, curves may part by any amount.
 
         Args:
             values (NDArray): Feature columns, `(M, K)`.
             exponents (NDArray): Of the learned score, `(M,)`.
-            predicted (NDArray): Accuracies that these give, `(M,)`.
+            predicted (NDArray): Accuracies at these exponents, `(M,)`.
             beyond (NDArray): `beyond_all` by the learned score, `(M,)`.
-
-        Returns:
-            NDArray: Accuracies, NaN where there is no contradiction, `(M,)`.
         """
         scores = self.model.scores(values)
         said = self.model.curve.accuracies(scores)
@@ -80,32 +70,24 @@ class Witness:
 
 def beyond_all(model: SalienceModel, scores: NDArray, low: float,
                high: float) -> NDArray:
-    """Models better (1) or worse (-1) than all fitted on, others 0, `(M,)`.
+    """1 for models better than all training models, -1 for worse, else 0.
 
     Args:
         model (SalienceModel): Of one benchmark.
         scores (NDArray): Its scores of the models, `(M,)`.
-        low (float): Lowest score of the models fitted on.
+        low (float): Lowest score of the training models.
         high (float): The highest.
     """
     return np.sign(model.curve.alpha) * side(scores, low, high)
 
 
 def disagreement(exponents: NDArray, witnessed: NDArray) -> NDArray:
-    """Size of the difference of exponents, beside that of a witness.
-
-    Args:
-        exponents (NDArray): Of the learned score, any shape.
-        witnessed (NDArray): Of the witness, in the same shape.
-
-    >>> disagreement(np.array([-3., -9., 1.]), np.array([-1., -3., 0.]))
-    array([1. , 1.5, 1. ])
-    """
+    """Relative difference of exponents and those of a reference."""
     return np.abs(exponents - witnessed) / (1 + np.abs(witnessed))
 
 
 def tells_alike(learned: NDArray, score: NDArray) -> bool:
-    """Whether two scores of M models are one, in whatever unit; `(M,)`."""
+    """True if two scores `(M,)` are linear functions of each other."""
     one, other = learned - learned.mean(), score - score.mean()
     sizes = np.sqrt((one @ one) * (other @ other))
     return bool(np.abs(one @ other) > (1 - ROUNDING) * sizes)
@@ -113,16 +95,14 @@ def tells_alike(learned: NDArray, score: NDArray) -> bool:
 
 def usual_limit(learned: NDArray, witnessed: NDArray,
                 n_families: int) -> float:
-    """The limit of a witness, from models that both fits did not see.
-
-    The root mean square of their disagreements, times the quantile of
-    Student's t distribution of their families.
+    """The limit of a reference: root mean square disagreement times a t.
 
     Args:
         learned (NDArray): Exponents of the learned score, by fits that have
-            not seen the model; NaN where there is none. `(n,)`.
-        witnessed (NDArray): Those of the witness, `(n,)`.
-        n_families (int): Families of the n models.
+            not seen the model, or NaN. `(n,)`.
+        witnessed (NDArray): Exponents of the reference, likewise.
+        n_families (int): Families of the n models, the degrees of freedom
+            plus 1.
     """
     quantile = t.ppf((1 + LEVEL) / 2, n_families - 1)
     usual = disagreement(learned, witnessed)
@@ -131,22 +111,15 @@ def usual_limit(learned: NDArray, witnessed: NDArray,
 
 def widened(low: NDArray, predicted: NDArray, high: NDArray,
             said: NDArray) -> tuple[NDArray, NDArray]:
-    """Intervals that reach around what witnesses say, too.
+    """Both ends of intervals, widened to the predictions of references.
 
-    They hold the same interval again, moved to each of these predictions.
+    They contain the same interval again, moved to each of these predictions.
 
     Args:
         low (NDArray): Lower ends, `(M,)`.
         predicted (NDArray): `(M,)`.
         high (NDArray): Upper ends, `(M,)`.
-        said (NDArray): Of W witnesses, NaN where they say nothing, `(W, M)`.
-
-    Returns:
-        tuple[NDArray, NDArray]: Both ends, in 0..1.
-
-    >>> widened(np.array([.25]), np.array([.5]), np.array([.625]),
-    ...         np.array([[.75]]))
-    (array([0.25]), array([0.875]))
+        said (NDArray): Of W references, NaN where they agree, `(W, M)`.
     """
     moved = np.where(np.isnan(said), 0, said - predicted)
     return (np.clip(low + np.minimum(moved, 0).min(axis=0, initial=0), 0, 1),

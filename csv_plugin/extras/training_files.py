@@ -10,7 +10,7 @@ from csv_plugin.core.cells import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import Study
-from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.capability_points import (CapabilityPoints,
                                                  capability_points)
 from csv_plugin.extras.pictures import (capability_picture,

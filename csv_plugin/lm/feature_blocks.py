@@ -3,12 +3,12 @@ from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
-from csv_plugin.core.blocks import (Block, answer_block, answers_by_source,
-                                    loss_blocks)
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.salience import Ridge
 from csv_plugin.core.texts import TextSet
+from csv_plugin.core.training import (Block, answer_block, answers_by_source,
+                                      loss_blocks)
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,8 +16,7 @@ from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, SalienceFit, Task
-from csv_plugin.core.training import Training
-from csv_plugin.core.training_curve import TrainingCurve, path_curve
+from csv_plugin.core.training import Training, TrainingCurve, path_curve
 from csv_plugin.lm.feature_blocks import feature_blocks
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval
 from csv_plugin.core.model_losses import MIXED, DumpInfo
-from csv_plugin.core.outliers import outliers
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import (REAL, Contradiction, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import LEAST_MODELS
+from csv_plugin.core.study import outliers
 
 #: What marks the model whose tokens have the weights of a predictor.
 SCORING_LM = 'scoring LM'

@@ -2,9 +2,9 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.baselines import (bits_per_byte, bits_per_character,
-                                       mean_token_loss)
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.features import (bits_per_byte, bits_per_character,
+                                      mean_token_loss)
 from csv_plugin.core.losses import LossTable
 
 NAN = float('nan')

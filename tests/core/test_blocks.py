@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csc_array
 
-from csv_plugin.core.blocks import Block, JoinedColumns
 from csv_plugin.core.features import group_columns, text_columns
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import NonNegative, Ridge
+from csv_plugin.core.training import Block, JoinedColumns
 
 RNG = np.random.default_rng(0)
 TABLE = LossTable(('m', 'n'), ('a', 'b'), RNG.uniform(1, 2, (2, 5)),

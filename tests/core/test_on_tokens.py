@@ -4,7 +4,6 @@ import pytest
 from scipy.sparse import csc_array, hstack
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.blocks import Block, JoinedColumns
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import TokenColumns, group_columns, text_columns
 from csv_plugin.core.fitting import fit_predictor
@@ -12,7 +11,7 @@ from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Auto, Ridge
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.core.training import on_tokens
+from csv_plugin.core.training import Block, JoinedColumns, on_tokens
 
 N_TEXTS, N_MODELS = 30, 16
 TEXTS = TextSet(tuple(Text(f't{i}', 'abcd') for i in range(N_TEXTS)))

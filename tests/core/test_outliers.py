@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.outliers import outliers
 from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.study import outliers
 
 MODELS, BENCHMARKS = ('a', 'b', 'c'), ('x', 'y')
 

@@ -4,13 +4,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.baselines import mean_token_loss
-from csv_plugin.core.blocks import JoinedColumns, loss_blocks
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import answer_mask
+from csv_plugin.core.features import answer_mask, mean_token_loss
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Auto
 from csv_plugin.core.scaling_law import fit_curve
+from csv_plugin.core.training import JoinedColumns, loss_blocks
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)

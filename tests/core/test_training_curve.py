@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
-from csv_plugin.core.training_curve import path_curve
+from csv_plugin.core.training import path_curve
 from tests.core.worlds import make_world, mse
 
 TASKS = {

@@ -8,8 +8,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience import Ridge, Uniform
+from csv_plugin.core.stated_errors import HeldOut
 from csv_plugin.extras.choosing_units import (_Factors, _most_telling,
                                               choose_units, nested_predictions,
                                               with_nested_errors)

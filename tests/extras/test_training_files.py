@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Uniform
-from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras import training_files
 from csv_plugin.extras.training_files import (AFTER, BEFORE, CURVE_COLUMNS,
                                               write_curve, write_training)

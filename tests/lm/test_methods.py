@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from csv_plugin.core.blocks import JoinedColumns
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.core.training import on_tokens
+from csv_plugin.core.training import JoinedColumns, on_tokens
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.lm.feature_blocks import feature_blocks
 from csv_plugin.lm.head.algorithm2 import TrainedHeads

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from csv_plugin.core.baselines import mean_token_loss
+from csv_plugin.core.features import mean_token_loss
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.io.dumps import merge_dumps, read_dump
 from tests.oc import tiny

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from csv_plugin.core import metrics
-from csv_plugin.core.blocks import JoinedColumns
 from csv_plugin.core.features import FeatureTable, answer_groups, group_columns
 from csv_plugin.core.fitting import Fitted
 from csv_plugin.core.losses import LossTable, TargetTokens
@@ -19,7 +18,7 @@ from csv_plugin.core.salience import (Auto, Constant, Solver, Task, Uniform,
                                       fold_masks)
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.stated_errors import typical_error
-from csv_plugin.core.training import Training
+from csv_plugin.core.training import JoinedColumns, Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_loss_features

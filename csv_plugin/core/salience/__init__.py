@@ -1,5 +1,4 @@
 """Salience solvers: which unit's loss matters for which benchmark."""
-from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience.averaged import Averaged
 from csv_plugin.core.salience.base import (ChoosingSolver, JointSolver,
                                            RegularisationPath, SalienceFit,
@@ -10,6 +9,7 @@ from csv_plugin.core.salience.choice import (Auto, Constant, OnColumns,
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Plain, Ridge, Uniform
 from csv_plugin.core.salience_model import LogTerms, SalienceModel
+from csv_plugin.core.stated_errors import HeldOut
 
 #: The solvers by the names that command lines and files use.
 SOLVERS: dict[str, Solver] = {

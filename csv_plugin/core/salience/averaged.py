@@ -1,9 +1,16 @@
-"""Ridges and means of the units that tell most, averaged.
+"""Ridges and means of the most informative units, averaged.
 
 Cross-validation tells a good setting from a bad one, but hardly one good
-setting from the next, so fits with all settings are averaged, the better the
+setting from the next. So fits with all settings are averaged, the better the
 more: all penalties of ridge regressions, and means over all numbers of units.
 What is good for other benchmarks counts as well.
+
+Equal weights: units are ordered by how much their losses fall as accuracy
+rises, and the mean over the logarithms of the first of them is the capability
+score (Eq. 1): of all units, the first half, the first quarter, and so on. The
+order by rank correlations and the equal weights are after the estimator of
+Thrush, Potts and Hashimoto, "Improving Pretraining Data Using Perplexity
+Correlations", ICLR 2025, arXiv 2409.05816; here, only accuracies are ranked.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,20 +18,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 from csv_plugin.core.conventions import InputError, Progress, short_repr
 from csv_plugin.core.salience.base import (SalienceFit, SharedFeatures, Task,
                                            fit_notes, floor_candidates,
                                            held_out_mse)
-from csv_plugin.core.salience.equal_weights import EqualWeights
-from csv_plugin.core.salience.ridge import PENALTIES, Uniform
-from csv_plugin.core.salience.ridge_regressions import (Problems,
-                                                        RidgeRegressions,
-                                                        Solutions,
-                                                        errors_by_floor)
+from csv_plugin.core.salience.ridge import (PENALTIES, Problems,
+                                            RidgeRegressions, Solutions,
+                                            Uniform, errors_by_floor)
 from csv_plugin.core.salience_model import (LEAST_TYPICAL, LogTerms,
                                             SalienceModel, relative_logs)
-from csv_plugin.core.scaling_law import accuracy_at
+from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: An error larger by this share makes the weight of a setting e times smaller.
 SHARPNESS = 0.05
@@ -36,7 +41,12 @@ FLOOR_GAIN = 0.2
 POWER = -6
 #: Smaller squared errors count as this, as 0 has no logarithm.
 LEAST_ERROR = 1e-12
-#: Said where uniform weights count for half or more.
+#: Least number of units with equal weights.
+LEAST_UNITS = 8
+#: Logarithms that differ less than this, in standard deviations, may differ by
+#: rounding alone.
+LEAST_SPREAD = 1e-4
+#: Note where uniform weights count for half or more.
 LITTLE_GAIN = ('little gain over uniform weights on held-out families: mostly '
                'uniform weights used')
 
@@ -57,22 +67,22 @@ class Member(Protocol):
         """Exponents of all n models, averaged over settings.
 
         Args:
-            floor (int): Which of the L.
+            floor (int): Index of the floor.
             weights (NDArray): Of the settings, `(S,)`.
 
         Returns:
-            tuple[NDArray, SalienceModel]: Exponents of each fit, that to all
-            models last, `(F + 1, n)`, and models of them `(F + 1,)`.
+            tuple[NDArray, SalienceModel]: Exponents of each fit, the fit to
+            all models last, `(F + 1, n)`; the same as models `(F + 1,)`.
         """
 
 
 class _Shared(NamedTuple):
-    """What benchmarks say of all members, in logarithms of errors.
+    """Means over benchmarks, of logarithms of errors.
 
     Args:
-        excess (list[NDArray]): How much worse a setting is than the best one
-            of its member, `(S,)`.
-        members (NDArray): The least errors, one of each member.
+        excess (list[NDArray]): For each member, errors of its settings over
+            the least one, `(S,)`.
+        members (NDArray): The least error of each member.
     """
     excess: list[NDArray]
     members: NDArray
@@ -84,16 +94,15 @@ class Averaged:
 
     Three members predict together: ridge regressions on the losses, ridge
     regressions on their logarithms, and equal weights of the logarithms that
-    go with accuracy most. Each has a setting, the penalty or the number of
-    units, and is fitted with all of them. Their exponents are averaged, which
-    makes one capability score of them. The weight of a setting, and that of a
-    member, falls with its error on held-out families, of the benchmark and,
-    on average, of all benchmarks. The fit states the penalty that counts most
-    in both ridges.
+    follow accuracy most. Each is fitted with all its settings: penalties, or
+    numbers of units. Their exponents are averaged, which gives one capability
+    score. The weight of a setting, and that of a member, falls with its error
+    on held-out families, on the benchmark and, on average, on all benchmarks.
+    The fit records the penalty that counts most in both ridges.
 
-    These weights and the floor are the same in all fold models, so the
-    accuracies of families that one of them holds out had a part in them, and
-    in nothing else of it.
+    These weights and the floor are the same in all fold models. So the
+    accuracies of the families that a fold holds out affect them, and nothing
+    else of it.
 
     Args:
         penalties (tuple[float, ...]): Candidates, in falling order.
@@ -104,11 +113,7 @@ class Averaged:
     __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """See `Solver.fit`.
-
-        Raises:
-            InputError: As in `fit_together`.
-        """
+        """See `Solver.fit`; errors as in `fit_together`."""
         return self.fit_together([task], [masks])[0]
 
     def fit_together(self,
@@ -124,12 +129,21 @@ class Averaged:
         members = [self._members(*pair) for pair in progress(pairs)]
         shared = _shared([of_task for of_task in members if of_task])
         return [
-            self._averaged(*pair, of_task, shared) if of_task else _uniform(
-                *pair, self.name) for pair, of_task in zip(pairs, members)
+            self._averaged(*pair, of_task, shared)
+            if of_task else self._uniform(*pair)
+            for pair, of_task in zip(pairs, members)
         ]
 
+    def _uniform(self, task: Task, masks: NDArray) -> SalienceFit:
+        """The mean loss, for a single family."""
+        fit = Uniform().fit(task, masks)
+        return replace(
+            fit,
+            solver=self.name,
+            notes=fit_notes(fit.model, masks, gained=False))
+
     def _members(self, task: Task, masks: NDArray) -> list[Member]:
-        """Empty with a single family."""
+        """Fits of all kinds; none with a single family."""
         lowest = task.features.once(_lowest)
         if lowest < 0:
             raise InputError(self.name, 'losses of 0 or more', f'{lowest}',
@@ -146,7 +160,7 @@ class Averaged:
 
     def _averaged(self, task: Task, masks: NDArray, members: list[Member],
                   shared: _Shared) -> SalienceFit:
-        """One model of all members and settings."""
+        """Average of all members and settings."""
         floors = floor_candidates(task.chance)
         excess = [
             _logs(member.errors) + of_all[:, None]
@@ -156,7 +170,7 @@ class Averaged:
         weights = [_normalised(-part[:, floor] / SHARPNESS) for part in excess]
 
         def error_of(exponents: NDArray) -> float:
-            """On held-out families, of exponents of all fits, `(F + 1, n)`."""
+            """Error of exponents `(F + 1, n)` on held-out families."""
             predicted = accuracy_at(exponents[:-1], floors[floor])
             return float(held_out_mse(predicted, task.accuracy, masks))
 
@@ -169,7 +183,7 @@ class Averaged:
         models = _joined(task, [models for _, models in averages], shares)
         exponents = sum(share * part
                         for share, (part, _) in zip(shares, averages))
-        # Of both ridges, which have the same settings.
+        # Both ridges have the same settings.
         by_penalty = shares[:2] @ np.array(weights[:2])
         tried = np.array([np.inf, *self.penalties])
         notes = fit_notes(models[-1], masks, gained=True)
@@ -182,17 +196,17 @@ class Averaged:
 
 @dataclass(frozen=True, eq=False)
 class Ridges:
-    """Ridge regressions with all penalties; see `Member`.
+    """Ridge regressions with all penalties, a `Member`.
 
     Args:
         ridge (RidgeRegressions): Solves them.
-        task (Task): What they are fitted to.
+        task (Task): Models and accuracies to fit to.
         masks (NDArray): As in `Solver.fit`, `(F, n)`.
         penalties (tuple[float, ...]): Candidates, in falling order.
         errors (NDArray): See `Member`; an infinite penalty is the first.
-        likely (int): The floor that these errors alone would take.
-        path (list[Solutions]): With it, `(F + 1, n)` each. Those of all
-            floors would be too much to keep.
+        likely (int): Index of the best floor by these errors alone.
+        path (list[Solutions]): With this floor, `(F + 1, n)` each; all floors
+            would take too much memory.
     """
     ridge: RidgeRegressions
     task: Task
@@ -229,24 +243,102 @@ class Ridges:
 
 @dataclass(frozen=True, eq=False)
 class Logarithms:
-    """Logarithms of losses over typical ones.
-
-    Args:
-        losses (SharedFeatures): The losses.
-    """
+    """Logarithms of losses over typical ones."""
     losses: SharedFeatures
 
     __repr__ = short_repr
 
     @property
     def values(self) -> NDArray:
-        """Shape `(n, K)`; calculated whenever asked, to save memory."""
+        """Shape `(n, K)`; computed on every access, to save memory."""
         return relative_logs(self.losses.values, self.losses.once(_typical))
 
     @property
     def uniform(self) -> NDArray:
         """Coefficients of the mean, `(K,)`."""
         return self.losses.uniform
+
+
+class _Lines(NamedTuple):
+    """Curves on scores of models, for R fits and S numbers of units.
+
+    Args:
+        scores (NDArray): Of all n models, `(R, S, n)`.
+        slopes (NDArray): With each floor, `(R, S, L)`.
+        offsets (NDArray): Likewise.
+    """
+    scores: NDArray
+    slopes: NDArray
+    offsets: NDArray
+
+    def exponents(self) -> NDArray:
+        """Exponents of all models, `(L, S, R, n)`."""
+        exponents = self.slopes[..., None] * self.scores[:, :, None]
+        return (exponents + self.offsets[..., None]).transpose(2, 1, 0, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualWeights:
+    """Equal weights of the first units, a `Member`.
+
+    There are R fits: without each held-out part, and to all n models.
+
+    Args:
+        sizes (NDArray): Numbers of units that count, falling from K, `(S,)`.
+        orders (NDArray): Indices of the units for each fit, those first that
+            follow accuracy most, `(R, K)`.
+        uniform (NDArray): Coefficients of the mean loss, `(K,)`.
+        floors (NDArray): Fractions, `(L,)`.
+        lines (_Lines): The curves on means of logarithms.
+        errors (NDArray): See `Member`.
+    """
+    sizes: NDArray
+    orders: NDArray
+    uniform: NDArray
+    floors: NDArray
+    lines: _Lines
+    errors: NDArray
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
+           masks: NDArray, floors: NDArray) -> 'EqualWeights':
+        """Fit.
+
+        Args:
+            values (NDArray): Logarithms of losses over typical ones, `(n, K)`.
+            uniform (NDArray): Coefficients of the mean loss, `(K,)`.
+            accuracy (NDArray): Fractions, `(n,)`.
+            masks (NDArray): As in `Solver.fit`, `(R - 1, n)`.
+            floors (NDArray): Fractions, `(L,)`.
+        """
+        rows = np.vstack([masks, np.ones((1, len(values)), dtype=bool)])
+        sizes = _halves(values.shape[1])
+        orders = _orders(values, accuracy, rows)
+        lines = _fit(values, accuracy, rows, floors, sizes, orders)
+        predicted = accuracy_at(lines.exponents(), floors[:, None, None, None])
+        errors = held_out_mse(predicted[:, :, :-1], accuracy, masks)
+        return cls(sizes, orders, uniform, floors, lines, errors.T)
+
+    def average(self, floor: int,
+                weights: NDArray) -> tuple[NDArray, SalienceModel]:
+        """See `Member.average`."""
+        exponents = np.tensordot(weights, self.lines.exponents()[floor], 1)
+        slopes = weights * self.lines.slopes[:, :, floor] / self.sizes
+        # A unit has a part in the scores of all sizes above its place.
+        n_sizes = np.sum(
+            self.sizes[:, None] > np.arange(self.sizes[0]), axis=0)
+        gradient = np.empty(self.orders.shape)
+        np.put_along_axis(
+            gradient,
+            self.orders,
+            np.cumsum(slopes, axis=1)[:, n_sizes - 1],
+            axis=1)
+        offset = self.lines.offsets[:, :, floor] @ weights
+        return exponents, SalienceModel.from_linear(gradient, offset,
+                                                    self.floors[floor],
+                                                    self.uniform)
 
 
 def _both_scales(losses: SharedFeatures) -> tuple[RidgeRegressions, ...]:
@@ -266,19 +358,17 @@ def _lowest(losses: SharedFeatures) -> float:
 
 
 def _logs(errors: ArrayLike) -> NDArray:
-    """Logarithms of errors of any shape."""
     return np.log(np.maximum(errors, LEAST_ERROR))
 
 
 def _normalised(logs: NDArray) -> NDArray:
-    """Weights that sum to 1, of logarithms of weights, `(S,)`."""
+    """Weights that sum to 1, from logarithms of weights."""
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
 
 
 def _shared(tasks: Sequence[list[Member]]) -> _Shared:
-    """Means over benchmarks, of errors with the best floors."""
-    # Of each member, those of each benchmark.
+    """Errors with the best floors; see `_Shared`."""
     logs = [
         np.array([_logs(member.errors.min(axis=1)) for member in members])
         for members in zip(*tasks)
@@ -291,7 +381,7 @@ def _shared(tasks: Sequence[list[Member]]) -> _Shared:
 
 
 def _best_floor(excess: Sequence[NDArray]) -> int:
-    """Which floor has the least errors, `(S, L)` in logarithms."""
+    """Index of the floor with the least errors, `(S, L)` in logarithms."""
     best = np.mean([part.min(axis=0) for part in excess], axis=0)
     return int(np.argmin(best + FLOOR_GAIN * np.linspace(0, 1, len(best))))
 
@@ -307,7 +397,7 @@ def _joined(task: Task, parts: Sequence[SalienceModel],
             shares: NDArray) -> SalienceModel:
     """Models `(F + 1,)` whose exponents are averages of the members'.
 
-    The first is one of the losses, the others are of their logarithms.
+    The first part is of the losses, the others are of their logarithms.
     """
     typical = task.features.once(_typical)
     slopes = [share * part.curve.alpha for share, part in zip(shares, parts)]
@@ -322,8 +412,71 @@ def _joined(task: Task, parts: Sequence[SalienceModel],
                                      LogTerms(logs / typical, typical))
 
 
-def _uniform(task: Task, masks: NDArray, name: str) -> SalienceFit:
-    """With a single family."""
-    fit = Uniform().fit(task, masks)
-    return replace(
-        fit, solver=name, notes=fit_notes(fit.model, masks, gained=False))
+def _halves(n: int) -> NDArray:
+    """`n`, a half of it, and so on, down to `LEAST_UNITS`."""
+    sizes = n // 2**np.arange(n.bit_length())
+    return sizes[sizes >= min(n, LEAST_UNITS)]
+
+
+def _orders(values: NDArray, accuracy: NDArray, rows: NDArray) -> NDArray:
+    """Units by the correlation of values with ranks of accuracies.
+
+    Returns:
+        NDArray: Indices, the most negative correlation first, `(R, K)`.
+    """
+    centred = values - values.mean(axis=0)
+    ranks = np.zeros(rows.shape)
+    for row, rank in zip(rows, ranks):
+        rank[row] = rankdata(accuracy[row])
+        rank[row] -= rank[row].mean()
+    shares = rows / rows.sum(axis=1, keepdims=True)
+    variances = shares @ centred**2 - (shares @ centred)**2
+    deviations = np.sqrt(
+        np.where(variances > LEAST_SPREAD**2, variances, np.inf))
+    return np.argsort(ranks @ centred / deviations, axis=1, kind='stable')
+
+
+def _fit(values: NDArray, accuracy: NDArray, rows: NDArray, floors: NDArray,
+         sizes: NDArray, orders: NDArray) -> _Lines:
+    shape = len(rows), len(sizes)
+    scores = np.empty((*shape, len(values)))
+    slopes, offsets = np.empty((2, *shape, len(floors)))
+    for r, (row, order) in enumerate(zip(rows, orders)):
+        weights = np.zeros((len(sizes), len(order)))
+        for weight, size in zip(weights, sizes):
+            weight[order[:size]] = 1 / size
+        scores[r] = weights @ values.T
+        for s, score in enumerate(scores[r]):
+            line = fit_lines(score[row, None], accuracy[row], floors)
+            slopes[r, s], offsets[r, s] = line[0][:, 0], line[1]
+    return _Lines(scores, slopes, offsets)
+
+
+def fit_lines(scores: NDArray, accuracy: NDArray,
+              floors: NDArray) -> tuple[NDArray, NDArray]:
+    """Exponents of Eq. 2 as weighted sums of p scores, with each of F floors.
+
+    Args:
+        scores (NDArray): Of n models, `(n, p)`; constant ones get the
+            slope 0.
+        accuracy (NDArray): Of the models, fractions, `(n,)`.
+        floors (NDArray): Fractions, `(F,)`.
+
+    Returns:
+        tuple[NDArray, NDArray]: Slopes `(F, p)` and offsets `(F,)`.
+    """
+    centre, spread = scores.mean(axis=0), scores.std(axis=0)
+    inverse = np.divide(
+        1, spread, where=spread > 1e-12 * np.abs(centre),
+        out=np.zeros_like(spread))  # yapf: disable
+    ones = np.ones((len(scores), 1))
+    design = np.hstack([ones, (scores - centre) * inverse])
+    lines = Regressions(
+        design,
+        accuracy,
+        np.ones((len(floors), len(scores))),
+        floors,
+        n_free=design.shape[1])
+    solution = lines.solve(0.0, lines.start(), tolerance=1e-7)
+    slopes = solution[:, 1:] * inverse
+    return slopes, solution[:, 0] - slopes @ centre

@@ -1,4 +1,4 @@
-"""What every salience solver takes and returns."""
+"""Arguments and results of every salience solver."""
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -9,21 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import Progress, short_repr
-from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import AT_CHANCE, PROBLEMS, diagnose
 from csv_plugin.core.splits import grouped_folds
+from csv_plugin.core.stated_errors import HeldOut
 
-#: So many parts of the features are remembered: the models of a benchmark and
-#: those of its three back-tests, which most often are those of the next
-#: benchmark as well.
+#: Remembered selections of models: those of a benchmark and of its three
+#: back-tests, which most often are those of the next benchmark as well.
 MOST_PARTS = 4
 
 Made = TypeVar('Made')
 
 
 class SharedFeatures:
-    """Feature columns of n models, and what is made of them once for all.
+    """Feature columns of n models, with a cache of what is computed from them.
 
     Args:
         values (NDArray): Feature columns, `(n, K)`.
@@ -46,7 +45,7 @@ class SharedFeatures:
 
     @property
     def values(self) -> NDArray:
-        """Shape `(n, K)`; of some of the models, copied whenever asked."""
+        """Shape `(n, K)`; a selection is copied on every access."""
         whole = np.array_equal(self._rows, np.arange(len(self._table)))
         return self._table if whole else self._table[self._rows]
 
@@ -56,9 +55,9 @@ class SharedFeatures:
         return self.once(_mean_loss)
 
     def select(self, rows: NDArray) -> 'SharedFeatures':
-        """Of some of the models, by indices or by a mask.
+        """Features of some models, by indices or by a mask.
 
-        The last few parts are remembered, with what was made of them.
+        The last few selections are remembered, with their caches.
         """
         return self._parts(self._rows[rows].tobytes())
 
@@ -69,7 +68,7 @@ class SharedFeatures:
         return part
 
     def once(self, make: Callable[['SharedFeatures'], Made]) -> Made:
-        """What a function makes of these features; it is called but once."""
+        """The result of `make(self)`, which is called only once."""
         if make not in self._made:
             self._made[make] = make(self)
         return self._made[make]
@@ -98,7 +97,7 @@ class Task:
     @classmethod
     def of(cls, values: NDArray, uniform: NDArray, accuracy: NDArray,
            chance: float, families: NDArray) -> 'Task':
-        """With features `(n, K)` that it shares with no other benchmark."""
+        """A task with features `(n, K)` of its own."""
         return cls(SharedFeatures(values, uniform), accuracy, chance, families)
 
     @property
@@ -135,7 +134,7 @@ class Task:
 
     @property
     def at_chance(self) -> bool:
-        """Whether all accuracies may be those of guesses."""
+        """True if all accuracies may come from guessing."""
         return AT_CHANCE in diagnose(self.features.mean_loss, self.accuracy,
                                      self.chance)
 
@@ -159,7 +158,7 @@ class RegularisationPath:
 
 @dataclass(frozen=True, eq=False)
 class SalienceFit:
-    """A solver's answer for one benchmark.
+    """Fit of one benchmark.
 
     Args:
         solver (str): Name of the solver that made it.
@@ -170,11 +169,11 @@ class SalienceFit:
         penalty (float): Chosen shrinkage toward uniform; infinite for the
             uniform weighting itself.
         cv_mse (float): Mean squared error on the held-out models.
-        notes (tuple[str, ...]): What a user should know, plain sentences.
-        path (Optional[RegularisationPath]): What the penalty was chosen
-            from; None if there was no choice.
-        held_out (Optional[HeldOut]): As `ChoosingSolver.held_out` gives it;
-            None if no solver was chosen, or this was not asked.
+        notes (tuple[str, ...]): Remarks for users, plain sentences.
+        path (Optional[RegularisationPath]): Candidates of the penalty; None
+            if there was no choice.
+        held_out (Optional[HeldOut]): See `ChoosingSolver.held_out`; None if
+            no solver was chosen, or this was not asked.
     """
     solver: str
     model: SalienceModel
@@ -196,7 +195,7 @@ class Solver(Protocol):
 
     @property
     def name(self) -> str:
-        """What command lines and files call it."""
+        """Name in command lines and files."""
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
         """Fit on all models and, held out in turn, on each fold.
@@ -216,12 +215,9 @@ class JointSolver(Solver, Protocol):
                      tasks: Sequence[Task],
                      masks: Sequence[NDArray],
                      progress: Progress = iter) -> list[SalienceFit]:
-        """Fit all benchmarks.
+        """Fit all benchmarks; `progress` wraps them.
 
-        Args:
-            tasks (Sequence[Task]): One a benchmark; as in `Solver.fit`.
-            masks (Sequence[NDArray]): One a benchmark; as in `Solver.fit`.
-            progress (Progress): Wraps the benchmarks.
+        Tasks and masks are those of `Solver.fit`, one per benchmark.
         """
 
 
@@ -229,18 +225,18 @@ class JointSolver(Solver, Protocol):
 class ChoosingSolver(Solver, Protocol):
     """Chooses among solvers by their errors on held-out families.
 
-    The error of the chosen one is too small to be stated: families that it
-    is measured on had a part in the choice.
+    The error of the chosen one is too small, as the families that it is
+    measured on took part in the choice.
     """
 
     def held_out(self, task: Task, masks: NDArray) -> HeldOut:
-        """Predict families that had no part in any choice.
+        """Predict families that took no part in any choice.
 
         Nested cross-validation: each fold is predicted by a solver that was
         chosen by cross-validation over the other folds.
 
         Args:
-            task (Task): As in `fit`, of n models of two families or more.
+            task (Task): As in `fit`, of two families or more.
             masks (NDArray): As in `fit`; the first repeat counts.
         """
 
@@ -253,16 +249,15 @@ def fold_masks(families: NDArray,
 
     Args:
         families (NDArray): Family of each model, `(n,)`.
-        seed (int): Of the order in which families are dealt.
+        seed (int): Seed of the order in which families are dealt.
         n_folds (int): Folds of each repeat; fewer if there are fewer
             families.
         n_repeats (int): Times that the families are dealt anew.
 
     Returns:
         NDArray: True where a model is fitted on, `(n_repeats * folds, n)`;
-        each repeat holds every model out once, repeats that deal the
-        families alike are left out. With a single family there are no
-        other families to fit on: shape `(0, n)`.
+        each repeat holds every model out once, and equal repeats are left
+        out. Shape `(0, n)` for a single family.
     """
     if len(np.unique(families)) < 2:
         return np.zeros((0, len(families)), dtype=bool)
@@ -278,15 +273,12 @@ def fold_masks(families: NDArray,
 
 def held_out_mse(predicted: NDArray, accuracy: NDArray,
                  masks: NDArray) -> NDArray:
-    """Mean squared error where `masks` is False.
+    """Mean squared error where `masks` is False, `(...)`; NaN if nowhere.
 
     Args:
         predicted (NDArray): Shape `(..., F, n)`.
         accuracy (NDArray): Shape `(n,)`.
         masks (NDArray): Shape `(F, n)`.
-
-    Returns:
-        NDArray: Shape `(...)`; NaN if nothing is held out.
     """
     if masks.all():
         return np.full(predicted.shape[:-2], np.nan)
@@ -301,13 +293,13 @@ def floor_candidates(chance: float) -> NDArray:
 
 def fit_notes(model: SalienceModel, masks: NDArray,
               gained: bool) -> tuple[str, ...]:
-    """What a user should know about a fit, plain sentences.
+    """Remarks for users about a fit, plain sentences.
 
     Args:
         model (SalienceModel): Fitted on all models.
         masks (NDArray): As in `Solver.fit`.
-        gained (bool): Whether held-out models are predicted better than by
-            the mean loss.
+        gained (bool): True if it predicts held-out models better than the
+            mean loss.
     """
     notes = []
     if not len(masks):

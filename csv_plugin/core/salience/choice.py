@@ -1,4 +1,4 @@
-"""The choice among solvers: who predicts held-out families better."""
+"""Choice among solvers by how well they predict held-out families."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
@@ -8,27 +8,26 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
 from csv_plugin.core.conventions import short_repr
-from csv_plugin.core.held_out import HeldOut
 from csv_plugin.core.salience.base import (SalienceFit, Solver, Task,
                                            held_out_mse)
 from csv_plugin.core.salience.nonnegative import NonNegative
 from csv_plugin.core.salience.ridge import Ridge, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS
-from csv_plugin.core.stated_errors import LEAST_FAMILIES, is_beyond, reach
+from csv_plugin.core.stated_errors import (LEAST_FAMILIES, HeldOut, is_beyond,
+                                           mean_unseen, reach)
 
-#: So many families are held out one by one.
+#: Up to so many families are held out one by one.
 ONE_BY_ONE = 8
-#: Level of the test that tells two errors apart.
+#: Level of the test between two fits.
 SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True)
 class Constant:
-    """Predicts the mean accuracy of the models fitted on.
+    """Predicts the mean accuracy of the training models, or else chance.
 
-    It takes any task, even one with `problems`; without a model it predicts
-    chance.
+    It takes any task, even one with `problems`.
     """
     name: str = 'constant'
 
@@ -51,11 +50,10 @@ class OnColumns:
     """A solver on k of K columns; the others get the coefficient 0.
 
     Args:
-        name (str): What command lines and files call it.
+        name (str): Name of this solver.
         solver (Solver): Fits the k columns.
         columns (NDArray): Their indices, `(k,)`.
-        uniform (NDArray): Coefficients that make the all-token loss, or
-            whatever the weights shall be shrunk to, of them. `(k,)`.
+        uniform (NDArray): Coefficients that weights are shrunk to, `(k,)`.
     """
     name: str
     solver: Solver
@@ -65,10 +63,7 @@ class OnColumns:
     __repr__ = short_repr
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """See `Solver.fit`; notes speak of the k columns.
-
-        Columns on which nothing can be learned predict the mean accuracy.
-        """
+        """See `Solver.fit`; columns with `problems` predict the mean."""
         part = task.on(task.values[:, self.columns], self.uniform)
         solver: Solver = Constant() if part.problems else self.solver
         fit = solver.fit(part, masks)
@@ -93,18 +88,16 @@ class OnColumns:
 class Auto:
     """The solver with the lowest error on held-out families, or a favourite.
 
-    Uniform weights with a learned floor are always offered, and win ties.
-
-    That error is the smallest of several, so it promises too much;
-    `held_out` gives predictions that keep what they promise.
+    That error is the smallest of several, so it is too small; `held_out`
+    returns predictions without this bias.
 
     Args:
-        candidates (tuple[Solver, ...]): What else is offered; by default
-            ridge and, where every column has a positive uniform coefficient,
-            non-negative weights.
+        candidates (tuple[Solver, ...]): Solvers beside uniform weights with a
+            learned floor, which win ties; by default ridge and, where every
+            column has a positive uniform coefficient, non-negative weights.
         favourite (Optional[str]): The candidate that is kept unless another
-            one predicts held-out families better by a test; with few
-            families, the lowest error is often one by chance.
+            one predicts held-out families better by a test: with few
+            families, the lowest error is often low by chance.
     """
     candidates: tuple[Solver, ...] = ()
     favourite: Optional[str] = None
@@ -126,7 +119,7 @@ class Auto:
         return replace(best, notes=(*best.notes, note))
 
     def _fits(self, task: Task, masks: NDArray) -> list[SalienceFit]:
-        """Of all that is offered."""
+        """Fit every candidate."""
         offered = [
             Uniform(learn_floor=True), *(self.candidates or _defaults(task))
         ]
@@ -165,8 +158,8 @@ class Auto:
 def _one_partition(task: Task, masks: NDArray) -> NDArray:
     """Masks that hold each model out once.
 
-    Few families are held out one by one, since the error that is stated is
-    that on one more family; of more, the masks of the first repeat are taken.
+    Few families are held out one by one, as a new model is of one more
+    family; else these are the masks of the first repeat.
     """
     families = np.unique(task.families)
     if 1 < len(families) <= ONE_BY_ONE:
@@ -182,41 +175,33 @@ def _defaults(task: Task) -> tuple[Solver, ...]:
 
 
 def held_out_predictions(task: Task, fit: SalienceFit) -> NDArray:
-    """Mean predictions of each model by the folds that have not seen it.
+    """Mean predictions of each model by fits to other families, `(n,)`.
 
-    Where the solver was chosen, those by choices that have not seen it.
+    If the solver was chosen, the choice excluded them, too. NaN where nothing
+    was held out.
 
     Args:
-        task (Task): What `fit` was fitted on.
+        task (Task): The training models.
         fit (SalienceFit): The fit and its folds.
-
-    Returns:
-        NDArray: Accuracies, NaN where nothing was held out. `(n,)`.
     """
     if fit.held_out is not None:
         return fit.held_out.predicted
-    held_out = ~fit.masks
-    total = np.where(held_out, fit.folds.predict(task.values), 0).sum(axis=0)
-    count = held_out.sum(axis=0)
-    return np.divide(
-        total, count, where=count > 0, out=np.full(len(total), np.nan))
+    return mean_unseen(fit.folds.predict(task.values), fit.masks)
 
 
 def predicts_better(task: Task, fit: SalienceFit, other: SalienceFit) -> bool:
-    """Whether a fit predicts held-out families better than another one.
+    """One-sided t-test that a fit predicts held-out families better.
 
-    A one-sided t-test over the families, whose models err alike.
+    The families are the sample, as models of a family err alike. False with
+    fewer than `LEAST_FAMILIES`.
 
     Args:
-        task (Task): What both were fitted on.
+        task (Task): The training models of both.
         fit (SalienceFit): A fit and its folds.
         other (SalienceFit): Another fit with the same folds.
-
-    Returns:
-        bool: False with fewer than `LEAST_FAMILIES`.
     """
-    errors = [(held_out_predictions(task, of) - task.accuracy)**2
-              for of in (other, fit)]
+    errors = [(held_out_predictions(task, each) - task.accuracy)**2
+              for each in (other, fit)]
     names, member = np.unique(task.families, return_inverse=True)
     if len(names) < LEAST_FAMILIES:
         return False

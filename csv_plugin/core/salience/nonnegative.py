@@ -1,9 +1,9 @@
 """Non-negative weights, as in the paper, shrunk toward uniform.
 
 The weights `w`, none below 0, minimise `mean_m (A_m - Ahat_m)^2 / var(A) +
-penalty mean_k (w_k - 1)^2` together with intercept and slope of the curve. It
-is the paper's objective (Eq. 5) with a penalty; L-BFGS-B takes the place of
-its gradient steps.
+penalty mean_k (w_k - 1)^2` together with intercept and slope of the curve:
+the paper's objective (Eq. 5) with a penalty. L-BFGS-B replaces its gradient
+steps.
 """
 from dataclasses import dataclass, replace
 
@@ -20,14 +20,15 @@ from csv_plugin.core.scaling_law import accuracy_at, slope_at
 
 #: Relative to the variance of the accuracies.
 PENALTIES = tuple(10**(-i / 2) for i in range(9))
-#: A penalty is left, and no weaker one is tried, as soon as the error on
-#: held-out models is over so many times the least one.
+#: No weaker penalty is tried once the error on held-out models is over so many
+#: times the least one.
 HOPELESS = 2
 #: A regression is solved once a step improves the objective, which is at most
-#: about 1, by less than this.
-TOLERANCE = 1e-9
+#: about 1, by less than this, or no slope is larger than the second number.
+#: Along weak penalties the objective is so flat that larger ones end early.
+TOLERANCE, LEAST_SLOPE = 1e-12, 1e-9
 #: Steps at a penalty.
-MAX_STEPS = 1000
+MAX_STEPS = 10000
 #: Accuracies are not taken to vary less than this, in squared fractions.
 LEAST_VARIANCE = 1e-8
 
@@ -48,8 +49,7 @@ class NonNegative:
         """See `Solver.fit`.
 
         Raises:
-            InputError: A column has no positive uniform coefficient, so
-                that the sign of its weight would mean nothing.
+            InputError: A column has no positive uniform coefficient.
         """
         if task.uniform.min() <= 0:
             raise InputError('nonnegative', 'positive uniform coefficients',
@@ -93,12 +93,12 @@ class NonNegative:
 
 
 class _Regressions:
-    """Regressions on models of a task, of all or without held-out ones.
+    """Q regressions, each on some of the n models of a task.
 
-    A place of one of them is its intercept and, for each column, slope times
+    The place of one is its intercept and, for each column, slope times
     weight, in units such that equal weights make standardised mean losses.
-    All have the sign of the slope with uniform weights. Of all slopes that
-    may be in them, the penalty is that of the best.
+    The slope keeps the sign that it has with uniform weights, and takes the
+    size that makes the penalty least.
 
     Args:
         task (Task): Of n models with K columns.
@@ -122,14 +122,7 @@ class _Regressions:
         ])
 
     def follow(self, penalty: float) -> SalienceModel:
-        """Minimise all objectives, from where they are.
-
-        Args:
-            penalty (float): Positive.
-
-        Returns:
-            SalienceModel: Stacked, `(Q,)`.
-        """
+        """Minimise all objectives from the current places; models `(Q,)`."""
         for row, place in zip(self._rows, self._places):
             side = (0, None) if place[1:].sum() > 0 else (None, 0)
             place[:] = minimize(
@@ -140,6 +133,8 @@ class _Regressions:
                 bounds=[(None, None)] + [side] * (len(place) - 1),
                 options={
                     'ftol': TOLERANCE,
+                    'gtol': LEAST_SLOPE,
+                    'maxfun': 2 * MAX_STEPS,
                     'maxiter': MAX_STEPS
                 }).x
         gradient = self._places[:, 1:] * self._units
@@ -149,7 +144,7 @@ class _Regressions:
 
     def _objective(self, place: NDArray, columns: NDArray, accuracy: NDArray,
                    penalty: float) -> tuple[float, NDArray]:
-        """Value and gradient `(1 + K,)` at a place."""
+        """Value, and gradient `(1 + K,)`."""
         weights = place[1:]
         exponents = place[0] + columns @ weights
         residuals = accuracy_at(exponents, self._floor) - accuracy

@@ -4,24 +4,55 @@
 coefficients `c`, with `u` the uniform ones: the mean loss keeps its own
 unpenalised coefficient, so without evidence the answer is the all-token
 baseline. Penalty and floor come from family-grouped cross-validation.
+
+The penalised coefficients of a regression on n models are a sum of the
+models' features, each times a multiplier: n numbers hold them, however many
+columns there are, and only the inner products of the features are needed.
+Regressions on the same models are solved together, by Newton steps with a line
+search, each step by conjugate gradients.
 """
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Optional, Protocol, Union
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from csv_plugin.core.conventions import short_repr
 from csv_plugin.core.salience.base import (RegularisationPath, SalienceFit,
-                                           Task, fit_notes, floor_candidates)
-from csv_plugin.core.salience.ridge_regressions import (Problems,
-                                                        RidgeRegressions,
-                                                        Solutions,
-                                                        errors_by_floor)
+                                           Task, fit_notes, floor_candidates,
+                                           held_out_mse)
+from csv_plugin.core.salience_model import SalienceModel
+from csv_plugin.core.scaling_law import Regressions, accuracy_at
 
 #: Relative to the largest variance of any direction of the features.
 PENALTIES = tuple(10**(-i / 2) for i in range(21))
 #: What `Plain` takes: so weak that three columns are hardly shrunk.
 WEAK = 10**-3.5
+#: Most principal directions in the preconditioner.
+MAX_DIRECTIONS = 24
+#: They are larger than the mean of the others by this factor.
+LEAST_DIRECTION = 4
+#: A regression is solved once its next step is expected to improve the
+#: objective by less than this share: of a path, and for what is chosen.
+TOLERANCE, FINAL_TOLERANCE = 1e-8, 1e-14
+#: A model's curvature is that of its squared residual where it is within this
+#: range of the squared slope. (Gauss-Newton steps have the squared slope alone
+#: and take several times as many steps.)
+CURVATURES = 0.1, 10.0
+#: And never less than this, so that a model without a slope can be moved.
+LEAST_CURVATURE = 1e-12
+#: Steps at a penalty, halvings of a step, iterations of conjugate gradients.
+MAX_STEPS, MAX_HALVINGS, MAX_ITERATIONS = 50, 12, 10
+#: Conjugate gradients end at this share of their first error.
+STEP_TOLERANCE = 0.1
+#: With so many models, products take longer than sorting out the regressions
+#: whose conjugate gradients have ended; and numbers of 32 bits, in which they
+#: take half as long, are exact enough inside conjugate gradients.
+MANY_MODELS = 400
 
 
 @dataclass(frozen=True)
@@ -64,9 +95,8 @@ class Ridge:
 class Plain:
     """Signed weights, hardly shrunk, and nothing chosen: for few columns.
 
-    The floor is the chance level. Where a handful of families must tell which
-    of many penalties and floors is best, for a handful of columns, the choice
-    costs more than it gains.
+    The floor is the chance level. With a handful of families and columns, a
+    choice among many penalties and floors costs more than it gains.
 
     Args:
         penalty (float): The only one.
@@ -75,7 +105,7 @@ class Plain:
     name: str = 'plain'
 
     def fit(self, task: Task, masks: NDArray) -> SalienceFit:
-        """See `Solver.fit`; of a single family, the mean loss is used."""
+        """See `Solver.fit`; a single family gets the mean loss."""
         if not len(masks):
             return replace(Uniform().fit(task, masks), solver=self.name)
         floors = floor_candidates(task.chance)[:1]
@@ -122,3 +152,510 @@ def _cross_validate(task: Task, masks: NDArray, name: str,
                        float(errors[best, floor]),
                        fit_notes(model, masks, gained),
                        RegularisationPath(tried, on_all, errors[:, floor]))
+
+
+class Features(Protocol):
+    """Feature columns `(n, K)` and coefficients of the mean loss `(K,)`."""
+
+    @property
+    def values(self) -> NDArray:
+        """Shape `(n, K)`."""
+
+    @property
+    def uniform(self) -> NDArray:
+        """Shape `(K,)`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Q regressions on the same n models, as cross-validation needs them.
+
+    Each minimises `mean_i mask_i (a_i - A(e_i))^2 + penalty |g|^2` over `b`
+    and `g`, where `A` is Eq. 2 and `e = b_0 + b_1 mean loss + features g` the
+    exponents. Penalties are relative to the largest variance of any direction
+    of the features.
+
+    Args:
+        accuracy (NDArray): Shape `(n,)`, fractions.
+        masks (NDArray): Models that count, 0 or 1, shape `(Q, n)`.
+        floors (NDArray): Shape `(Q,)`, fractions in [0, 1).
+    """
+    accuracy: NDArray
+    masks: NDArray
+    floors: NDArray
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of_folds(cls, task: Task, masks: NDArray,
+                 floors: NDArray) -> 'Problems':
+        """Fits without each held-out part `(F, n)`, and to all, per floor.
+
+        Returns:
+            Problems: `L (F + 1)` of them; the last of each of the L floors is
+            the fit to all models.
+        """
+        rows = np.vstack([masks, np.ones((1, len(task.accuracy)), dtype=bool)])
+        return cls(task.accuracy,
+                   np.tile(rows, (len(floors), 1)).astype(float),
+                   np.repeat(floors, len(rows)))
+
+    def __getitem__(self, rows: Any) -> 'Problems':
+        return Problems(self.accuracy, self.masks[rows], self.floors[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Solutions of Q regressions on n models.
+
+    Args:
+        free (NDArray): `b`, the coefficients that are not penalised, `(Q, 2)`.
+        penalised (NDArray): The multiplier of each model in `g`, `(Q, n)`.
+        exponents (NDArray): Of all models, `(Q, n)`.
+    """
+    free: NDArray
+    penalised: NDArray
+    exponents: NDArray
+
+    __repr__ = short_repr
+
+    def __getitem__(self, rows: Any) -> 'Solutions':
+        return Solutions(self.free[rows], self.penalised[rows],
+                         self.exponents[rows])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence['Solutions']) -> 'Solutions':
+        """Solutions of the same kind as one."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts])
+                     for name in ('free', 'penalised', 'exponents')))
+
+
+def errors_by_floor(path: Sequence[Solutions], task: Task, masks: NDArray,
+                    floors: NDArray) -> NDArray:
+    """Mean squared errors on held-out models, `(P, L)`; NaN without folds.
+
+    Args:
+        path (Sequence[Solutions]): Solutions of `Problems.of_folds` at each
+            of P penalties.
+        task (Task): As there, like the two next ones.
+        masks (NDArray): `(F, n)`.
+        floors (NDArray): `(L,)`.
+    """
+    exponents = np.array([solutions.exponents for solutions in path])
+    predicted = accuracy_at(
+        exponents.reshape(len(path), len(floors),
+                          len(masks) + 1, -1), floors[:, None, None])
+    return held_out_mse(predicted[:, :, :-1], task.accuracy, masks)
+
+
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """Where the features of n models are centred, and how they are scaled.
+
+    Args:
+        free (NDArray): Columns that are not penalised: ones and the
+            standardised mean loss, `(n, 2)`.
+        means (NDArray): Of the features, `(K,)`.
+        spread (float): Standard deviation of the mean loss.
+        scale (float): Makes the largest centred value 1, so that squares of
+            losses neither overflow nor vanish.
+    """
+    free: NDArray
+    means: NDArray
+    spread: float
+    scale: float
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, features: Features) -> 'Centre':
+        """Centre of the features."""
+        values = features.values
+        means = values.mean(axis=0)
+        centred = values - means
+        scale = 1 / np.abs(centred).max()
+        centred *= scale
+        mean_loss = centred @ features.uniform
+        spread = mean_loss.std()
+        free = np.stack([np.ones(len(values)), mean_loss / spread], axis=1)
+        return cls(free, means, spread / scale, scale)
+
+    def centred(self, values: NDArray) -> NDArray:
+        """Features less their means, times `scale`, `(n, K)`."""
+        centred = values - self.means
+        centred *= self.scale
+        return centred
+
+
+@dataclass(frozen=True, eq=False)
+class InnerProducts:
+    """Inner products of the features of n models.
+
+    Args:
+        factor (NDArray): The features where that is less work than the
+            products, which are `factor factor'`; else the products. `(n, m)`.
+        directions (NDArray): The free columns, then the first principal
+            directions of the products, of length 1, `(n, p)`.
+        pairs (NDArray): Products of every two of them, `(n, p (p + 1) / 2)`.
+        inverse_sizes (NDArray): 1 / (eigenvalue - `rest`) of the directions;
+            0 for the free columns. `(p,)`.
+        rest (float): Mean eigenvalue of all other directions.
+        largest (float): The largest variance of any direction of the
+            features, the unit of penalties.
+        others (Optional[NDArray]): The products less the part of the
+            principal directions, in 32 bits, `(n, n)`; None for few models.
+    """
+    factor: NDArray
+    directions: NDArray
+    pairs: NDArray
+    inverse_sizes: NDArray
+    rest: float
+    largest: float
+    others: Optional[NDArray[np.float32]] = None
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, values: NDArray, free: NDArray) -> 'InnerProducts':
+        """Products of centred features `(n, K)`; free columns `(n, 2)`."""
+        n, n_columns = values.shape
+        products = values @ values.T
+        k = min(MAX_DIRECTIONS, n - 1)
+        sizes, axes = eigh(products, subset_by_index=[n - k, n - 1])
+        rest = max(np.trace(products) - sizes.sum(), 0) / (n - k)
+        kept = sizes > max(LEAST_DIRECTION * rest, 1e-12 * sizes[-1])
+        directions = np.hstack([free, axes[:, kept]])
+        first, second = np.triu_indices(directions.shape[1])
+        others = None
+        if n >= MANY_MODELS and n <= 2 * n_columns:
+            known = (axes[:, kept] * sizes[kept]) @ axes[:, kept].T
+            others = (products - known).astype(np.float32)
+        return cls(values if 2 * n_columns < n else products, directions,
+                   directions[:, first] * directions[:, second],
+                   np.concatenate([np.zeros(2), 1 / (sizes[kept] - rest)]),
+                   rest, sizes[-1] / n, others)
+
+    def times(self, multipliers: NDArray) -> NDArray:
+        """The products times multipliers, both `(q, n)`."""
+        product = multipliers @ self.factor
+        if self.factor.shape[0] == self.factor.shape[1]:
+            return product
+        return product @ self.factor.T
+
+    def nearly_times(self, multipliers: NDArray) -> NDArray:
+        """As `times`; seven digits of what is outside the directions."""
+        if self.others is None:
+            return self.times(multipliers)
+        axes = self.directions[:, 2:]
+        sizes = self.rest + 1 / self.inverse_sizes[2:]
+        product = (multipliers @ axes * sizes) @ axes.T
+        product += multipliers.astype(np.float32) @ self.others
+        return product
+
+    def weighted_squares(self, weights: NDArray) -> NDArray:
+        """`D' diag(w) D` of the directions `D`; weights `(q, n)`."""
+        p = self.directions.shape[1]
+        places = np.zeros((p, p), dtype=int)
+        places[np.triu_indices(p)] = np.arange(self.pairs.shape[1])
+        return (weights @ self.pairs)[:, np.maximum(places, places.T)]
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeRegressions:
+    """Solves ridge regressions on the features of n models.
+
+    Args:
+        features (Features): Of n models.
+        centre (Centre): Of these.
+    """
+    features: Features
+    centre: Centre
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, features: Features) -> 'RidgeRegressions':
+        """Regressions on some features."""
+        return cls(features, Centre.of(features))
+
+    @cached_property
+    def products(self) -> InnerProducts:
+        """Made once, when a penalty is first asked for."""
+        return InnerProducts.of(
+            self.centre.centred(self.features.values), self.centre.free)
+
+    def path(self, problems: Problems,
+             penalties: tuple[float, ...]) -> list[Solutions]:
+        """Follow regressions from uniform weights to ever freer ones.
+
+        Args:
+            problems (Problems): The regressions.
+            penalties (tuple[float, ...]): In falling order.
+
+        Returns:
+            list[Solutions]: At an infinite penalty, where `g` is 0, then one
+            per penalty.
+        """
+        columns = self.centre.free
+        curves = Regressions(
+            columns,
+            problems.accuracy,
+            problems.masks,
+            problems.floors,
+            n_free=2)
+        free = curves.solve(0.0, curves.start())
+        path = [
+            Solutions(free, np.zeros_like(problems.masks), free @ columns.T)
+        ]
+        if penalties:
+            follower = _Follower(self, problems, path[0])
+        for penalty in penalties:
+            follower.follow(penalty, TOLERANCE)
+            path.append(follower.solutions)
+        return path
+
+    def refined(self, problems: Problems, solutions: Solutions,
+                penalty: float) -> Solutions:
+        """Solutions to the last digits, from those of a path."""
+        follower = _Follower(self, problems, solutions)
+        # In the last digits, products must be exact.
+        follower.products = replace(self.products, others=None)
+        follower.follow(penalty, FINAL_TOLERANCE)
+        return follower.solutions
+
+    def models(self, solutions: Solutions, floor: float) -> SalienceModel:
+        """Solutions with one floor, as salience models `(Q,)`."""
+        centre, uniform = self.centre, self.features.uniform
+        # Less their mean, so that it does not matter where features are 0.
+        multipliers = solutions.penalised - solutions.penalised.mean(
+            axis=1, keepdims=True)
+        gradient = (multipliers * centre.scale) @ self.features.values
+        gradient *= centre.scale
+        gradient += solutions.free[:, 1:] / centre.spread * uniform
+        offset = solutions.free[:, 0] - gradient @ centre.means
+        return SalienceModel.from_linear(gradient, offset, floor, uniform)
+
+
+class _Place(NamedTuple):
+    """Position of q regressions, or how far they move.
+
+    Args:
+        multipliers (NDArray): Shape `(q, n)`.
+        penalised (NDArray): Their part of the exponents, `(q, n)`.
+        free (NDArray): Coefficients that are not penalised, `(q, 2)`.
+    """
+    multipliers: NDArray
+    penalised: NDArray
+    free: NDArray
+
+
+class _Follower:
+    """Moves regressions from penalty to penalty.
+
+    At the optimum a multiplier is slope times residual over penalty. The
+    tangents of half the exponents stand beside the place, since numpy makes
+    these faster than the logistic function.
+    """
+
+    def __init__(self, ridge: RidgeRegressions, problems: Problems,
+                 start: Solutions) -> None:
+        self._columns, self.products = ridge.centre.free, ridge.products
+        self._accuracy, self._masks = problems.accuracy, problems.masks
+        self._floors = problems.floors[:, None]
+        self._n_fitted = problems.masks.sum(axis=1)
+        self._place = _Place(start.penalised.copy(),
+                             start.exponents - start.free @ self._columns.T,
+                             start.free.copy())
+        self._tangents = np.tanh(start.exponents / 2)
+        self._last_move: Optional[_Place] = None
+
+    @property
+    def solutions(self) -> Solutions:
+        """The current place of all Q regressions."""
+        place = self._place
+        return Solutions(place.free.copy(), place.multipliers.copy(),
+                         self._exponents(slice(None)))
+
+    def follow(self, penalty: float, tolerance: float) -> None:
+        """Minimise all Q objectives, from the current place.
+
+        The first step goes as far on as all steps at the last penalty went.
+        """
+        strength = penalty * self.products.largest
+        rows = np.arange(len(self._masks))
+        before = [part.copy() for part in self._place]
+        value = self._objective(rows, strength)
+        if self._last_move:
+            value = self._line_search(rows, strength, value, self._last_move)
+        last = np.zeros(len(rows))
+        for _ in range(MAX_STEPS):
+            new = self._step(rows, strength, value)
+            gain = value - new
+            # Steps shrink at least linearly.
+            expected = gain * np.minimum(ratio(gain, last, 1), 1)
+            going = expected > tolerance * value
+            rows, value, last = rows[going], new[going], gain[going]
+            if not len(rows):
+                break
+        if self.products.others is not None:
+            self._place.penalised[:] = self.products.times(
+                self._place.multipliers)
+            self._tangents = np.tanh(self._exponents(slice(None)) / 2)
+        self._last_move = _Place(*(now - then
+                                   for now, then in zip(self._place, before)))
+
+    def _exponents(self, rows: Any) -> NDArray:
+        return (self._place.free[rows] @ self._columns.T +
+                self._place.penalised[rows])
+
+    def _residuals(self, rows: NDArray, tangents: NDArray) -> NDArray:
+        floors = self._floors[rows]
+        fitted = (1 + floors) / 2 + (1 - floors) / 2 * tangents  # Eq. 2
+        return self._masks[rows] * (self._accuracy - fitted)
+
+    def _objective(self, rows: NDArray, strength: float) -> NDArray:
+        residuals = self._residuals(rows, self._tangents[rows])
+        return dots(residuals, residuals) / self._n_fitted[rows] + (
+            strength *
+            dots(self._place.multipliers[rows], self._place.penalised[rows]))
+
+    def _step(self, rows: NDArray, strength: float, value: NDArray) -> NDArray:
+        """Make a Newton step; return the new objectives."""
+        tangents, masks = self._tangents[rows], self._masks[rows]
+        residuals = self._residuals(rows, tangents)
+        slopes = masks * ((1 - self._floors[rows]) / 4 * (1 - tangents**2))
+        squares = slopes**2
+        bend = -tangents * slopes * residuals
+        curvatures = np.clip(squares - bend, CURVATURES[0] * squares,
+                             CURVATURES[1] * squares)
+        roots = masks * np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
+        strengths = strength * self._n_fitted[rows]
+        system = _System(self.products, self._columns, roots, strengths)
+        target = slopes * residuals
+        target -= strengths[:, None] * self._place.multipliers[rows]
+        return self._line_search(rows, strength, value,
+                                 system.solve(ratio(target, roots)))
+
+    def _line_search(self, rows: NDArray, strength: float, value: NDArray,
+                     move: _Place) -> NDArray:
+        """Take the first share of a move that does not lose.
+
+        Exponents are linear along the move and the penalty is a parabola, so
+        no product is needed. Returns the new objectives.
+        """
+        place, exponents = self._place, self._exponents(rows)
+        by_exponent = move.penalised + move.free @ self._columns.T
+        parabola = strength * np.stack([
+            dots(place.multipliers[rows], place.penalised[rows]),
+            2 * dots(place.multipliers[rows], move.penalised),
+            dots(move.multipliers, move.penalised)
+        ])
+        shares, new = np.zeros(len(rows)), value.copy()
+        trying, share = np.arange(len(rows)), 1.0
+        for _ in range(MAX_HALVINGS):
+            tangents = np.tanh(
+                (exponents[trying] + share * by_exponent[trying]) / 2)
+            residuals = self._residuals(rows[trying], tangents)
+            trial = dots(residuals, residuals) / self._n_fitted[rows[trying]]
+            trial += np.array([1, share, share**2]) @ parabola[:, trying]
+            better = trial <= value[trying]
+            shares[trying[better]], new[trying[better]] = share, trial[better]
+            self._tangents[rows[trying[better]]] = tangents[better]
+            trying, share = trying[~better], share / 2
+            if not len(trying):
+                break
+        for part, change in zip(place, move):
+            part[rows] += shares[:, None] * change
+        return new
+
+
+class _System:
+    """The equations of a Newton step, for q regressions at once.
+
+    `(l I + S P S) x + S F b = target` and `F' S x = 0`, where `S` holds the
+    roots of the curvatures, `P` the inner products, `F` the free columns,
+    `l` the penalty times the models that count, and `S x` moves the
+    multipliers. The preconditioner takes all but the first principal
+    directions of `P` to be of one size; with that it solves the equations
+    exactly, so conjugate gradients stay where `F' S x = 0`.
+    """
+
+    def __init__(self, products: InnerProducts, columns: NDArray,
+                 roots: NDArray, strengths: NDArray) -> None:
+        self._products, self._columns = products, columns
+        self._roots, self._strengths = roots, strengths[:, None]
+        squares = roots**2
+        self._scale = 1 / (self._strengths + products.rest * squares)
+        self._scaled_roots = roots * self._scale
+        inner = products.weighted_squares(squares * self._scale)
+        diagonal = np.einsum('qpp->qp', inner)
+        # Where all slopes are 0.
+        diagonal += 1e-15 * diagonal + 1e-200
+        diagonal += products.inverse_sizes
+        self._inner = np.linalg.inv(inner)
+
+    def __getitem__(self, rows: NDArray) -> '_System':
+        """The equations of some regressions."""
+        part = copy(self)
+        part._roots, part._strengths = self._roots[rows], self._strengths[rows]
+        part._scale, part._inner = self._scale[rows], self._inner[rows]
+        part._scaled_roots = self._scaled_roots[rows]
+        return part
+
+    def solve(self, target: NDArray) -> _Place:
+        """Approximate solution, as a move; overwrites the target."""
+        x, product = np.zeros_like(target), np.zeros_like(target)
+        direction, free = self._precondition(target)
+        error, system = target, self
+        rows: Union[slice, NDArray] = np.s_[:]
+        size = first = dots(error, direction)
+        for _ in range(MAX_ITERATIONS):
+            by_direction = system._products.nearly_times(system._roots *
+                                                         direction)
+            image = system._strengths * direction
+            image += system._roots * by_direction
+            length = ratio(size, dots(direction, image))[:, None]
+            x[rows] += length * direction
+            product[rows] += length * by_direction
+            error -= length * image
+            update, more = system._precondition(error)
+            free[rows] += more
+            last, size = size, dots(error, update)
+            going = size > STEP_TOLERANCE**2 * first
+            if not going.any():
+                break
+            direction *= ratio(size, last)[:, None]
+            direction += update
+            if not going.all() and x.shape[1] >= MANY_MODELS:
+                rows = np.arange(len(target))[rows][going]
+                system, error = system[going], error[going]
+                direction, size, first = (direction[going], size[going],
+                                          first[going])
+        return _Place(self._roots * x, product, free)
+
+    def _precondition(self, error: NDArray) -> tuple[NDArray, NDArray]:
+        """Approximate `x` and `b`; subtracts `S F b` from the error."""
+        directions = self._products.directions
+        x = error * self._scale
+        parts = (self._scaled_roots * error) @ directions
+        parts = (self._inner @ parts[:, :, None])[:, :, 0]
+        x -= (parts @ directions.T) * self._scaled_roots
+        free = parts[:, :2]
+        error -= self._roots * (free @ self._columns.T)
+        return x, free
+
+
+def dots(first: NDArray, second: NDArray) -> NDArray:
+    """Inner products of the rows of two arrays `(q, n)`."""
+    return np.einsum('qn,qn->q', first, second)
+
+
+def ratio(numerator: NDArray,
+          denominator: NDArray,
+          otherwise: float = 0) -> NDArray:
+    """The ratio, or `otherwise` where the denominator is not positive."""
+    return np.divide(
+        numerator,
+        denominator,
+        where=denominator > 0,
+        out=np.full_like(numerator, otherwise))

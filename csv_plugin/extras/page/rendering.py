@@ -13,10 +13,10 @@ from markupsafe import Markup
 
 from csv_plugin.core.cells import interval, percent
 from csv_plugin.core.escaping import visible
-from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.overall import FilledMeans, Overall
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
+from csv_plugin.core.study import Outlier
 from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection, Picture,
                                              PredictorFile, comparison,
                                              fitted_on)

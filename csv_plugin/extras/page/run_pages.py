@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.outliers import outliers
 from csv_plugin.core.predicting import (predictable_benchmarks,
                                         without_fractions)
 from csv_plugin.core.predictions import Missing, check_labels
+from csv_plugin.core.study import outliers
 from csv_plugin.extras.capability_points import capability_points
 from csv_plugin.extras.coverage import coverage_by_level
 from csv_plugin.extras.page.rendering import Page

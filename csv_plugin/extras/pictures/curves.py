@@ -8,7 +8,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.benchmark_trust import SURE_ORDER, Trust
 from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures.style import (GREY, diagonal, explain,

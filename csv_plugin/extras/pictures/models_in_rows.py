@@ -8,9 +8,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import REAL, Predictions
+from csv_plugin.core.study import Outlier
 from csv_plugin.extras.pictures.style import (COLOURS, drawing, few_ticks,
                                               handle, legend_above, look,
                                               picture, wrapped)

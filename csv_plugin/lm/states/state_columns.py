@@ -108,7 +108,7 @@ class StateColumns:
         return cls(states, scale, tokens, columns, int(table.n_chars.sum()))
 
     def features(self, table: LossTable) -> FeatureTable:
-        """See `core.blocks.LossColumns`; nats per character."""
+        """See `core.training.LossColumns`; nats per character."""
         self.columns.check_texts(table.fingerprint)
         losses, _ = counted_losses(table, self.columns.scored)
         values = np.zeros((len(losses), len(self.columns.units)))
@@ -118,7 +118,7 @@ class StateColumns:
         return FeatureTable(table.models, self.columns, values / self.n_chars)
 
     def combine(self, coefficients: csc_array) -> csc_array:
-        """See `core.blocks.LossColumns`."""
+        """See `core.training.LossColumns`."""
         used = np.flatnonzero(np.diff(coefficients.indptr))
         dense = coefficients[:, used].toarray()
         weights = np.zeros((len(self.tokens), len(used)))

@@ -9,12 +9,11 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import Averaged, Ridge, Task, Uniform, fold_masks
-from csv_plugin.core.salience.averaged import (FLOOR_GAIN, LITTLE_GAIN, Ridges,
+from csv_plugin.core.salience.averaged import (FLOOR_GAIN, LITTLE_GAIN,
+                                               EqualWeights, Ridges,
                                                _best_floor)
 from csv_plugin.core.salience.base import floor_candidates, held_out_mse
-from csv_plugin.core.salience.equal_weights import EqualWeights
-from csv_plugin.core.salience.ridge_regressions import (Problems,
-                                                        RidgeRegressions)
+from csv_plugin.core.salience.ridge import Problems, RidgeRegressions
 from csv_plugin.core.salience_model import LogTerms, SalienceModel
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 from tests.core.worlds import make_world, mse

@@ -4,8 +4,8 @@ import pytest
 from scipy.stats import rankdata
 
 from csv_plugin.core.salience import fold_masks
+from csv_plugin.core.salience.averaged import EqualWeights, _halves
 from csv_plugin.core.salience.base import held_out_mse
-from csv_plugin.core.salience.equal_weights import EqualWeights, _halves
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
 
 N, K, FLOOR = 24, 40, 0.25

@@ -6,10 +6,9 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from csv_plugin.core.salience import ridge_regressions
+from csv_plugin.core.salience import ridge as ridge_regressions
 from csv_plugin.core.salience.base import SharedFeatures
-from csv_plugin.core.salience.ridge_regressions import (Problems,
-                                                        RidgeRegressions)
+from csv_plugin.core.salience.ridge import Problems, RidgeRegressions
 
 
 def made(seed=0, n=20, n_columns=5, n_problems=6):

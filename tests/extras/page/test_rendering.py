@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from csv_plugin.core.escaping import visible
-from csv_plugin.core.outliers import Outlier
+from csv_plugin.core.study import Outlier
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import render, write_page

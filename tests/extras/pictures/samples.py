@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.outliers import Outlier
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.core.training_curve import TrainingCurve
+from csv_plugin.core.study import Outlier
+from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.capability_points import CapabilityPoints
 from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures import (capability_picture,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 
+from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
-from csv_plugin.core.salience.equal_weights import fit_lines
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import LEAST_MODELS
 from tools.studies.other_methods.cross_validation import (Candidates,

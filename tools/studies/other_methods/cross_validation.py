@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import short_repr
+from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import (SalienceFit, Task, floor_candidates,
                                            held_out_mse)
-from csv_plugin.core.salience.equal_weights import fit_lines
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import accuracy_at
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import SalienceFit, Task, floor_candidates
-from csv_plugin.core.salience.equal_weights import fit_lines
 from tools.studies.other_methods.cross_validation import (Candidates,
                                                           cross_validate)
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.blocks import answers_by_source
+from csv_plugin.core.training import answers_by_source
 from csv_plugin.demo import shipped
 from tests.core.training_worlds import CHARACTERS, FITTED, TEXTS, make_training
 from tests.core.training_worlds import make_training_world as make_world

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.salience import Uniform, fold_masks
+from csv_plugin.core.salience.averaged import fit_lines
 from csv_plugin.core.salience.base import floor_candidates
-from csv_plugin.core.salience.equal_weights import fit_lines
 from csv_plugin.core.scaling_law import accuracy_at, fit_curve
 from tests.core.worlds import make_world
 from tools.studies.other_methods.cross_validation import (Candidates,
