@@ -74,7 +74,8 @@ def test_folds_predict_the_models_that_they_have_not_seen():
         np.mean(part.folds.exponents[~fit.masks[:, m], m])
         for m in range(len(task.accuracy))
     ]
-    np.testing.assert_allclose(mean_unseen(part.folds.exponents, fit.masks), by_model)
+    np.testing.assert_allclose(
+        mean_unseen(part.folds.exponents, fit.masks), by_model)
     mask = fit.masks[:1].copy()
     mask[:, 0] = True
     never = Fitted.of(task, replace(fit, folds=fit.folds[:1], masks=mask))
