@@ -5,7 +5,6 @@ import math
 import os
 import select
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,26 +15,17 @@ from typing import Any, Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 
-#: Exit code of a program that the signal SIGPIPE ends, as shells tell it.
+#: Exit code of a program that the signal SIGPIPE ends, as shells have it.
 UNREAD = 128 + 13
-#: Most characters of a line that explains an option.
-_HELP_WIDTH = 55
 
 
 def exit_code(run: Callable[..., None], *arguments: Any) -> int:
     """Run a command; bad input and warnings become lines on the screen.
 
-    Args:
-        run (Callable): Does what the command is for.
-        arguments (Any): Of `run`.
-
     Returns:
         int: Exit code: 0, 2 after an `InputError` or an `OSError`, or
         `UNREAD` if nobody reads what is printed any more, such as behind
         `| head`.
-
-    Raises:
-        SystemExit: As in the command.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
@@ -77,7 +67,7 @@ def _forget_unread() -> None:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         except OSError:
-            pass  # Such as a full disk, of which Python tells then.
+            pass  # Such as a full disk, which Python reports at its end.
 
 
 def _warning_line(message: Warning | str,
@@ -87,6 +77,107 @@ def _warning_line(message: Warning | str,
                   line: Optional[str] = None) -> str:
     """A warning without the line of code that gave it."""
     return f'warning: {one_line(str(message))}\n'
+
+
+def add_option(group: Any,
+               name: str,
+               metavar: str,
+               text: str,
+               kind: Callable[[str], Any] = str,
+               **settings: Any) -> None:
+    """Add an option, or a positional argument, that takes a value.
+
+    Args:
+        group (Any): A parser or a part of one.
+        name (str): Such as `--texts`.
+        metavar (str): What stands for its value.
+        text (str): What it is for, and what holds without it.
+        kind (Callable): Its type.
+        settings (Any): Others of `add_argument`.
+    """
+    group.add_argument(name, metavar=metavar, help=text, type=kind, **settings)
+
+
+def add_flag(group: Any, name: str, text: str) -> None:
+    """Add an option that takes no value."""
+    group.add_argument(name, action='store_true', help=text)
+
+
+def add_out(parser: argparse.ArgumentParser, content: str) -> None:
+    """Add the option `--out`, a folder that has to be named."""
+    add_option(
+        parser,
+        '--out',
+        'DIR',
+        f'folder for {content} (required)',
+        Path,
+        required=True)
+
+
+def add_texts(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--texts`, a validation set that has to be named."""
+    add_option(
+        parser,
+        '--texts',
+        'JSONL',
+        'the validation set, such as texts.jsonl (required)',
+        required=True)
+
+
+def add_work_dir(parser: argparse.ArgumentParser) -> None:
+    """Add the argument `WORK_DIR`, a run of OpenCompass."""
+    add_option(parser, 'work_dir', 'WORK_DIR',
+               'time-stamped folder of the run (required)', Path)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--json`; its answer is for `print_json`."""
+    add_flag(parser, '--json',
+             'print JSON and nothing else (default: a table)')
+
+
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--verbose`."""
+    add_flag(
+        parser, '--verbose', 'also print notes of the training, in terms of '
+        'solvers and errors (default: no)')
+
+
+def add_loading(group: Any, model: str) -> None:
+    """Add `--tokenizer` and `--trust-remote-code`, of a kind of model."""
+    add_option(
+        group, '--tokenizer', 'PATH', 'tokenizer, a folder or a name on the '
+        f'hub (default: that in the folder of the {model})')
+    add_flag(group, '--trust-remote-code',
+             f'run code that comes with the {model} (default: no)')
+
+
+def add_predictor(parser: argparse.ArgumentParser, text: str,
+                  **settings: Any) -> None:
+    """Add the option `--predictor`, a pair of a label and a file."""
+    add_option(
+        parser,
+        '--predictor',
+        '[LABEL=]FILE',
+        text,
+        predictor_file,
+        required=True,
+        **settings)
+
+
+def predictor_file(text: str) -> tuple[str, str]:
+    """Type of the option `--predictor [LABEL=]FILE`.
+
+    >>> predictor_file('salience=p.safetensors')
+    ('salience', 'p.safetensors')
+    >>> predictor_file('p.safetensors')
+    ('predicted', 'p.safetensors')
+    """
+    # They load numpy, which the help of the command does without.
+    from csv_plugin.core.predictions import PREDICTED
+    from csv_plugin.io.model_paths import split_name
+    label, path = split_name(text)
+    return label or PREDICTED, path
 
 
 def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
@@ -109,58 +200,16 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
                          'beside it', ', '.join(given), 'Leave them out.')
 
 
-def add_out(parser: argparse.ArgumentParser, content: str) -> None:
-    """Add the option `--out`, a folder that has to be named.
-
-    Args:
-        parser (argparse.ArgumentParser): Of the command.
-        content (str): What the folder is for.
-    """
-    parser.add_argument(
-        '--out',
-        required=True,
-        metavar='DIR',
-        type=Path,
-        help=textwrap.fill(f'folder for {content} (required)', _HELP_WIDTH))
-
-
-def add_texts(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--texts`, a validation set that has to be named."""
-    parser.add_argument(
-        '--texts',
-        required=True,
-        metavar='JSONL',
-        help='the validation set, such as texts.jsonl (required)')
-
-
-def add_work_dir(parser: argparse.ArgumentParser) -> None:
-    """Add the argument `WORK_DIR`, a run of OpenCompass."""
-    parser.add_argument(
-        'work_dir',
-        metavar='WORK_DIR',
-        type=Path,
-        help='time-stamped folder of the run (required)')
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--json`; its answer is for `print_json`."""
-    parser.add_argument(
-        '--json',
-        action='store_true',
-        help='print JSON and nothing else (default: a table)')
-
-
-def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--verbose`."""
-    parser.add_argument(
-        '--verbose',
-        action='store_true',
-        help='also say what the training noted, in terms of\n'
-        'solvers and errors (default: no)')
+def check_splits(args: argparse.Namespace, remedy: str) -> None:
+    """Refuse splits that are both to fit to and to predict."""
+    in_both = set(args.fit) & set(args.predict)
+    if in_both:
+        raise InputError('--fit and --predict', 'different splits',
+                         f'{" and ".join(sorted(in_both))} in both', remedy)
 
 
 def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The same values with None in place of NaN, which JSON does not have.
+    """Return the values with None in place of NaN, which JSON has not.
 
     >>> nan_to_none({'mean': float('nan'), 'name': 'a'})
     {'mean': None, 'name': 'a'}
@@ -172,19 +221,12 @@ def nan_to_none(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def print_json(content: Any) -> None:
-    """Print what another program is to read.
-
-    Args:
-        content (Any): Plain values; NaN is not among them.
-    """
+    """Print plain values, without NaN, for another program."""
     print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def check_folder(path: Path) -> None:
     """Refuse an `--out` that cannot be a folder, before a long computation.
-
-    Args:
-        path (Path): The folder to be, with or without its parents.
 
     Raises:
         InputError: There is a file in its place or in that of a parent, or
@@ -203,19 +245,7 @@ def check_folder(path: Path) -> None:
 
 
 def whole_number(text: str, least: int = 0) -> int:
-    """Type of options that are whole numbers.
-
-    Args:
-        text (str): Decimal digits.
-        least (int): The smallest number allowed.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no whole number, or below
-            the least.
-
-    >>> whole_number('3')
-    3
-    """
+    """Type of options that are whole numbers, the least allowed or more."""
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(
             f'expected a whole number, {least} or more, found {text!r}')
@@ -223,11 +253,7 @@ def whole_number(text: str, least: int = 0) -> int:
 
 
 def positive(text: str) -> float:
-    """Type of options that are positive numbers.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is not a positive number.
-    """
+    """Type of options that are positive numbers."""
     try:
         number = float(text)
     except ValueError:
@@ -239,17 +265,7 @@ def positive(text: str) -> float:
 
 
 def named_text(text: str) -> tuple[str, str]:
-    """Type of options such as `--licence NAME=TEXT`.
-
-    Args:
-        text (str): A name without `=`, and a text.
-
-    Raises:
-        argparse.ArgumentTypeError: The name or the text is missing.
-
-    >>> named_text('gsm8k=exact_match')
-    ('gsm8k', 'exact_match')
-    """
+    """Type of options such as `--licence NAME=TEXT`."""
     name, _, value = text.partition('=')
     if not name or not value:
         raise argparse.ArgumentTypeError(f'expected NAME=TEXT, found {text!r}')
@@ -258,12 +274,6 @@ def named_text(text: str) -> tuple[str, str]:
 
 def named_number(text: str) -> tuple[str, float]:
     """Type of options such as `--chance NAME=0.25`.
-
-    Args:
-        text (str): A name, which may itself contain `=`, and a number.
-
-    Raises:
-        argparse.ArgumentTypeError: The name or the number is missing.
 
     >>> named_number('a=b=0.25')
     ('a=b', 0.25)

@@ -1,8 +1,8 @@
-"""Say which accuracies and which token losses a run of OpenCompass lacks.
+"""Say which accuracies and token losses are missing in a run of OpenCompass.
 
     salience status outputs/mine/20260101_120000
 
-Run again with `opencompass CONFIG -r` for what it lacks; the logs are in
+Run again with `opencompass CONFIG -r` for what is missing; the logs are in
 logs/infer and logs/eval of the run. Or say which models of a list have no
 dump in the folder to which salience losses writes:
 
@@ -17,25 +17,21 @@ from pathlib import Path
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_json, add_work_dir, print_json
+from csv_plugin.cli.arguments import (add_json, add_option, add_work_dir,
+                                      print_json)
 from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import check_is_folder, read_text
 from csv_plugin.io.model_paths import name_and_path
 from csv_plugin.io.runs.run_gaps import Gap, is_texts, run_gaps
 
-#: Most characters of the datasets that a line lists.
-_WIDTH = 100
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_dir(parser)
-    parser.add_argument(
-        '--list',
-        metavar='FILE',
-        help='WORK_DIR is --out of salience losses, this a file with a\n'
-        'MODEL as there in each line (default: WORK_DIR is a run\n'
-        'of OpenCompass)')
+    add_option(
+        parser, '--list', 'FILE', 'WORK_DIR is --out of salience losses, this '
+        'a file with a MODEL as there in each line (default: WORK_DIR is a '
+        'run of OpenCompass)')
     add_json(parser)
 
 
@@ -60,24 +56,24 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _print_list(args: argparse.Namespace) -> None:
-    """Which models of a list have a dump, by the names of the files."""
+    """Print which models of a list have a dump, by the names of the files."""
     check_is_folder(args.work_dir, 'dumps')
     lines = map(str.strip, read_text(args.list).splitlines())
     names = [name_and_path(line)[0] for line in lines if line]
-    lacking = [
+    missing = [
         name for name in names
         if not Path(args.work_dir, f'{name}.safetensors').is_file()
     ]
     if args.json:
         print_json({
-            'complete': not lacking,
+            'complete': not missing,
             'models': names,
-            'lacking': lacking
+            'lacking': missing
         })
         return
-    print(f'{len(names) - len(lacking)} of {len(names)} models have a dump.')
-    if lacking:
-        print(one_line(f'Without one: {shortened(", ".join(lacking), 1000)}'))
+    print(f'{len(names) - len(missing)} of {len(names)} models have a dump.')
+    if missing:
+        print(one_line(f'Without one: {shortened(", ".join(missing), 1000)}'))
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
@@ -85,9 +81,9 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
     cells = []
     for texts in (False, True):
         planned = sum(is_texts(name) == texts for name in names)
-        lacking = sum(gap.model == model and gap.texts == texts
+        missing = sum(gap.model == model and gap.texts == texts
                       for gap in gaps)
-        cells.append(f'{planned - lacking} of {planned}' if planned else '-')
+        cells.append(f'{planned - missing} of {planned}' if planned else '-')
     return cells
 
 
@@ -99,7 +95,5 @@ def _lines(gaps: list[Gap]) -> list[str]:
     key = lambda gap: (gap.model, gap.texts, gap.reason)  # noqa: E731
     for (model, _, reason), alike in groupby(sorted(gaps, key=key), key):
         names = ', '.join(gap.dataset for gap in alike)
-        lines.append(
-            one_line(f'{model}: {shortened(names, _WIDTH)}: '
-                     f'{reason}'))
+        lines.append(one_line(f'{model}: {shortened(names, 100)}: {reason}'))
     return lines

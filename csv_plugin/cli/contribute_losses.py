@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
-from csv_plugin.cli.source_arguments import (add_sources, check_sources,
-                                             collect_sources)
+from csv_plugin.cli.arguments import add_option
+from csv_plugin.cli.table_arguments import (add_sources, check_sources,
+                                            collect_sources)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.sharing.contributions import write_contribution
@@ -27,23 +28,17 @@ from csv_plugin.io.tables import read_models
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_sources(parser, 'runs')
-    parser.add_argument(
-        '--giver',
-        required=True,
-        metavar='NAME',
-        help='who gives the losses and accuracies (required)')
-    parser.add_argument(
-        '--licence',
-        required=True,
-        metavar='NAME',
-        help="licence of the contribution, such as 'CC BY 4.0'\n"
-        '(required)')
-    parser.add_argument(
+    for name, text in (('giver', 'who gives the losses and accuracies'),
+                       ('licence', "of the contribution, as 'CC BY 4.0'")):
+        add_option(
+            parser, f'--{name}', 'NAME', f'{text} (required)', required=True)
+    add_option(
+        parser,
         '--out',
-        required=True,
-        type=Path,
-        metavar='FILE',
-        help='the file to write, such as mine.zip (required)')
+        'FILE',
+        'the file to write, such as mine.zip (required)',
+        Path,
+        required=True)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from csv_plugin import configs
-from csv_plugin.cli.arguments import check_folder
+from csv_plugin.cli.arguments import add_flag, add_option, check_folder
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import read_bytes, write_text
 
@@ -27,21 +27,21 @@ RUNS = PARTS / 'runs'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_option(
+        parser,
         'names',
-        nargs='*',
-        metavar='NAME',
-        help='names of configs, without .py (default: all)')
-    parser.add_argument(
+        'NAME',
+        'names of configs, without .py (default: all)',
+        nargs='*')
+    add_option(
+        parser,
         '--out',
-        metavar='DIR',
-        type=Path,
-        default=Path(),
-        help='folder to copy them to (default: the present one)')
-    parser.add_argument(
-        '--where',
-        action='store_true',
-        help='print the folder for the option --config-dir of\n'
+        'DIR',
+        'folder to copy them to (default: the present one)',
+        Path,
+        default=Path())
+    add_flag(
+        parser, '--where', 'print the folder for the option --config-dir of '
         'OpenCompass, and copy nothing (default: copy)')
 
 

@@ -6,7 +6,7 @@ Example (tables as docs/formats.md describes them):
         --models models.csv --benchmarks benchmarks.csv \\
         --fit train val --predict test --out outputs/study
 
-With --choose 100, the 100 units that tell most are named in units.csv, and
+With --choose 100, the 100 units that predict best are named in units.csv, and
 the predictor takes losses on these alone.
 """
 import argparse
@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_out, add_verbose,
-                                      check_folder, named_text, nan_to_none,
-                                      print_json, whole_number)
-from csv_plugin.cli.fit_bars import fit_bars
+from csv_plugin.cli.arguments import (add_json, add_option, add_out,
+                                      add_verbose, check_folder, check_splits,
+                                      named_text, nan_to_none, print_json,
+                                      whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
-                                            add_tables)
+                                            add_tables, fit_bars)
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import one_line
@@ -48,26 +48,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--solver',
         choices=sorted(SOLVERS),
         default=DEFAULT_SOLVER,
-        help='how salience weights are learned; averaged takes\n'
-        'ridges of all penalties on losses and their logarithms,\n'
-        'auto the best of uniform, ridge and nonnegative by\n'
-        'cross-validation, plain is for few columns\n'
+        help='how salience weights are learned; averaged takes ridges of all '
+        'penalties on losses and their logarithms, auto the best of uniform, '
+        'ridge and nonnegative by cross-validation, plain is for few columns '
         f'(default {DEFAULT_SOLVER})')
-    parser.add_argument(
-        '--choose',
-        type=partial(whole_number, least=1),
-        metavar='N',
-        help='fit to the N units that tell most, chosen by the models\n'
-        'fitted to and the main benchmarks (default: to all)')
-    parser.add_argument(
+    add_option(
+        parser, '--choose', 'N', 'fit to the N units that predict best, '
+        'chosen by the models fitted to and the main benchmarks (default: to '
+        'all)', partial(whole_number, least=1))
+    add_option(
+        parser,
         '--licence',
+        'SOURCE=NAME', 'licences of the texts that the losses are on, such as '
+        "ceval='CC BY-NC-SA 4.0', for the predictor (default: not known)",
+        named_text,
         nargs='+',
-        type=named_text,
-        default=(),
-        metavar='SOURCE=NAME',
-        help='licences of the texts that the losses are on, such as\n'
-        "ceval='CC BY-NC-SA 4.0', for the predictor (default:\n"
-        'not known)')
+        default=())
     add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
     add_json(parser)
@@ -75,7 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
-    _check_splits(args)
+    if not args.leave_family_out:
+        check_splits(args, 'Take it out of one, or use --leave-family-out.')
+    elif args.choose:
+        raise InputError('--choose',
+                         'a split to predict that had no part in the choice',
+                         '--leave-family-out',
+                         'Leave it out, and name the splits.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit = tables.models_in(*args.fit)
@@ -88,39 +90,37 @@ def run(args: argparse.Namespace) -> None:
                          'Give scores, or name other splits.')
     few = shortages(tables.accuracies, tables.families, fitted)
     warnings = shortage_notes(few, tables.accuracies.benchmarks)
-    for line in () if args.json else warnings:
-        print(f'warning: {one_line(line)}', flush=True)
+    _warn(args, warnings)
     tables = tables.select_benchmarks(run_on)
     title = _title(args, tables, fit, predict)
     study = _study(args, tables, fit)
     gaps = _unpredicted(study, args.scores)
-    for line in () if args.json else gaps:
-        print(f'warning: {one_line(line)}', flush=True)
+    _warn(args, gaps)
     shown = tables.features.models if args.leave_family_out else predict
     files = _write(args, tables, study, title, shown)
-    if args.json:
-        print_json({
-            'title':
-            title,
-            'warnings':
-            warnings + gaps + learning_notes(study.predictor, told=few),
-            'errors':
-            errors(study),
-            'stated':
-            stated_errors(study.predictor)
-        })
+    if not args.json:
+        print(
+            summary(study, tables.main, title, args.verbose, few),
+            f'Written to {args.out}: {", ".join(files)}',
+            sep='\n\n')
         return
-    written = f'Written to {args.out}: {", ".join(files)}'
-    said = summary(study, tables.main, title, args.verbose, few)
-    print(said, written, sep='\n\n')
+    notes = learning_notes(study.predictor, told=few)
+    print_json({
+        'title': title,
+        'warnings': [*warnings, *gaps, *notes],
+        'errors': _errors(study),
+        'stated': _stated_errors(study.predictor)
+    })
+
+
+def _warn(args: argparse.Namespace, lines: Sequence[str]) -> None:
+    """Print warnings, which JSON contains."""
+    for line in () if args.json else lines:
+        print(f'warning: {one_line(line)}', flush=True)
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
-    """What cannot be predicted from other families, by benchmark.
-
-    Raises:
-        InputError: No model that was run can.
-    """
+    """Warnings of what cannot be predicted from other families."""
     gaps = np.isnan(study.predictions.values[:, :, 0])
     if gaps[~np.isnan(study.predictions.real)].all():
         raise InputError(
@@ -132,20 +132,6 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
         for name, n in zip(study.predictions.benchmarks,
                            gaps.sum(axis=0).tolist()) if n
     ]
-
-
-def _check_splits(args: argparse.Namespace) -> None:
-    """That no model is both fitted to and judged on."""
-    in_both = set(args.fit) & set(args.predict)
-    if in_both and not args.leave_family_out:
-        raise InputError('--fit and --predict', 'different splits',
-                         f'{" and ".join(sorted(in_both))} in both',
-                         'Take it out of one, or use --leave-family-out.')
-    if args.choose and args.leave_family_out:
-        raise InputError('--choose',
-                         'a split to predict that had no part in the choice',
-                         '--leave-family-out',
-                         'Leave it out, and name the splits.')
 
 
 def _title(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
@@ -203,7 +189,7 @@ def _study_of_chosen(args: argparse.Namespace, tables: ModelTables,
 
 def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
            title: str, shown: Sequence[str]) -> list[str]:
-    """All files; their names."""
+    """Write all files; their names."""
     splits = {model: row.split for model, row in tables.info.items()}
     args.out.mkdir(parents=True, exist_ok=True)
     # The last file: where there is a predictor, all the rest is there.
@@ -231,7 +217,7 @@ def _write(args: argparse.Namespace, tables: ModelTables, study: Study,
     return files
 
 
-def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
+def _errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
     """Errors by method and benchmark; None where there is no number."""
     return {
         method: {
@@ -242,17 +228,16 @@ def errors(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
     }
 
 
-def stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
-    """What a predictor states of itself; None where there is no number."""
+def _stated_errors(predictor: Predictor) -> dict[str, dict[str, Any]]:
+    """Cross-validated errors by benchmark; None where there is no number."""
     found = {}
     for part in predictor.benchmarks:
-        errors = part.errors_by_reach
         found[part.benchmark] = nan_to_none({
             'mse':
             part.cv_mse,
             'typical_mse':
             part.typical_error**2
         })
-        if errors is not None:
-            found[part.benchmark] |= reach_scalars(errors)
+        if part.errors_by_reach is not None:
+            found[part.benchmark] |= reach_scalars(part.errors_by_reach)
     return found

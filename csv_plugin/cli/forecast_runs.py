@@ -13,13 +13,13 @@ and they are the history of those of --predict, which are judged as by
 """
 import argparse
 
-from csv_plugin.cli.arguments import add_json, add_out, check_folder
-from csv_plugin.cli.fit_bars import fit_bars
+from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
+                                      check_splits)
 from csv_plugin.cli.table_arguments import (add_checkpoints,
                                             add_fit_and_predict,
-                                            add_same_tables, checkpoints_of)
+                                            add_same_tables, checkpoints_of,
+                                            fit_bars)
 from csv_plugin.cli.triage_checkpoints import write_and_print
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.io.model_tables import read_model_tables
@@ -36,14 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
+    check_splits(args, 'Take it out of one.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     checkpoints = checkpoints_of(args, tables.features.models)
-    in_both = set(args.fit) & set(args.predict)
-    if in_both:
-        raise InputError('--fit and --predict', 'different splits',
-                         f'{" and ".join(sorted(in_both))} in both',
-                         'Take it out of one.')
     new, past = ({
         model: checkpoints[model]
         for model in tables.models_in(*splits)

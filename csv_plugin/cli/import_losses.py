@@ -18,8 +18,8 @@ from typing import Optional
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_out, check_folder, named_number,
-                                      refuse)
+from csv_plugin.cli.arguments import (add_option, add_out, check_folder,
+                                      named_number, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique, shortened
@@ -42,37 +42,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'source',
         choices=(*SOURCES, RECORDS),
-        help='the program that measured the losses; accuracies alone\n'
+        help='the program that measured the losses; accuracies alone '
         f'come from {RECORDS} (required)')
-    parser.add_argument(
+    add_option(
+        parser,
         'paths',
-        nargs='+',
-        metavar='PATH',
-        help='file or folder of each model, which is called after it,\n'
-        f'or NAME=PATH; of {RECORDS}, records or folders\n'
-        'of them (required)')
-    parser.add_argument(
-        '--texts',
-        metavar='JSONL',
-        help='the validation set that was scored; not needed by\n'
-        'lighteval and olmo-eval, whose losses are on items, nor\n'
+        'PATH', 'file or folder of each model, which is called after it, or '
+        f'NAME=PATH; of {RECORDS}, records or folders of them (required)',
+        nargs='+')
+    add_option(
+        parser, '--texts', 'JSONL', 'the validation set that was scored; not '
+        'needed by lighteval and olmo-eval, whose losses are on items, nor '
         'by lm-eval for accuracies alone (default: none)')
-    parser.add_argument(
+    add_option(
+        parser,
         '--tasks',
-        nargs='+',
-        metavar='NAME[=METRIC]',
-        help='tasks and groups of lm-evaluation-harness whose\n'
-        'accuracies to import, perhaps with a metric, such as\n'
-        'gsm8k=exact_match,strict-match (default: no task;\n'
-        'acc_norm, else acc, else exact_match); evaluations in\n'
-        f'{RECORDS} (default: all)')
-    parser.add_argument(
+        'NAME[=METRIC]',
+        'tasks and groups of lm-evaluation-harness whose accuracies to '
+        'import, perhaps with a metric, such as '
+        'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
+        f'acc, else exact_match); evaluations in {RECORDS} (default: all)',
+        nargs='+')
+    add_option(
+        parser,
         '--chance',
-        nargs='+',
-        type=named_number,
-        metavar='NAME=LEVEL',
-        help='accuracy of random guessing on a task, a fraction\n'
-        '(default: of common benchmarks as they are known)')
+        'NAME=LEVEL',
+        'accuracy of random guessing on a task, a fraction (default: of '
+        'common benchmarks as they are known)',
+        named_number,
+        nargs='+')
     add_out(parser, 'the tables')
 
 
@@ -146,12 +144,12 @@ def _write(out: Path, models: Sequence[str], features: Optional[FeatureTable],
 def _print_missing(accuracies: AccuracyTable) -> None:
     """Print a line for each benchmark that some models were not run on."""
     for b, name in enumerate(accuracies.benchmarks):
-        lacking = [
+        missing = [
             accuracies.models[m]
             for m in np.flatnonzero(np.isnan(accuracies.values[:, b]))
         ]
-        if lacking:
+        if missing:
             print(
                 one_line(f'No accuracy on {name} of '
-                         f'{counted(len(lacking), "model")}: '
-                         f'{shortened(", ".join(lacking), 60)}'))
+                         f'{counted(len(missing), "model")}: '
+                         f'{shortened(", ".join(missing), 60)}'))

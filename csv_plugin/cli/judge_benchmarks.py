@@ -4,8 +4,8 @@ Example (checkpoints have names such as run@step, or are described in a table):
 
     salience benchmarks --scores scores.csv --out outputs/benchmarks
 
-With --losses, --models and --benchmarks, the order that losses tell is judged
-beside that of the scores.
+With --losses, --models and --benchmarks, the order by losses is judged beside
+that by scores.
 """
 import argparse
 
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
                                       print_json)
-from csv_plugin.cli.fit_bars import fit_bars
 from csv_plugin.cli.table_arguments import (add_checkpoints, add_same_tables,
-                                            checkpoints_of)
+                                            checkpoints_of, fit_bars)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.benchmark_trust import (predicted_by_others, record,
                                                trust_benchmarks, trust_table,
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _by_losses(args: argparse.Namespace, models: tuple[str, ...],
                runs: list[str]) -> NDArray | None:
-    """What losses predict of the models with scores; None without losses."""
+    """Predictions from losses of models with scores; None without losses."""
     given = [args.losses, args.models, args.benchmarks]
     if not any(given):
         return None

@@ -13,18 +13,20 @@ from functools import partial
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_out, add_texts, check_folder
+from csv_plugin.cli.arguments import (add_option, add_out, add_texts,
+                                      check_folder)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.sharing.merging import merge_contributions
 from csv_plugin.io.text_sets import read_texts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_option(
+        parser,
         'contributions',
-        nargs='+',
-        metavar='FILE',
-        help='files of `salience contribute` (required)')
+        'FILE',
+        'files of `salience contribute` (required)',
+        nargs='+')
     add_texts(parser)
     add_out(parser, 'the collection, a new one')
 

@@ -14,8 +14,8 @@ from typing import Optional
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_json, check_folder, print_json
-from csv_plugin.cli.predictor_argument import add_predictor
+from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
+                                      check_folder, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -33,45 +33,40 @@ from csv_plugin.triage.dumps import find_dumps
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_option(
+        parser,
         'places',
-        nargs='*',
-        metavar='PLACE',
-        help='token losses of the models (this or --losses is\n'
-        'required)')
-    parser.add_argument(
-        '--losses',
-        metavar='FILE',
-        help='table of losses, for a predictor that was fitted to\n'
-        'one, in place of token losses: .csv or .parquet; or\n'
+        'PLACE',
+        'token losses of the models (this or --losses is required)',
+        nargs='*')
+    add_option(
+        parser, '--losses', 'FILE', 'table of losses, for a predictor that '
+        'was fitted to one, in place of token losses: .csv or .parquet; or '
         '.safetensors beside units.txt')
     add_predictor(
-        parser,
-        help='such as predictor.safetensors; the label names the\n'
+        parser, 'such as predictor.safetensors; the label names the '
         'predictions, by default predicted (required)')
-    parser.add_argument(
-        '--known',
-        metavar='SCORES',
-        help='table of known scores, as `salience fit` takes them:\n'
-        'they stand beside the predictions and help to make the\n'
-        'others (default: none)')
-    parser.add_argument(
-        '--benchmarks',
-        metavar='CSV',
-        help='columns benchmark, chance and n_items: of how many\n'
-        'items the known scores are (default: of as many as\n'
-        'those that the predictor was fitted to)')
-    parser.add_argument(
-        '--out',
-        metavar='DIR',
-        type=Path,
-        help='folder for leaderboard.txt, .md, .csv and .json, in\n'
-        'percent (default: none)')
+    add_option(
+        parser, '--known', 'SCORES', 'table of known scores, as `salience '
+        'fit` takes them: they stand beside the predictions and help to make '
+        'the others (default: none)')
+    add_option(
+        parser, '--benchmarks', 'CSV', 'columns benchmark, chance and '
+        'n_items: of how many items the known scores are (default: of as '
+        'many as those that the predictor was fitted to)')
+    add_option(
+        parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
+        '.json, in percent (default: none)', Path)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    _check(args)
+    if bool(args.places) == bool(args.losses):
+        raise InputError('PLACE or --losses', 'one of them',
+                         'both' if args.losses else 'none',
+                         'Say where the losses of the models are.')
+    if args.out:
+        check_folder(args.out)
     label, file = args.predictor
     predictor = load_predictor(file)
     known = _known(args.known, args.benchmarks)
@@ -83,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
         losses = read_loss_features(args.losses, units=units)
         predictions = predictor.predict(losses)
     else:
-        predictions, infos = from_dumps(predictor, args.places)
+        predictions, infos = _from_dumps(predictor, args.places)
     notes = predictor_notes({label: predictor}, {label: file})
     if known is not None:
         from csv_plugin.extras.partial_scores import (next_notes, unused_notes,
@@ -115,16 +110,6 @@ def _called(label: str, predictions: Predictions) -> Predictions:
                                     predictions.benchmarks, missing)
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Refuse options that do not go together, before anything is read."""
-    if bool(args.places) == bool(args.losses):
-        raise InputError('PLACE or --losses', 'one of them',
-                         'both' if args.losses else 'none',
-                         'Say where the losses of the models are.')
-    if args.out:
-        check_folder(args.out)
-
-
 def _show(args: argparse.Namespace, board: Leaderboard) -> None:
     """Print the table, and write its files."""
     if args.json:
@@ -141,10 +126,6 @@ def _show(args: argparse.Namespace, board: Leaderboard) -> None:
 def _known(scores: Optional[str],
            benchmarks: Optional[str]) -> Optional[AccuracyTable]:
     """Scores that are known, without chance levels, which the predictor has.
-
-    Raises:
-        InputError: The number of items is given of scores that are not, or
-            a table cannot be read.
     """
     if scores is None:
         if benchmarks is not None:
@@ -159,21 +140,11 @@ def _known(scores: Optional[str],
                          np.zeros(len(n_items)), np.array(n_items, np.int64))
 
 
-def from_dumps(predictor: Predictor,
-               places: list[str]) -> tuple[Predictions, dict[str, DumpInfo]]:
+def _from_dumps(predictor: Predictor,
+                places: list[str]) -> tuple[Predictions, dict[str, DumpInfo]]:
     """Predictions of all models whose losses are in some places.
 
-    Args:
-        predictor (Predictor): Made from token losses.
-        places (list[str]): As `find_dumps` takes them.
-
-    Returns:
-        tuple[Predictions, dict]: The predictions, and by model how its
-        losses were made.
-
-    Raises:
-        InputError: The predictor is not, there are no dumps, or none of them
-            can be used.
+    And by model how its losses were made.
     """
     predictor.check_tokens()
     dumps = find_dumps(places)

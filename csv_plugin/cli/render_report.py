@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_work_dir, check_folder
-from csv_plugin.cli.predictor_argument import add_predictor
+from csv_plugin.cli.arguments import (add_option, add_predictor, add_work_dir,
+                                      check_folder)
 from csv_plugin.core.escaping import one_line, visible
 from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
@@ -26,33 +26,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_dir(parser)
     add_predictor(
         parser,
-        action='append',
-        help='predictor of token losses; again for more of them, the\n'
-        'main one first (required)')
-    parser.add_argument(
-        '--scores',
-        metavar='CSV',
-        help='real accuracies, fractions in 0..1 (default: those of\n'
-        'the run)')
-    parser.add_argument(
-        '--models',
-        metavar='CSV',
-        help='families of models, as in training (default: each\n'
-        'model is one of its own)')
-    parser.add_argument(
-        '--texts',
-        metavar='JSONL',
-        help='validation set of the first predictor, to show its\n'
-        'tokens (default: no tokens)')
-    parser.add_argument(
-        '--title',
-        metavar='TEXT',
-        help='heading of the page (default: the name of the folder)')
-    parser.add_argument(
-        '--out',
-        metavar='HTML',
-        type=Path,
-        help='the page (default WORK_DIR/report.html)')
+        'predictor of token losses; again for more of them, the main one '
+        'first (required)',
+        action='append')
+    for name, metavar, text in (
+        ('scores', 'CSV', 'real accuracies, fractions in 0..1 (default: those '
+         'of the run)'), ('models', 'CSV',
+                          'families of models, as in training (default: each '
+                          'model is one of its own)'),
+        ('texts', 'JSONL', 'validation set of the first predictor, to show '
+         'its tokens (default: no tokens)'),
+        ('title', 'TEXT', 'heading of the page (default: the name of the '
+         'folder)')):
+        add_option(parser, f'--{name}', metavar, text)
+    add_option(parser, '--out', 'HTML',
+               'the page (default WORK_DIR/report.html)', Path)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -77,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
             if not page.families.keys() & {model, folder}:
                 print(f'warning: {visible(model)} has no family in '
                       f'{visible(args.models)} and is one of its own')
-    # Why models have no prediction on benchmarks that predictors know.
+    # Why models have no prediction on benchmarks of the predictors.
     predictions = page.board.predictions
     missing = {
         cell: reason

@@ -13,25 +13,23 @@ texts, models, token losses and predictors serve other verbs too:
 import argparse
 from pathlib import Path
 
-from csv_plugin.cli.arguments import check_folder
+from csv_plugin.cli.arguments import add_flag, add_option, check_folder
 from csv_plugin.cli.copy_configs import RUNS
 from csv_plugin.cli.running_opencompass import run_opencompass
 from csv_plugin.demo import shipped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_option(
+        parser,
         '--work-dir',
-        metavar='DIR',
-        type=Path,
-        default=Path('outputs/csv'),
-        help='folder of the runs, each in a folder named after its\n'
-        'time (default outputs/csv)')
-    parser.add_argument(
-        '--where',
-        action='store_true',
-        help='print the folder of its texts, models, losses and\n'
-        'predictors, and run nothing (default: run)')
+        'DIR', 'folder of the runs, each in a folder named after its time '
+        '(default outputs/csv)',
+        Path,
+        default=Path('outputs/csv'))
+    add_flag(
+        parser, '--where', 'print the folder of its texts, models, losses '
+        'and predictors, and run nothing (default: run)')
 
 
 def run(args: argparse.Namespace) -> None:

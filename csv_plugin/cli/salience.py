@@ -18,12 +18,12 @@ from csv_plugin.core.conventions import InputError
 
 
 class _Verb(NamedTuple):
-    """What `salience VERB` does.
+    """The work of `salience VERB`.
 
     Args:
         module (str): Has `add_arguments(parser)`, which adds its options,
             and `run(args)`.
-        words (str): What it is for.
+        words (str): Its help.
         extra (str): The extra of the package with what else it needs.
     """
     module: str
@@ -82,11 +82,9 @@ VERBS = {
 
 
 def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command.
+    """Return the parser of the command, with the options of some verbs.
 
-    Args:
-        verbs (Sequence[str]): Verbs that get their options; what these need
-            is loaded, so one is quicker than all.
+    What these verbs need is loaded, so one is quicker than all.
 
     Raises:
         InputError: A package that a verb needs is not installed.
@@ -94,7 +92,7 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='salience',
         description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter)
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         '--version',
         action='version',
@@ -106,7 +104,7 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
         part = choices.add_parser(
             name,
             help=verb.words,
-            formatter_class=argparse.RawTextHelpFormatter)
+            formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in verbs:
             with _packages_of(name):
                 module: Any = import_module(verb.module)
@@ -141,11 +139,7 @@ def _run(words: Sequence[str]) -> None:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run the command.
-
-    Args:
-        argv (Optional[Sequence[str]]): The verb and its options, by default
-            those of the process.
+    """Run the command, by default with the words of the process.
 
     Returns:
         int: Exit code: 0, 2 after bad input, 130 after Ctrl-C, or 141 if

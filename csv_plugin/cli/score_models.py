@@ -18,33 +18,28 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Any, NamedTuple, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_out, add_texts, check_folder
-from csv_plugin.cli.opening_engines import (ENGINES, EngineOptions,
-                                            check_engine, open_engine, setting,
-                                            what_counts)
+from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
+                                      add_texts, check_folder)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
-from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, write_dump
 from csv_plugin.io.files import check_file_names
 from csv_plugin.io.model_paths import (checkpoint_folders, name_and_path,
-                                       weights_newer)
+                                       weights_mark, weights_newer)
 from csv_plugin.io.text_sets import read_texts
 
 
 def numbered_part(text: str) -> tuple[int, int]:
     """Type of the option `--part`: its number, from 1, and that of parts.
-
-    Raises:
-        argparse.ArgumentTypeError: It is not such as 1/4.
 
     >>> numbered_part('1/4')
     (1, 4)
@@ -57,94 +52,88 @@ def numbered_part(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
+def setting(text: str) -> tuple[str, Any]:
+    """Type of the option `--setting NAME=VALUE`.
+
+    >>> setting('tensor_parallel_size=2'), setting('device=cuda')
+    (('tensor_parallel_size', 2), ('device', 'cuda'))
+    """
+    name, _, value = text.partition('=')
+    if not name or not value:
+        raise argparse.ArgumentTypeError(
+            f'expected NAME=VALUE, found {text!r}')
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_models(parser)
+    add_option(
+        parser,
+        'models',
+        'MODEL',
+        'folder or name on the hub of each model, which is called after it, '
+        'or NAME=MODEL (this or --checkpoints is required)',
+        nargs='*')
+    add_option(
+        parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
+        "'runs/*/checkpoint-*', which are called run@step (default: none)")
     add_texts(parser)
     add_out(parser, 'the dumps NAME.safetensors')
-    _add_engine(parser)
-    parser.add_argument(
-        '--part',
-        type=numbered_part,
-        default=(1, 1),
-        metavar='I/N',
-        help='score every N-th model from the I-th on (default: all)')
-
-
-def _add_models(parser: argparse.ArgumentParser) -> None:
-    """What is to be scored."""
-    parser.add_argument(
-        'models',
-        nargs='*',
-        metavar='MODEL',
-        help='folder or name on the hub of each model, which is\n'
-        'called after it, or NAME=MODEL (this or --checkpoints\n'
-        'is required)')
-    parser.add_argument(
-        '--checkpoints',
-        metavar='PATTERN',
-        help="folders of checkpoints, such as 'runs/*/checkpoint-*',\n"
-        'which are called run@step (default: none)')
-
-
-def _add_engine(parser: argparse.ArgumentParser) -> None:
-    """How it is scored."""
-    parser.add_argument(
+    add_option(
+        parser,
         '--engine',
-        choices=ENGINES,
-        metavar='NAME',
-        help='the program that runs the models: transformers, vllm,\n'
-        'vllm-server, sglang-server, ctranslate2 or llama-cpp\n'
-        '(default transformers)')
-    parser.add_argument(
-        '--tokenizer',
-        metavar='PATH',
-        help='tokenizer, a folder or a name on the hub (default: that\n'
-        "in the model's folder; required with servers,\n"
-        'CTranslate2 and llama.cpp)')
-    parser.add_argument(
-        '--url', metavar='URL', help='address of a server; required with one')
+        'NAME',
+        f'the program that runs the models: {", ".join(ENGINES)} (default '
+        'transformers)',
+        choices=ENGINES)
+    add_loading(parser, 'model')
+    add_option(parser, '--url', 'URL',
+               'address of a server; required with one')
     parser.add_argument(
         '--dtype',
         choices=('float32', 'bfloat16', 'float16'),
-        help='number format of the weights; that of a server, which\n'
-        'does not tell it, is noted in the dump (default: with\n'
-        'transformers bfloat16 on a GPU, else float32; else that\n'
-        'of the engine)')
-    parser.add_argument(
+        help='number format of the weights; that of a server is noted in the '
+        'dump (default: with transformers bfloat16 on a GPU, else float32; '
+        'else that of the engine)')
+    add_option(
+        parser,
         '--setting',
+        'NAME=VALUE',
+        'further argument of the engine, such as context=2048, which '
+        'CTranslate2 and llama.cpp need, or of its own program; may be given '
+        'several times (default: none)',
+        setting,
         action='append',
-        default=[],
-        type=setting,
-        metavar='NAME=VALUE',
-        help='further argument of the engine, such as context=2048,\n'
-        'which CTranslate2 and llama.cpp need, or of its own\n'
-        'program; may be given several times (default: none)')
-    parser.add_argument(
-        '--trust-remote-code',
-        action='store_true',
-        help='run code that comes with the models (default: no)')
+        default=[])
+    add_option(
+        parser,
+        '--part',
+        'I/N',
+        'score every N-th model from the I-th on (default: all)',
+        numbered_part,
+        default=(1, 1))
 
 
 def run(args: argparse.Namespace) -> None:
     check_folder(args.out)
     check_unique('--setting', [name for name, _ in args.setting])
-    options = EngineOptions(args.engine
-                            or 'transformers', args.url, args.dtype,
-                            dict(args.setting), args.trust_remote_code)
+    options = _Options(args.engine or 'transformers', args.url, args.dtype,
+                       dict(args.setting), args.trust_remote_code,
+                       args.tokenizer)
     named = named_models(args.models, args.checkpoints)
     number, count = args.part
     models = dict(list(named.items())[number - 1::count])
-    check_engine(options, args.tokenizer, len(models))
+    _check_engine(options, len(models))
     texts = read_texts(args.texts)
-    failed: list[str] = []
     stated = {'dtype': args.dtype} if args.dtype else {}
     if args.engine:
         stated['engine'] = ENGINES[args.engine].recorded
-
-    for name, path in models.items():
-        losses = _Losses(name, path, args.tokenizer, options, texts, args.out)
+    failed: list[str] = []
+    for name, model in models.items():
         try:
-            done = losses.score(stated)
+            done = _score(name, model, options, texts, args.out, stated)
         # The others may be sound.
         except (InputError, OSError) as error:
             print(f'error: {name}: {error}', file=sys.stderr, flush=True)
@@ -160,7 +149,7 @@ def run(args: argparse.Namespace) -> None:
 
 def named_models(models: Sequence[str],
                  checkpoints: Optional[str]) -> dict[str, str]:
-    """Folders, files or names of models, by what to call them.
+    """Return folders, files or names of models, by what to call them.
 
     Args:
         models (Sequence[str]): Such as `my/model` or `mine=my/model`.
@@ -183,77 +172,202 @@ def named_models(models: Sequence[str],
     return dict(named)
 
 
-class _Losses:
-    """The dump of a model, and chunks of it until it is whole.
+class _Options(NamedTuple):
+    """How models are run: the options of these names, `--setting` by name."""
+    engine: str
+    url: Optional[str]
+    dtype: Optional[str]
+    settings: Mapping[str, Any]
+    trust_remote_code: bool
+    tokenizer: Optional[str]
 
-    Args:
-        name (str): Of the model.
-        model (str): Its folder or file, or its name on the hub or a server.
-        tokenizer (Optional[str]): By default that in its folder.
-        options (EngineOptions): Of the engine.
-        texts (TextSet): All that are to be scored.
-        out (Path): Folder of the dumps.
+
+def _score(name: str, model: str, options: _Options, texts: TextSet, out: Path,
+           stated: Mapping[str, str]) -> str:
+    """Score a model if there is no dump; a line that says what was done.
+
+    A dump that is there has to record what is `stated`, by field.
     """
-
-    def __init__(self, name: str, model: str, tokenizer: Optional[str],
-                 options: EngineOptions, texts: TextSet, out: Path) -> None:
-        self.name, self.model, self.texts = name, model, texts
-        self.tokenizer = tokenizer or model
-        self.options = options
-        self.file = out / f'{name}.safetensors'
-        self.chunks = out / f'{name}.parts'
-
-    def score(self, stated: Mapping[str, str]) -> str:
-        """Score the model if there is no dump, and say what was done.
-
-        Args:
-            stated (Mapping[str, str]): What a dump that is there has to
-                record, by the name of the field.
-
-        Returns:
-            str: A line.
-
-        Raises:
-            InputError: The model cannot be scored, what was scored before
-                does not fit, or nothing can be written.
-        """
-        if self.file.exists():
-            said = self._there(stated)
-        else:
-            self._write()
-            said = f'{len(self.texts)} texts, {self.file}'
-        shutil.rmtree(self.chunks, ignore_errors=True)
-        return said
-
-    def _there(self, stated: Mapping[str, str]) -> str:
-        """Refuse the dump of another model, or of another engine."""
-        info: DumpInfo = merge_dumps([read_dump(self.file)], self.texts).info
-        for field, value in {'tokenizer': self.tokenizer, **stated}.items():
-            if getattr(info, field) != value:
-                raise InputError(
-                    str(self.file), f'losses with the {field} {value!r}',
-                    repr(getattr(info, field)),
-                    'Remove it, or choose another name or folder.')
-        said = f'{self.file} is there ({info.engine}, {info.dtype})'
-        if weights_newer(self.model, self.file):
-            said += (', but the model was written after it: remove it to '
-                     'have the model scored anew')
-        return said
-
-    def _write(self) -> None:
+    file, chunks = out / f'{name}.safetensors', out / f'{name}.parts'
+    if file.exists():
+        said = _there(file, model, texts, {
+            'tokenizer': options.tokenizer or model,
+            **stated
+        })
+    else:
         from csv_plugin.lm.dumping import dump_losses
-
-        # Chunks of a call that was interrupted are of its model and settings.
-        call = json.dumps(
-            what_counts(self.model, self.options), sort_keys=True)
-        mark = hashlib.sha256(call.encode()).hexdigest()[:16]
-        engine, tokenizer = open_engine(self.model, self.options,
-                                        self.tokenizer)
+        engine, tokenizer = _open_engine(model, options)
         dump = dump_losses(
             engine,
             tokenizer,
-            self.texts,
-            name=self.name,
-            folder=self.chunks / mark,
-            progress=partial(tqdm, desc=self.name))
-        write_dump(self.file, dump)
+            texts,
+            name=name,
+            folder=chunks / _mark(model, options),
+            progress=partial(tqdm, desc=name))
+        write_dump(file, dump)
+        said = f'{len(texts)} texts, {file}'
+    shutil.rmtree(chunks, ignore_errors=True)
+    return said
+
+
+def _there(file: Path, model: str, texts: TextSet,
+           stated: Mapping[str, str]) -> str:
+    """Refuse the dump of another model, or of another engine."""
+    info = merge_dumps([read_dump(file)], texts).info
+    for field, value in stated.items():
+        if getattr(info, field) != value:
+            raise InputError(
+                str(file), f'losses with the {field} {value!r}',
+                repr(getattr(info, field)),
+                'Remove it, or choose another name or folder.')
+    said = f'{file} is there ({info.engine}, {info.dtype})'
+    if weights_newer(model, file):
+        said += (', but the model was written after it: remove it to have '
+                 'the model scored anew')
+    return said
+
+
+def _mark(model: str, options: _Options) -> str:
+    """A mark of the model and settings that chunks of losses are made with.
+
+    Left out is what dumps record, and what changes no loss: whether code may
+    run, and which server is asked, with how many requests at a time.
+    """
+    call = [model] if options.url is not None else [
+        model, dict(options.settings),
+        weights_mark(model)
+    ]
+    text = json.dumps(call, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class _Engine(NamedTuple):
+    """How an engine is opened.
+
+    Args:
+        recorded (str): Its name in dumps.
+        start (Callable): From the model's path or name, and the options.
+        reads_folder (bool): Whether the path has the model's tokenizer.
+        is_server (bool): Whether it has an address.
+        fills_gpu (bool): Whether a model takes the memory of the GPUs until
+            the process ends.
+    """
+    recorded: str
+    start: Callable[[str, _Options], Any]
+    reads_folder: bool = False
+    is_server: bool = False
+    fills_gpu: bool = False
+
+
+def _transformers(model: str, options: _Options) -> Any:
+    from csv_plugin.lm.engines.transformers_engine import TransformersEngine
+    from csv_plugin.lm.loading import load_causal_lm
+    return TransformersEngine(
+        load_causal_lm(model, options.trust_remote_code, options.dtype,
+                       **options.settings))
+
+
+def _checked_for_code(model: str,
+                      options: _Options) -> AbstractContextManager[None]:
+    """Refuse code of a model that another program is to load."""
+    from csv_plugin.lm.own_code import READ_IT, own_code_refused
+    if options.trust_remote_code:
+        return nullcontext()
+    return own_code_refused(model, f'{READ_IT} give --trust-remote-code.')
+
+
+def _vllm(model: str, options: _Options) -> Any:
+    from csv_plugin.lm.engines.protocol import optional_package
+    from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+    llm = optional_package('vllm', '--engine vllm').LLM
+    with _checked_for_code(model, options):
+        return VLLMEngine(
+            llm(model,
+                dtype=options.dtype or 'auto',
+                trust_remote_code=options.trust_remote_code,
+                **options.settings))
+
+
+def _server(model: str, options: _Options) -> Any:
+    from csv_plugin.extras.engines.completions import CompletionsEngine
+    assert options.url is not None  # as `_check_engine` makes sure
+    return CompletionsEngine(
+        options.url,
+        model,
+        options.engine.removesuffix('-server'),
+        dtype=options.dtype or 'unknown',
+        **options.settings)
+
+
+def _ctranslate2(model: str, options: _Options) -> Any:
+    from csv_plugin.extras.engines.ctranslate2 import CTranslate2Engine
+    return CTranslate2Engine(
+        model, compute_type=options.dtype or 'float32', **options.settings)
+
+
+def _llama_cpp(model: str, options: _Options) -> Any:
+    from csv_plugin.extras.engines.llama_cpp import LlamaCppEngine
+    return LlamaCppEngine(model, **options.settings)
+
+
+ENGINES = {
+    'transformers': _Engine('transformers', _transformers, reads_folder=True),
+    'vllm': _Engine('vllm', _vllm, reads_folder=True, fills_gpu=True),
+    'vllm-server': _Engine('vllm server', _server, is_server=True),
+    'sglang-server': _Engine('sglang server', _server, is_server=True),
+    'ctranslate2': _Engine('ctranslate2', _ctranslate2),
+    'llama-cpp': _Engine('llama.cpp', _llama_cpp)
+}
+
+#: Settings that lead to other files of a model than those that are checked
+#: for code.
+_ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
+              'hf_config_path')
+
+
+def _check_engine(options: _Options, n_models: int) -> None:
+    """Refuse options that an engine needs and has not, or cannot use."""
+    engine, where = ENGINES[options.engine], f'--engine {options.engine}'
+    for name, needed, given in (('url', engine.is_server, options.url),
+                                ('tokenizer', not engine.reads_folder,
+                                 options.tokenizer)):
+        if needed and given is None:
+            raise InputError(where, f'--{name} beside it', 'none',
+                             'See docs/engines.md.')
+    for name, ignored in (('url', not engine.is_server and options.url),
+                          ('dtype', options.engine == 'llama-cpp'
+                           and options.dtype)):
+        if ignored:
+            raise InputError(where, f'no --{name} beside it', repr(ignored),
+                             'Leave it out.')
+    for name in _ELSEWHERE:
+        if name in options.settings:
+            raise InputError('--setting', f'none that is called {name}',
+                             f'{name}={options.settings[name]}',
+                             'Give the folder with these files as the model.')
+    if engine.fills_gpu and n_models > 1:
+        raise InputError(where, 'one model, which takes the memory of the GPU',
+                         str(n_models), 'Make a call for each model.')
+
+
+def _open_engine(model: str, options: _Options) -> tuple[Any, Any]:
+    """An engine that runs a model, and the tokenizer of the model."""
+    from csv_plugin.lm.loading import load_tokenizer
+    tokenizer = load_tokenizer(options.tokenizer or model,
+                               options.trust_remote_code)
+    where = f'--engine {options.engine}'
+    try:
+        return ENGINES[options.engine].start(model, options), tokenizer
+    except InputError:
+        raise
+    except TypeError as error:
+        raise InputError(where, 'the settings that it needs and knows',
+                         f'the error {str(error)!r}',
+                         'Correct --setting (docs/engines.md).') from error
+    # The packages of engines raise errors of any kind.
+    except Exception as error:
+        raise InputError(
+            where, f'an engine that starts with the model {model!r}',
+            f'{type(error).__name__}: {error}',
+            'See what it printed above; check the model and --setting.'
+        ) from error

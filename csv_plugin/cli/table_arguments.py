@@ -1,60 +1,71 @@
-"""Options of the commands that work on tables of models."""
+"""Options that name losses, accuracies and checkpoints of models."""
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from csv_plugin.cli.arguments import whole_number
-from csv_plugin.io.tables import split_name
+from tqdm import tqdm
+
+from csv_plugin.cli.arguments import (add_flag, add_option, add_predictor,
+                                      named_number, positive, refuse,
+                                      whole_number)
+from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.io.collecting import collect
+from csv_plugin.io.collection import Collection
+from csv_plugin.io.known_benchmarks import benchmark_infos
+from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_benchmarks,
+                                  split_name)
+from csv_plugin.io.text_sets import read_texts
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
 
 
+def fit_bars() -> Progress:
+    """Return bars for `fit_predictor`: of fits, and then of intervals."""
+    labels = iter(('fits', 'intervals'))
+    return lambda benchmarks: tqdm(benchmarks, desc=next(labels))
+
+
 def add_tables(parser: argparse.ArgumentParser) -> None:
-    """`--losses`, `--scores`, `--models` and `--benchmarks`, explained."""
+    """Add `--losses`, `--scores`, `--models` and `--benchmarks`, explained."""
     for table, metavar, text in (
         ('losses', 'FILE', 'column model, and one of mean losses in nats per '
-         'unit,\nsuch as a text or an item: .csv or .parquet; or a\n'
+         'unit, such as a text or an item: .csv or .parquet; or a '
          '.safetensors tensor beside units.txt'),
         ('scores', 'FILE', 'column model, and one of accuracies per '
-         'benchmark,\nfractions; empty where it was not run: .csv or\n'
+         'benchmark, fractions; empty where it was not run: .csv or '
          '.parquet'), ('models', 'CSV', 'columns model, family and split'),
         ('benchmarks', 'CSV', 'columns benchmark, chance, n_items and perhaps '
-         'main\n(0 for benchmarks that means leave out)')):
-        parser.add_argument(
-            f'--{table}',
-            required=True,
-            metavar=metavar,
-            help=f'{text} (required)')
+         'main (0 for benchmarks that means leave out)')):
+        add_option(
+            parser, f'--{table}', metavar, f'{text} (required)', required=True)
 
 
 def add_same_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
-    """The same four options, for a command that is not the first to read.
-
-    Args:
-        parser (argparse.ArgumentParser): Of the command.
-        optional (str): Tables that may be left out.
-    """
+    """Add the same four options, some of which may be left out."""
     for name in ('losses', 'scores', 'models', 'benchmarks'):
         needed = name not in optional
         default = 'required' if needed else 'default: none'
-        parser.add_argument(
+        add_option(
+            parser,
             f'--{name}',
-            required=needed,
-            metavar='FILE' if name in ('losses', 'scores') else 'CSV',
-            help=f'table of {name}, as for `salience fit` ({default})')
+            'FILE' if name in ('losses', 'scores') else 'CSV',
+            f'table of {name}, as for `salience fit` ({default})',
+            required=needed)
 
 
 def add_checkpoints(parser: argparse.ArgumentParser) -> None:
-    """`--checkpoints`, a table of runs and steps."""
-    parser.add_argument(
-        '--checkpoints',
-        metavar='CSV',
-        help='columns model, run, step, and perhaps tokens, budget\n'
-        '(default: names of models tell run and step)')
+    """Add `--checkpoints`, a table of runs and steps."""
+    add_option(
+        parser, '--checkpoints', 'CSV',
+        'columns model, run, step, and perhaps '
+        'tokens, budget (default: run and step in the names of models)')
 
 
 def checkpoints_of(args: argparse.Namespace,
                    models: Sequence[str]) -> dict[str, Checkpoint]:
-    """Run and step of models, as `--checkpoints` or their names tell them.
+    """Return run and step of models, by `--checkpoints` or their names.
 
     Raises:
         InputError: As in `read_checkpoints` and `describe_checkpoints`.
@@ -63,30 +74,160 @@ def checkpoints_of(args: argparse.Namespace,
     return describe_checkpoints(models, table)
 
 
+def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
+    """Add what forecasts are made with, how often, and where they are logged.
+
+    Args:
+        parser (argparse.ArgumentParser): Of the command.
+        unit (str): Of the length of trainings.
+    """
+    add_predictor(parser, 'made from token losses (required)')
+    add_option(
+        parser,
+        '--history',
+        'PLACE',
+        'losses of earlier, finished runs (default: none)',
+        nargs='+',
+        default=[])
+    add_option(
+        parser,
+        '--budget',
+        'NUMBER',
+        f'{unit} at the end of a run (default: those of the earlier runs)',
+        positive,
+        default=float('nan'))
+    add_option(
+        parser,
+        '--interval',
+        'SECONDS',
+        'seconds between two looks (default 60)',
+        positive,
+        default=60)
+    add_option(
+        parser, '--tensorboard', 'LOGDIR', 'log predictions and forecasts in '
+        'this folder (default: no log)', Path)
+
+
 def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:
-    """`--fit` and `--predict`, the splits of models."""
+    """Add `--fit` and `--predict`, the splits of models."""
     for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
                                   ('predict', 'predict', ['test'])):
-        parser.add_argument(
+        add_option(
+            parser,
             f'--{option}',
+            'SPLIT', f'splits to {verb}, as the table of models names them '
+            f'(default {" ".join(default)})',
+            split_name,
             nargs='+',
-            type=split_name,
-            default=default,
-            metavar='SPLIT',
-            help=f'splits to {verb}, as the table of models names them\n'
-            f'(default {" ".join(default)})')
+            default=default)
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
-    """`--leave-family-out` and `--seed`, of splits as they are named."""
-    parser.add_argument(
-        '--leave-family-out',
-        action='store_true',
-        help='predict each model of all these splits from the other\n'
-        'families (default: no)')
-    parser.add_argument(
+    """Add `--leave-family-out` and `--seed`."""
+    add_flag(
+        parser, '--leave-family-out', 'predict each model of all these splits '
+        'from the other families (default: no)')
+    add_seed(parser)
+
+
+def add_seed(group: Any) -> None:
+    """Add `--seed`."""
+    add_option(
+        group,
         '--seed',
-        type=whole_number,
-        default=0,
-        metavar='N',
-        help='seed of the cross-validation folds (default 0)')
+        'N',
+        'seed of the cross-validation folds (default 0)',
+        whole_number,
+        default=0)
+
+
+def add_sources(group: Any, runs: str = '--runs') -> None:
+    """Add the options, for `check_sources` and `collect_sources`.
+
+    Args:
+        group (Any): Part of a parser.
+        runs (str): The option of runs, or the name of arguments in its
+            place.
+    """
+    option = runs.startswith('-')
+    source = group.add_mutually_exclusive_group(required=True)
+    add_option(
+        source,
+        runs,
+        'DIR' if option else 'RUN',
+        'time-stamped folders of OpenCompass, the newest last, which counts '
+        'where several have a result; this, --dumps or --collection is '
+        'required',
+        nargs='+' if option else '*',
+        default=())
+    add_option(
+        source,
+        '--dumps',
+        'FILE',
+        'token losses <model>.safetensors, in place of runs; needs --scores',
+        nargs='+')
+    add_option(
+        source, '--collection', 'DIR', 'what salience train --keep-collection '
+        'or salience merge wrote, in place of runs; the next six options are '
+        'refused beside it', Path)
+    add_option(group, '--texts', 'FILE',
+               'validation set that the losses are on (required)')
+    add_option(
+        group, '--models', 'CSV', 'columns model, family, and split or '
+        'params_b (required, but for --split paper)')
+    add_option(
+        group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items '
+        '(this or --tasks is required)')
+    add_option(
+        group,
+        '--tasks',
+        'NAME',
+        'benchmarks as OpenCompass calls them, in place of a table',
+        nargs='+')
+    add_option(
+        group,
+        '--chance',
+        'NAME=LEVEL',
+        'accuracies of guessing on --tasks, fractions such as mine=0.25 '
+        '(default: those of common benchmarks)',
+        named_number,
+        nargs='+')
+    add_option(
+        group, '--scores', 'CSV|paper', 'table of accuracies, fractions in '
+        '0..1; paper for those of the paper (default: those of the runs)')
+
+
+def check_sources(args: argparse.Namespace) -> None:
+    """Refuse options of sources that do not go together."""
+    if args.collection:
+        refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
+               'tasks', 'chance')
+        return
+    if args.benchmarks:
+        refuse(args, '--benchmarks', 'tasks', 'chance')
+    if not args.texts or not (args.benchmarks or args.tasks):
+        raise InputError('runs and --dumps',
+                         '--texts and --benchmarks or --tasks beside them',
+                         'fewer', 'Name the texts and the benchmarks.')
+
+
+def collect_sources(
+    args: argparse.Namespace,
+    info: Mapping[str,
+                  ModelInfo]) -> tuple[Collection, dict[str, BenchmarkInfo]]:
+    """Return losses and accuracies of runs or dumps, and their benchmarks.
+
+    Args:
+        args (argparse.Namespace): Options, not with `--collection`.
+        info (Mapping[str, ModelInfo]): The models.
+
+    Raises:
+        InputError: As in `collect`.
+    """
+    benchmarks = (
+        read_benchmarks(args.benchmarks) if args.benchmarks else
+        benchmark_infos(args.tasks, dict(args.chance or ())))
+    collection = collect(
+        read_texts(args.texts), info, benchmarks, args.runs, args.dumps or (),
+        args.scores, partial(tqdm, desc='losses'))
+    return collection, benchmarks

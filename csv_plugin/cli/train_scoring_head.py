@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_out, add_verbose, check_folder, refuse
-from csv_plugin.cli.fit_bars import fit_bars
-from csv_plugin.cli.source_arguments import (add_sources, check_sources,
-                                             collect_sources)
+from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
+                                      add_verbose, check_folder, refuse)
+from csv_plugin.cli.table_arguments import (add_seed, add_sources,
+                                            check_sources, collect_sources,
+                                            fit_bars)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
@@ -42,69 +43,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--keep-collection',
         action='store_true',
         default=None,
-        help='write OUT/collection too, the losses and accuracies in\n'
-        'one folder, for --collection and for other verbs\n'
-        '(default: no)')
+        help='write OUT/collection too, the losses and accuracies in one '
+        'folder, for --collection and for other verbs (default: no)')
     add_verbose(parser)
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     """Options that say how to train."""
-    add = parser.add_argument_group('training').add_argument
-    add('--split',
+    group = parser.add_argument_group('training')
+    group.add_argument(
+        '--split',
         choices=model_splits.SPLITS,
         default=model_splits.TABLE,
-        help='how to split models: by the column of the table, by\n'
-        "size within families, or as in the paper's Table 2\n"
-        '(default table)')
-    add('--fit',
+        help='how to split models: by the column of the table, by size '
+        "within families, or as in the paper's Table 2 (default table)")
+    add_option(
+        group,
+        '--fit',
+        'SPLIT',
+        'splits to fit to (default: all but test)',
+        split_name,
         nargs='+',
-        type=split_name,
-        default=(),
-        metavar='SPLIT',
-        help='splits to fit to (default: all but test)')
-    add('--scoring-lm',
-        required=True,
-        metavar='PATH',
-        help='causal LM whose hidden states tell tokens apart, a\n'
-        'folder or a name on the hub (required)')
-    add('--tokenizer',
-        metavar='PATH',
-        help='its tokenizer (default: that in the folder of the LM)')
-    add('--trust-remote-code',
-        action='store_true',
-        help='run code that comes with the scoring LM (default: no)')
-    add('--method',
+        default=())
+    add_option(
+        group,
+        '--scoring-lm',
+        'PATH',
+        'causal LM whose hidden states are the features of tokens, a folder '
+        'or a name on the hub (required)',
+        required=True)
+    add_loading(group, 'scoring LM')
+    group.add_argument(
+        '--method',
         choices=('exact', 'paper'),
         default='exact',
-        help='exact: the best feature columns by cross-validation;\n'
+        help='exact: the best feature columns by cross-validation; '
         'paper: Algorithm 2 by gradient steps (default exact)')
-    add('--optimiser',
+    group.add_argument(
+        '--optimiser',
         choices=sorted(OPTIMISERS),
         help='optimiser of --method paper (default '
         f'{HeadSettings.optimiser})')
-    add('--learning-rate',
-        type=float,
-        metavar='RATE',
-        help='step per gradient of --method paper (default '
-        f'{HeadSettings.learning_rate:g})')
-    add('--steps',
-        type=int,
-        metavar='N',
-        help='most gradient steps of --method paper (default '
-        f'{HeadSettings.n_steps})')
-    add('--seed',
-        type=int,
-        default=0,
-        metavar='N',
-        help='seed of the cross-validation folds (default 0)')
+    add_option(
+        group, '--learning-rate', 'RATE', 'step per gradient of --method '
+        f'paper (default {HeadSettings.learning_rate:g})', float)
+    add_option(
+        group, '--steps', 'N', 'most gradient steps of --method paper '
+        f'(default {HeadSettings.n_steps})', int)
+    add_seed(group)
 
 
 class _Method(NamedTuple):
-    """What is fitted, and how.
+    """Models to fit to, and how.
 
     Args:
-        models (Sequence[str]): Models to fit to.
+        models (Sequence[str]): Names.
         validation (Sequence[str]): Those of them that choose the step of
             Algorithm 2.
         settings (Optional[HeadSettings]): Of Algorithm 2; None for the
@@ -125,22 +118,21 @@ class _Method(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> None:
-    # They load torch and matplotlib, which takes seconds and the options do
-    # without.
+    # They load torch and matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import write_training
     from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
     from csv_plugin.lm.states.kept_states import kept_states
     check_folder(args.out)
-    settings = head_settings(args)
+    settings = _head_settings(args)
     check_sources(args)
-    info = model_infos(args)
-    method = chosen_method(args, info, settings)
-    # Whatever may be wrong is told before the losses are read, and before the
-    # scoring LM is run, which takes long.
+    info = _model_infos(args)
+    method = _chosen_method(args, info, settings)
+    # Mistakes come up before the losses are read and the scoring LM is run,
+    # which takes long.
     model, tokenizer = load_scoring_lm(args.scoring_lm, args.tokenizer,
                                        args.trust_remote_code)
-    collection = collected(args, info)
-    mixed, few = warn(collection, method.models)
+    collection = _collected(args, info)
+    mixed, few = _warn(collection, method.models)
     targets = target_tokens(tokenizer, collection.texts)
     args.out.mkdir(parents=True, exist_ok=True)
     states = kept_states(args.out / 'states.safetensors', model, tokenizer,
@@ -165,8 +157,8 @@ def run(args: argparse.Namespace) -> None:
     print(f'{said}\n\nWritten to {args.out}.')
 
 
-def chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
-                  settings: Optional[HeadSettings]) -> _Method:
+def _chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
+                   settings: Optional[HeadSettings]) -> _Method:
     """The models that the options name, and how to fit to them."""
     models = model_splits.models_to_fit(args.fit, tuple(info), info)
     validation = [
@@ -177,17 +169,12 @@ def chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
     return _Method(models, validation, settings)
 
 
-def warn(collection: Collection,
-         models: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Print what is there, and what may harm.
+def _warn(collection: Collection,
+          models: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Print what is there, and warnings.
 
-    Args:
-        collection (Collection): Losses and accuracies.
-        models (Sequence[str]): Models to fit to.
-
-    Returns:
-        tuple[list[str], list[str]]: As `mixed_engines` says; benchmarks with
-        too few models to fit to.
+    Returns notes on losses made in different ways, and benchmarks with too
+    few models to fit to.
     """
     print(*collection.coverage(models), sep='\n')
     mixed = mixed_engines({
@@ -203,7 +190,7 @@ def warn(collection: Collection,
     return mixed, list(few)
 
 
-def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
+def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     """Settings of Algorithm 2; None for the exact method."""
     if args.method == 'exact':
         refuse(args, '--method exact', 'optimiser', 'learning_rate', 'steps')
@@ -216,7 +203,7 @@ def head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
     })
 
 
-def model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
+def _model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
     """Families and splits of the models that the options name."""
     if args.collection:
         info = read_models(args.collection / MODELS)
@@ -224,8 +211,8 @@ def model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
     return model_splits.named_models(args.models, args.split)
 
 
-def collected(args: argparse.Namespace,
-              info: Mapping[str, ModelInfo]) -> Collection:
+def _collected(args: argparse.Namespace,
+               info: Mapping[str, ModelInfo]) -> Collection:
     """Losses and accuracies of these models from what the options name."""
     if args.collection:
         refuse(args, '--collection', 'keep_collection')

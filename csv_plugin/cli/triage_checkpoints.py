@@ -17,10 +17,9 @@ from functools import partial
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_json, add_out, check_folder,
-                                      print_json)
-from csv_plugin.cli.checkpoint_arguments import add_forecasts
-from csv_plugin.cli.table_arguments import add_checkpoints
+from csv_plugin.cli.arguments import (add_json, add_option, add_out,
+                                      check_folder, print_json)
+from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.io.predictors import load_predictor
@@ -31,25 +30,15 @@ from csv_plugin.triage.watching import TriageJob, until_stopped, watch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--dumps',
-        nargs='+',
-        default=[],
-        metavar='PLACE',
-        help='losses of the runs to judge; this, --runs or\n'
-        '--watch is required')
-    parser.add_argument(
-        '--runs',
-        nargs='+',
-        default=[],
-        metavar='PLACE',
-        help='the same, from OpenCompass; in place of --dumps or\n'
-        'beside it')
-    parser.add_argument(
-        '--watch',
-        metavar='DIR',
-        help='look in this place for new dumps until Ctrl-C\n'
-        '(default: judge once)')
+    for name, text in (
+        ('dumps', 'losses of the runs to judge; this, --runs or --watch is '
+         'required'),
+        ('runs', 'the same, from OpenCompass; in place of --dumps or beside '
+         'it')):
+        add_option(parser, f'--{name}', 'PLACE', text, nargs='+', default=[])
+    add_option(
+        parser, '--watch', 'DIR', 'look in this place for new dumps until '
+        'Ctrl-C (default: judge once)')
     add_checkpoints(parser)
     add_forecasts(parser, 'tokens or steps')
     add_out(parser, 'the tables and the picture')
@@ -89,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
-    """The tables and the picture, for `--out` and `--json`."""
+    """Write tables and a picture to `--out`, and print a table or JSON."""
     files = write_triage(args.out, triage)
     try:
         from csv_plugin.extras.pictures import save, trajectory_picture

@@ -15,8 +15,9 @@ import os
 from functools import partial
 from pathlib import Path
 
-from csv_plugin.cli.arguments import add_out, add_texts, check_folder
-from csv_plugin.cli.checkpoint_arguments import add_forecasts
+from csv_plugin.cli.arguments import (add_flag, add_loading, add_option,
+                                      add_out, add_texts, check_folder)
+from csv_plugin.cli.table_arguments import add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TRACKERS, CurveLog, TensorBoardLog
 from csv_plugin.report.triage_report import as_text
@@ -25,42 +26,25 @@ from csv_plugin.triage.watching import until_stopped, watch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        'folder',
-        metavar='DIR',
-        type=Path,
-        help='folder of the checkpoints, after which the run is\n'
-        'called (required)')
+    add_option(
+        parser, 'folder', 'DIR', 'folder of the checkpoints, after which the '
+        'run is called (required)', Path)
     add_texts(parser)
     add_out(parser, 'losses, checkpoints.csv and forecasts.csv')
-    parser.add_argument(
-        '--once',
-        action='store_true',
-        help='score what there is, all of which is complete, and end\n'
-        '(default: look until Ctrl-C)')
+    add_flag(
+        parser, '--once', 'score what there is, all of which is complete, '
+        'and end (default: look until Ctrl-C)')
     add_forecasts(parser, 'steps')
-    parser.add_argument(
-        '--tokenizer',
-        metavar='PATH',
-        help='tokenizer, a folder or a name on the hub (default: that\n'
-        "in the checkpoint's folder)")
-    parser.add_argument(
-        '--trust-remote-code',
-        action='store_true',
-        help='run code that comes with the model (default: no)')
-    parser.add_argument(
+    add_loading(parser, 'checkpoints')
+    add_option(
+        parser,
         '--tracker',
+        'NAME',
+        'log the curves to mlflow, trackio or wandb; may be given several '
+        'times (default: none)',
         action='append',
         default=[],
-        choices=sorted(TRACKERS),
-        metavar='NAME',
-        help='log the curves to mlflow, trackio or wandb; may be\n'
-        'given several times (default: none)')
-    parser.add_argument(
-        '--project',
-        default='salience',
-        metavar='NAME',
-        help='of the trackers (default salience)')
+        choices=sorted(TRACKERS))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -68,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
     from csv_plugin.extras.live.new_checkpoints import CheckpointJob
     check_folder(args.out)
     logs: list[CurveLog] = [
-        TRACKERS[name](args.project) for name in dict.fromkeys(args.tracker)
+        TRACKERS[name]('salience') for name in dict.fromkeys(args.tracker)
     ]
     if args.tensorboard:
         logs.append(TensorBoardLog(args.tensorboard))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Optional
 
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.fit_bars import fit_bars
+from csv_plugin.cli.table_arguments import fit_bars
 from csv_plugin.core.training import Training
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
