@@ -1,8 +1,8 @@
 """Two tasks for each model and stage, because processes start slowly.
 
-One is for all benchmarks, the other for the texts, so that what fails in one
-of them does not end the other. Without it, OpenCompass evaluates every dataset
-of every model in a process of its own, 57 for each model on mmlu.
+One is for all benchmarks, the other for the texts, so that an error in one
+does not end the other. OpenCompass by itself evaluates every dataset of every
+model in a process of its own, 57 for each model on mmlu.
 
 Two tasks run at a time; for more, as with several GPUs, add to a config:
 

@@ -25,8 +25,7 @@ METRIC = 'bpc'
 class PredictedBpcSummarizer(PredictedSummarizer):
     """Predicts from bits per character; else as `PredictedSummarizer`.
 
-    Its predictors take losses on the units of `CORPORA`. Real accuracies
-    stand beside the predictions where `benchmarks` names their datasets.
+    Its predictors take losses on the units of `CORPORA`.
     """
 
     def _predict(
@@ -54,7 +53,7 @@ class PredictedBpcSummarizer(PredictedSummarizer):
 
     def _format_table(self, parsed: Any, *args: Any,
                       **kwargs: Any) -> list[list[str]]:
-        """With bits per character to four digits, as they are compared."""
+        """The table with bits per character to four digits."""
         table = super()._format_table(parsed, *args, **kwargs)
         for row in table[1:]:
             if row[0] in CORPORA.values() and row[2] == METRIC:
@@ -68,18 +67,18 @@ class PredictedBpcSummarizer(PredictedSummarizer):
 
 def _features(model: str, scores: Mapping[str, Mapping[str, float]],
               predictor: Predictor) -> Union[FeatureTable, Missing]:
-    """The columns of a model, or why there are none."""
+    """The columns of a model, or why they are missing."""
     units = predictor.columns.units
     foreign = [unit for unit in units if unit not in CORPORA]
     if foreign:
         return Missing(f'the predictor is of {foreign[0]!r}, and not of bits '
                        f'per character on {", ".join(CORPORA)}')
-    lacking = [
+    absent = [
         CORPORA[unit] for unit in units
         if METRIC not in scores.get(CORPORA[unit], {})
     ]
-    if lacking:
-        return Missing(f'no bits per character of {", ".join(lacking)} in '
+    if absent:
+        return Missing(f'no bits per character of {", ".join(absent)} in '
                        'this run')
     values = [scores[CORPORA[unit]][METRIC] for unit in units]
     if not np.isfinite(values).all():

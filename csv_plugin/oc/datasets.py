@@ -13,8 +13,7 @@ from csv_plugin.io.text_sets import read_texts
 _COLUMNS = Features({
     **{name: Value('string')
        for name in ('text_id', 'text', 'sha256', 'source')},
-    # Index of the first character and of the one behind the last character;
-    # empty for a text without an answer.
+    # The first character and the one behind the last; empty without answer.
     'answer': Sequence(Value('int64'))
 })  # yapf: disable
 
@@ -25,19 +24,16 @@ class SalienceTextDataset(BaseDataset):
 
     @staticmethod
     def load(path: str, fingerprint: str = '') -> Dataset:
-        """Read a validation set.
+        """Read a validation set, one row per text.
 
         Args:
             path (str): The file, see `read_nonempty_texts`.
             fingerprint (str): Start of the fingerprint that the texts must
-                have, so that files named after it hold these texts.
-
-        Returns:
-            Dataset: One row per text.
+                have.
 
         Raises:
-            InputError: As in `read_nonempty_texts`, or if the texts have
-                another fingerprint.
+            InputError: As in `read_nonempty_texts`, or the texts have another
+                fingerprint.
         """
         texts = read_nonempty_texts(path)
         if not texts.fingerprint.startswith(fingerprint):
@@ -45,18 +41,21 @@ class SalienceTextDataset(BaseDataset):
                 path, f'texts with a fingerprint of {fingerprint}...',
                 texts.fingerprint, 'Put this fingerprint into the dataset '
                 'config, its first 12 digits into the abbr.')
-        return Dataset.from_list([_row(text) for text in texts],
-                                 features=_COLUMNS)
+        rows = [{
+            'text_id': text.text_id,
+            'text': text.text,
+            'sha256': text.sha256,
+            'source': text.source,
+            'answer': text.answer or ()
+        } for text in texts]
+        return Dataset.from_list(rows, features=_COLUMNS)
 
 
 def read_nonempty_texts(path: str) -> TextSet:
     """Read a validation set on which models can be scored.
 
-    Args:
-        path (str): A file that `io.text_sets.read_texts` reads.
-
     Raises:
-        InputError: As in `read_texts`, or if a text is empty.
+        InputError: As in `io.text_sets.read_texts`, or a text is empty.
     """
     texts = read_texts(path)
     for text in texts:
@@ -67,24 +66,12 @@ def read_nonempty_texts(path: str) -> TextSet:
     return texts
 
 
-def _row(text: Text) -> dict[str, Any]:
-    return dict(
-        text_id=text.text_id,
-        text=text.text,
-        sha256=text.sha256,
-        source=text.source,
-        answer=text.answer or ())
-
-
 def texts_of(rows: Iterable[Mapping[str, Any]]) -> TextSet:
-    """The texts in rows of a `SalienceTextDataset`.
-
-    Args:
-        rows (Iterable[Mapping[str, Any]]): Rows of one of its splits.
+    """Return the texts in a split of a `SalienceTextDataset`.
 
     Raises:
-        InputError: If a text occurs twice because the config repeats the
-            dataset (`n`).
+        InputError: A text occurs twice because the config repeats the dataset
+            (`n`).
     """
     return TextSet(
         tuple(

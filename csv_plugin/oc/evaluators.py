@@ -27,8 +27,8 @@ class SalienceEvaluator(BaseEvaluator):
     Scored: the tokens of the model's own tokenizer that it scored.
 
     Args:
-        predictor (Optional[str]): The file of a predictor, to store
-            predictions and capability scores as well.
+        predictor (Optional[str]): File of a predictor, to store predictions
+            and capability scores as well.
     """
 
     def __init__(self, predictor: Optional[str] = None) -> None:
@@ -37,7 +37,7 @@ class SalienceEvaluator(BaseEvaluator):
 
     def score(self, text_id: Sequence[str], dump: Sequence[str],
               test_set: Dataset) -> dict[str, Any]:
-        """All results of one model.
+        """Return all results of one model.
 
         Args:
             text_id (Sequence[str]): Texts that were scored.
@@ -48,59 +48,41 @@ class SalienceEvaluator(BaseEvaluator):
             dict[str, Any]: `all_token_loss` and `label_token_loss` (where
             texts have answers) in nats per token, `bits_per_byte`,
             `bits_per_character`, `n_texts`, `n_scored` and `n_unscored`
-            tokens; with a predictor, `capability` and `predicted` by
-            benchmark.
+            tokens. With a predictor, by benchmark `capability` (Eq. 1, nats
+            per character) and `predicted`, the fields of a `Prediction`, or
+            an `error`.
 
         Raises:
-            InputError: Texts are missing, a dump cannot be read, or dumps
-                contradict each other.
+            InputError: Texts are missing, a dump cannot be read, dumps
+                contradict each other, or no token was scored.
         """
+        # predictions/ beside results/ has the same folders.
+        folder = Path(self._out_dir).parent
+        root = next(p for p in folder.parents if p.name == 'results')
+        model = folder.relative_to(root).as_posix()
         texts = texts_of(test_set)
         if len(text_id) != len(texts):
             raise InputError(
-                f'predictions of {self._model()!r}', f'{len(texts)} texts',
+                f'predictions of {model!r}', f'{len(texts)} texts',
                 str(len(text_id)), 'If .cache/dataset_size.json, where the '
-                'run started, tells of other texts, remove it and the '
+                'run started, is of other texts, remove it and the '
                 'predictions, and run again.')
         merged = merge_dumps(
-            read_model_dump(self._predictions() / file)
+            read_model_dump(root.with_name('predictions') / model / file)
             for file in dict.fromkeys(dump))
         by_id = {losses.text_id: losses for losses in merged.texts}
-        check_texts(f'dump of {self._model()!r}', by_id, texts)
+        check_texts(f'dump of {model!r}', by_id, texts)
         ordered = TokenLossDump(merged.info,
                                 tuple(by_id[text_id] for text_id in texts.ids))
-        result = loss_numbers(self._model(), ordered, texts)
+        result = _loss_numbers(model, ordered, texts)
         if self.predictor is not None:
-            result |= predictions(self.predictor, self._model(), ordered)
+            result |= _predictions(self.predictor, model, ordered)
         return result
 
-    def _predictions(self) -> Path:
-        """The folder beside `results/` that mirrors it."""
-        root, _ = self._split()
-        return root.with_name('predictions') / self._model()
 
-    def _model(self) -> str:
-        return self._split()[1]
-
-    def _split(self) -> tuple[Path, str]:
-        """OpenCompass's folder of results, and the model's folder in it."""
-        folder = Path(self._out_dir).parent
-        root = next(p for p in folder.parents if p.name == 'results')
-        return root, folder.relative_to(root).as_posix()
-
-
-def loss_numbers(model: str, dump: TokenLossDump,
-                 texts: TextSet) -> dict[str, Any]:
-    """Losses in several units, as `SalienceEvaluator.score` returns them.
-
-    Args:
-        model (str): Name of the model, for errors.
-        dump (TokenLossDump): Of the texts, in their order.
-        texts (TextSet): The texts.
-
-    Raises:
-        InputError: No token was scored, or no token of an answer.
-    """
+def _loss_numbers(model: str, dump: TokenLossDump,
+                  texts: TextSet) -> dict[str, Any]:
+    """Losses in several units, of a dump with the texts in their order."""
     spans = [losses.spans for losses in dump.texts]
     table = TargetTokens.of(texts, spans).table({model: dump.texts})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
@@ -117,19 +99,8 @@ def loss_numbers(model: str, dump: TokenLossDump,
     }
 
 
-def predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
-    """Predicted accuracies and capability scores, or why there are none.
-
-    Args:
-        path (str): File of the predictor.
-        model (str): Abbreviation of the model.
-        dump (TokenLossDump): Losses of the model.
-
-    Returns:
-        dict[str, Any]: By benchmark, `capability` (Eq. 1, nats per
-        character) and `predicted`, the fields of a `Prediction`, or an
-        `error`.
-    """
+def _predictions(path: str, model: str, dump: TokenLossDump) -> dict[str, Any]:
+    """Predicted accuracies and capability scores, or why there are none."""
     try:
         predictor = load_predictor(path)
         features = predictor.features({model: dump})
@@ -155,7 +126,7 @@ class LabelLossEvaluator(BaseEvaluator):
     def score(self, label_loss: Sequence[float], label_tokens: Sequence[int],
               label_bytes: Sequence[int],
               test_set: Dataset) -> dict[str, float]:
-        """Mean loss of the correct answers.
+        """Return the mean loss of the correct answers.
 
         Args:
             label_loss (Sequence[float]): Nats, one per item.

@@ -1,4 +1,4 @@
-"""Inferencers that compute losses, in the place of a benchmark's answers."""
+"""Inferencers that compute losses instead of answers."""
 import json
 import os
 import shutil
@@ -34,9 +34,8 @@ class TokenLossInferencer(BaseInferencer):
     """Token losses of a model on a validation set.
 
     Writes `<dataset abbr>.safetensors`, a token-loss dump, and then the JSON
-    file by which OpenCompass knows that the dataset is done; its entry for a
-    text names the text's row in the dump. Scored: the same tokens as in
-    `models.get_token_loss`.
+    file that marks the dataset as done for OpenCompass; its entry for a text
+    names the text's row in the dump. Scored: as in `models.get_token_loss`.
 
     Args:
         model (Any): A model that `models.get_token_loss` takes.
@@ -68,22 +67,22 @@ class TokenLossInferencer(BaseInferencer):
         """Score the test split of a `SalienceTextDataset`.
 
         Args:
-            retriever (Any): Holds the whole validation set as `index_ds` and
-                the part to score as `test_ds`.
-            ice_template (Any): Unused, as is `prompt_template`: a template
-                would fill in braces inside a text.
-            prompt_template (Any): Unused.
+            retriever (Any): Contains the whole validation set as `index_ds`
+                and the part to score as `test_ds`.
+            ice_template (Any): Unused.
+            prompt_template (Any): Unused: a template would fill in braces
+                inside a text.
             output_json_filepath (str): Folder to write to.
             output_json_filename (str): Name of the JSON file.
 
         Returns:
-            list[dict[str, Any]]: The entries of the JSON file, one per text.
-            Empty in all but the first process.
+            list[dict[str, Any]]: The entries of the JSON file, one per text;
+            none in all but the first process.
 
         Raises:
             InputError: As in `models.get_token_loss`.
         """
-        if not is_first_process():
+        if not _is_first_process():
             return []
         path = Path(output_json_filepath, output_json_filename)
         file = path.with_name(f'{_stem(path)}.safetensors')
@@ -101,7 +100,7 @@ class TokenLossInferencer(BaseInferencer):
                 n_tokens=len(text.losses),
                 n_scored=text.n_scored) for row, text in enumerate(dump.texts)
         ]
-        write_predictions(path, rows)
+        _write_predictions(path, rows)
         shutil.rmtree(chunks, ignore_errors=True)
         return rows
 
@@ -130,9 +129,8 @@ class LabelLossInferencer(BaseInferencer):
 
     Args:
         model (Any): An OpenCompass model that `models.engine_of` takes.
-        max_seq_len (Optional[int]): Most tokens of a prompt with its label.
-            In-context examples are dropped until both fit, as OpenCompass
-            does.
+        max_seq_len (Optional[int]): Most tokens of a prompt with its label;
+            in-context examples are dropped until both fit.
         unused (Any): Settings of the inferencer that this one replaces.
     """
 
@@ -162,27 +160,26 @@ class LabelLossInferencer(BaseInferencer):
             output_json_filename (str): Name of the JSON file.
 
         Returns:
-            list[dict[str, Any]]: The entries of the JSON file, one per item.
-            Empty in all but the first process.
+            list[dict[str, Any]]: The entries of the JSON file, one per item;
+            none in all but the first process.
 
         Raises:
             InputError: As in `label_texts`, `engine_of` and `token_losses`,
-                or if nothing stands before a label.
+                or nothing stands before a label.
         """
-        if not is_first_process():
+        if not _is_first_process():
             return []
         engine = engine_of(self.model)
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)
         losses = token_losses(*engine, texts, progress=tqdm)
         rows = [_label_row(*pair) for pair in zip(texts, losses)]
-        path = Path(output_json_filepath, output_json_filename)
-        write_predictions(path, rows)
+        _write_predictions(
+            Path(output_json_filepath, output_json_filename), rows)
         return rows
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
-    """The entry of an item in the JSON file."""
     label = answer_mask([text], [losses.spans])
     start, end = text.answer or (0, 0)
     nats = float(losses.losses[label].sum())
@@ -198,21 +195,13 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
         origin_prompt=text.text)
 
 
-def is_first_process() -> bool:
-    """Whether this process writes the files, of all that torchrun started.
-
-    OpenCompass takes each of them for the main process.
-    """
+def _is_first_process() -> bool:
+    """OpenCompass takes all processes of torchrun for the main process."""
     return os.environ.get('RANK', '0') == '0'
 
 
-def write_predictions(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the JSON file by which OpenCompass knows that a dataset is done.
-
-    Args:
-        path (Path): The file.
-        rows (Sequence[dict[str, Any]]): Its entries.
-    """
+def _write_predictions(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the file that marks a dataset as done for OpenCompass."""
     entries = {str(index): row for index, row in enumerate(rows)}
     write_text(path, json.dumps(entries, indent=4, ensure_ascii=False))
 

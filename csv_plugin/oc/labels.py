@@ -1,11 +1,10 @@
 """The right answers of a benchmark, each behind the benchmark's own prompt.
 
 A benchmark that is scored by perplexity has a prompt template for each label.
-The label of an item is what follows the part that all templates share; if the
-templates differ from within an ASCII word on, the label begins with that
-word. For a benchmark that is answered by generation, the label is the
-reference, with a space before it if the prompt ends in a visible ASCII
-character.
+An item's label is the text after the part that all templates share, from the
+beginning of an ASCII word on. For a benchmark that is answered by generation,
+it is the reference, with a space before it if the prompt ends in a visible
+ASCII character.
 """
 import os.path
 import re
@@ -18,12 +17,11 @@ from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
-#: Code points that stand for the columns of an item. They are for private
-#: use, so templates do not hold them.
+#: Code points that stand for the columns of an item; they are for private
+#: use, so no template contains them.
 _MARKS = range(0xE000, 0xF8FF)
 
-#: Output columns that hold no answers: they tell an evaluator which item it
-#: has before it, which code to run, or what to judge by.
+#: Output columns without answers: ids of items, code to run, or rubrics.
 _NO_ANSWERS = frozenset(
     ('declaration', 'evaluation_sample', 'filename', 'id', 'id_ddm', 'idx',
      'judge', 'metadata', 'problem_id', 'prompt_id', 'q', 'question_id',
@@ -32,17 +30,10 @@ _NO_ANSWERS = frozenset(
 
 
 def check_output_column(column: Optional[str]) -> str:
-    """Refuse a column that is known not to hold the right answers.
-
-    Args:
-        column (Optional[str]): The `output_column` of a dataset.
-
-    Returns:
-        str: The same column.
+    """Return the `output_column` of a dataset, if it can contain answers.
 
     Raises:
-        InputError: If there is no column, or if it holds ids, tests or the
-            like.
+        InputError: There is none, or it contains ids, tests or the like.
     """
     if not column or column in _NO_ANSWERS:
         raise InputError(
@@ -57,27 +48,27 @@ def label_texts(model: Any,
                 prompt_template: Any,
                 max_seq_len: Optional[int],
                 after_common_start: bool = False) -> list[Text]:
-    """Prompts with the right answers behind them, marked as answers.
+    """Return prompts with the right answers behind them, marked as answers.
 
     Args:
         model (Any): The OpenCompass model that parses the templates.
         retriever (Any): The benchmark's retriever, with its test split.
         ice_template (Any): Template of in-context examples, or None.
-        prompt_template (Any): Template of the prompt. If it is None, the
-            template of the examples is used.
+        prompt_template (Any): Template of the prompt, or None for that of
+            the examples.
         max_seq_len (Optional[int]): Most tokens of a text. In-context
             examples are dropped, the last first, until a text fits.
-        after_common_start (bool): If the part that all templates share holds
-            no column of the item (as where whole sentences are compared),
-            let the answer begin where the filled templates differ.
+        after_common_start (bool): If the part that all templates share has
+            no column of the item, as where whole sentences are compared, let
+            the answer begin where the filled templates differ.
 
     Returns:
         list[Text]: One text per item; its id is the item's place.
 
     Raises:
-        InputError: If an item's answer is empty, is not among the labels, or
-            is not a text, a number or a list of texts; if all templates are
-            the same; or as in `check_output_column`.
+        InputError: An item's answer is empty, is not among the labels, or is
+            no text, number or list of texts; all templates are the same; or
+            as in `check_output_column`.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
@@ -111,8 +102,8 @@ def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
     """Prompt and label of an item with a template for each label."""
     keys = {str(key): key for key in template.template}
     gold = str(entry[column])
-    # With a mark in place of each column, what the templates share is told
-    # apart from what the values share.
+    # With a mark in place of each column, text that the templates share
+    # differs from text that the values share.
     marks = dict(zip(_MARKS, entry))
     marked_entry = {name: chr(mark) for mark, name in marks.items()}
     marked = {
@@ -169,10 +160,7 @@ def _reference(answer: Any, column: str) -> str:
 
 
 def _parse(model: Any, prompt: Any, mode: str) -> str:
-    """The text that the model would read of a prompt.
-
-    Chats are formatted by the template of the model's tokenizer.
-    """
+    """The text that the model would read of a prompt, or of a chat."""
     parsed = model.parse_template(prompt, mode=mode)
     if isinstance(parsed, str):
         return parsed

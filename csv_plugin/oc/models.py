@@ -1,7 +1,6 @@
 """Models of OpenCompass: their token losses, and their entries in a config.
 
-Code that comes with a model runs only where the user says so. An entry may
-name an engine that gives the losses, for models whose own class gives none.
+Code that comes with a model runs only where its entry allows it.
 """
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -28,7 +27,7 @@ from csv_plugin.lm.own_code import (READ_IT, config_without_code,
 #: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
 _VLLM = (VLLM, VLLMwithChatTemplate)
-#: Keys of an entry whose settings say whether code runs.
+#: Keys of an entry whose settings allow code to run.
 _MODEL, _TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
 
 
@@ -36,11 +35,10 @@ _MODEL, _TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
 class TokenLossModel(BaseModel):
     """Any OpenCompass model, with a method for token losses.
 
-    It behaves like the inner model, and all accuracies are the same. Wrap a
-    model config `m` as `{**m, 'type': TokenLossModel, 'llm':
-    dict(type=m['type'])}`: everything but the type stays where OpenCompass
-    looks for it. Code that comes with a model of transformers or vLLM runs
-    only if the config says so, which is not the default of OpenCompass.
+    All accuracies are those of the inner model. Wrap a model config `m` as
+    `{**m, 'type': TokenLossModel, 'llm': dict(type=m['type'])}`. Code that
+    comes with a model of transformers or vLLM runs only if the config allows
+    it, which is not the default of OpenCompass.
 
     A model that gives no losses itself, such as one behind an API, gets them
     from an engine that runs the same weights:
@@ -48,19 +46,16 @@ class TokenLossModel(BaseModel):
         engine=dict(type=CompletionsEngine, url='http://localhost:8000',
                     model='qwen2', tokenizer='Qwen/Qwen2-7B')
 
-    The engine is made when losses are first asked for, so that accuracies
-    cost no second copy of the model.
-
     Args:
         llm (Mapping): Config of the inner model; its type suffices.
-        engine (Optional[Mapping]): What gives the losses in the place of the
-            inner model: the class as `type`, its arguments, and as
-            `tokenizer` the folder of the tokenizer or its name on the hub.
+        engine (Optional[Mapping]): The class of the engine as `type`, its
+            arguments, and as `tokenizer` a folder or a name on the hub. It is
+            made when losses are first asked for.
         rest (Any): The inner model's other arguments.
 
     Raises:
-        InputError: The model comes with code that may not run, or no engine
-            can be made of the entry.
+        InputError: The model comes with code that may not run, or the entry
+            of the engine is wrong.
     """
 
     def __init__(self,
@@ -71,8 +66,8 @@ class TokenLossModel(BaseModel):
         if engine is not None:
             check_engine(f'engine of model {rest.get("path")!r}', engine)
         inner = _built({**llm, **rest})
-        # The inner model's methods hide those that BaseModel defines; and
-        # those of this class, unless an engine gives the losses.
+        # The inner model's methods hide those that BaseModel defines, and
+        # that of this class unless an engine gives the losses.
         own = set() if engine is None else {'get_token_loss'}
         self.__dict__.update({
             name: getattr(inner, name)
@@ -93,19 +88,18 @@ class TokenLossModel(BaseModel):
                        texts: TextSet,
                        part: Optional[Sequence[Text]] = None,
                        **settings: Any) -> TokenLossDump:
-        """Token losses of the inner model, or from the engine.
+        """Token losses of the inner model or the engine; see below.
 
-        Args, returned value, errors and scored tokens as for the function
-        `get_token_loss`.
+        Scored: as in the function `get_token_loss`.
         """
         return dump_losses(*self.loss_engine, texts, part, **settings)
 
     @cached_property
     def loss_engine(self) -> tuple[Any, Any]:
-        """What computes the losses, and its tokenizer; see `engine_of`."""
+        """Engine that computes the losses, and its tokenizer."""
         if self._engine is None:
             return engine_of(self._inner)
-        return engine_in(self._engine)
+        return _engine_in(self._engine)
 
 
 def _built(entry: dict[str, Any]) -> Any:
@@ -116,14 +110,14 @@ def _built(entry: dict[str, Any]) -> Any:
         return MODELS.build(entry)
     keys = (_MODEL, ) if issubclass(kind, _VLLM) else (_MODEL, _TOKENIZER)
     entry = without_own_code(entry, keys)
-    guard = nullcontext() if _allows_own_code(entry) else own_code_refused(
-        entry['path'], _remedy(keys))
-    with guard:
+    allowed = entry[_MODEL]['trust_remote_code']
+    with nullcontext() if allowed else own_code_refused(
+            entry['path'], _remedy(keys)):
         return MODELS.build(entry)
 
 
 def _class(kind: Any) -> Any:
-    """A class, which the copies of a config have as a text."""
+    """A class, which copies of a config contain as a text."""
     return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
@@ -141,18 +135,15 @@ def get_token_loss(model: Any,
     a BOS or EOS token to put before it; see `lm.engines.token_losses`.
 
     Args:
-        model (Any): An OpenCompass model with the weights and the tokenizer
-            of a `transformers` causal LM as `model` and `tokenizer`, one of
-            its classes for vLLM, or a model with a method
+        model (Any): As in `engine_of`, or a model with a method
             `get_token_loss(texts, part, **settings)`.
         texts (TextSet): The whole validation set.
-        part (Optional[Sequence[Text]]): The texts to score; all texts of the
-            validation set by default.
+        part (Optional[Sequence[Text]]): The texts to score, all by default.
         settings (Any): `entropy`, `rank`, `context` and `progress`, as in
             `lm.dumping.dump_losses`.
 
     Returns:
-        TokenLossDump: Losses in nats, with a record of how they were made.
+        TokenLossDump: Losses in nats.
 
     Raises:
         InputError: As in `engine_of` and `lm.engines.token_losses`.
@@ -164,18 +155,15 @@ def get_token_loss(model: Any,
 
 
 def engine_of(model: Any) -> tuple[Any, Any]:
-    """What computes the losses of an OpenCompass model, and its tokenizer.
+    """Return a causal LM or an `Engine` for a model's losses, and a tokenizer.
 
     Args:
-        model (Any): An OpenCompass model.
-
-    Returns:
-        tuple[Any, Any]: A causal LM of `transformers` or an `Engine`, and
-        the tokenizer.
+        model (Any): An OpenCompass model with a causal LM of `transformers`
+            and its tokenizer as `model` and `tokenizer`, a model in vLLM, or
+            a `TokenLossModel`.
 
     Raises:
-        InputError: If the model runs on another machine or in an engine that
-            is not supported, with no engine named for it, or has an adapter.
+        InputError: It is no such model, or has an adapter.
     """
     if isinstance(model, TokenLossModel):
         return model.loss_engine
@@ -200,21 +188,15 @@ def engine_of(model: Any) -> tuple[Any, Any]:
 
 
 def _remedy(keys: Sequence[str]) -> str:
-    """What to write into the entry of a model whose code may run."""
     return f'{READ_IT} give trust_remote_code=True in {" and ".join(keys)}.'
-
-
-def _allows_own_code(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry lets the code run that comes with its model."""
-    return bool(entry.get(_MODEL, {}).get('trust_remote_code'))
 
 
 def without_own_code(
     entry: Mapping[str, Any], keys: Sequence[str] = (_MODEL, _TOKENIZER)
 ) -> dict[str, Any]:
-    """The entry with the code that comes with its model turned off.
+    """Return the entry with the model's own code off, unless it sets it.
 
-    OpenCompass runs it by default. What the entry says itself is kept.
+    OpenCompass runs such code by default.
 
     Args:
         entry (Mapping[str, Any]): Of a class of OpenCompass that loads
@@ -222,13 +204,13 @@ def without_own_code(
         keys (Sequence[str]): The settings that the class takes.
 
     Raises:
-        InputError: The code is off, but the model comes with code that would
-            run all the same, or that it cannot be loaded without.
+        InputError: The model comes with code that would run all the same, or
+            that it cannot be loaded without.
     """
     safe = dict(entry)
     for key in keys:
         safe[key] = {'trust_remote_code': False, **entry.get(key, {})}
-    if not _allows_own_code(safe):
+    if not safe[_MODEL]['trust_remote_code']:
         config = config_without_code(entry['path'], _remedy(keys))
         named = getattr(config, 'auto_map', None)
         if named and entry.get('max_seq_len') is None:
@@ -240,20 +222,15 @@ def without_own_code(
 
 
 def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
-    """The entry of a model that needs the code that comes with it.
-
-    Args:
-        entry (Mapping[str, Any]): With `abbr`, `model_kwargs` and
-            `tokenizer_kwargs`.
-        allowed (bool): Whether the user lets the code run.
+    """Return the entry of a model that cannot be loaded without its own code.
 
     Raises:
-        InputError: It may not run.
+        InputError: The user does not allow the code.
     """
     if not allowed:
         raise InputError(
-            f'model {entry["abbr"]!r}', 'leave to run the code that comes '
-            'with it, without which it cannot be loaded', 'none',
+            f'model {entry["abbr"]!r}',
+            'permission to run the code that it needs', 'none',
             'Read that code on the hub and set own_code = True in the '
             'config, or leave such models out.')
     trusting = dict(entry)
@@ -263,15 +240,10 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
 
 
 def check_engine(where: str, entry: Any) -> None:
-    """Refuse an entry that no engine can be made of, without making it.
-
-    Args:
-        where (str): Name of the entry in errors.
-        entry (Any): What a config has as `engine`: the class or its path as
-            `type`, `tokenizer`, and the arguments of the class.
+    """Refuse a wrong `engine` of a `TokenLossModel`, without making it.
 
     Raises:
-        InputError: It is no such entry.
+        InputError: It is not described as there.
     """
     kind = _class(entry.get('type')) if isinstance(entry, Mapping) else None
     # No config can load the model that a VLLMEngine is around.
@@ -293,18 +265,9 @@ def check_engine(where: str, entry: Any) -> None:
                          'Correct them (docs/engines.md).') from error
 
 
-def engine_in(
+def _engine_in(
         entry: Mapping[str, Any]) -> tuple[RowEngine, PreTrainedTokenizerBase]:
-    """The engine of an entry, and its tokenizer.
-
-    Code that comes with the tokenizer does not run.
-
-    Args:
-        entry (Mapping[str, Any]): One that `check_engine` takes.
-
-    Raises:
-        InputError: The tokenizer cannot be loaded, or as in the engine.
-    """
+    """The engine of a checked entry, and its tokenizer without own code."""
     tokenizer = load_tokenizer(
         entry['tokenizer'],
         remedy='Give the folder of a tokenizer without '
@@ -313,7 +276,6 @@ def engine_in(
 
 
 def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the class."""
     return {
         name: entry[name]
         for name in entry if name not in ('type', 'tokenizer')

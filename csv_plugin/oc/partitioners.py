@@ -17,9 +17,9 @@ from csv_plugin.oc.run_checks import check_run, class_name, is_texts
 class TextsApartPartitioner(NaivePartitioner):
     """Two tasks for each model: its benchmarks, and its texts.
 
-    What fails in one of the two does not end the other. The model is loaded
-    once more for that. Before any model runs, the config is checked, and
-    texts whose dump is lost, damaged or of another model are scored again.
+    An error in one of the two does not end the other. Before any model runs,
+    the config is checked, and texts whose dump is lost, damaged or of another
+    model are scored again.
 
     Args:
         out_dir (str): Filled in by OpenCompass.
@@ -35,10 +35,10 @@ class TextsApartPartitioner(NaivePartitioner):
         self.before_models = Path(out_dir).name == 'predictions'
 
     def __call__(self, cfg: Any) -> list[Any]:
-        """The tasks of a stage.
+        """Return the tasks of a stage.
 
         Raises:
-            SystemExit: With one line, if the config is wrong.
+            SystemExit: The config is wrong; it has one line.
         """
         if self.before_models:
             try:
@@ -72,9 +72,9 @@ class TextsApartPartitioner(NaivePartitioner):
         return super().partition(halves, work_dir, out_dir, add_cfg)
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
-        """Remove what calls texts done whose losses are not there.
+        """Delete the mark of completion if the dump is missing or damaged.
 
-        Nothing is removed with OpenCompass's option --dry-run.
+        Nothing is deleted with OpenCompass's option --dry-run.
         """
         done, evaluated = (
             Path(get_infer_output_path(model, dataset, folder))
@@ -94,13 +94,10 @@ class TextsApartPartitioner(NaivePartitioner):
 
 
 def check_engines(models: Sequence[Any]) -> None:
-    """Refuse engines that cannot be made, without making them.
-
-    Args:
-        models (Sequence[Any]): Configs of all models of a run.
+    """Refuse engines of models that cannot be made, without making them.
 
     Raises:
-        InputError: No engine can be made of what a model has as one.
+        InputError: As in `models.check_engine`.
     """
     for model in models:
         if class_name(model['type']) == 'TokenLossModel' and model.get(
@@ -112,7 +109,7 @@ def check_engines(models: Sequence[Any]) -> None:
 
 
 def _is_dry_run() -> bool:
-    """Whether the command has --dry-run, which partitioners are not told."""
+    """Whether the command has --dry-run, which no partitioner is given."""
     parser = ArgumentParser(add_help=False)
     parser.add_argument('--dry-run', action='store_true')
     return parser.parse_known_args()[0].dry_run

@@ -29,18 +29,18 @@ Name = Union[str, tuple[str, str]]
 
 
 def check_run(config: Mapping[str, Any]) -> list[str]:
-    """Check the models of a run, and its predictors.
+    """Check the names of models and the predictors of a run.
 
     Args:
         config (Mapping[str, Any]): The whole config, as OpenCompass reads it.
 
     Returns:
-        list[str]: What may be a mistake, one line each: predictors that are
-        not there yet, or whose texts are not run.
+        list[str]: Possible mistakes, one line each: predictors that do not
+        exist yet, or whose texts are not run.
 
     Raises:
-        InputError: Two models have one name, or the summarizer's predictors
-            or benchmarks are wrong.
+        InputError: Two models have one name, or the predictors or benchmarks
+            of the summarizer are wrong.
     """
     check_models(config['models'])
     datasets = config['datasets']
@@ -53,7 +53,6 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             summarizer.get('summary_groups', ()), datasets)
         names = names_in_run(
             summarizer.get('benchmarks', ()), datasets, groups)
-    # One that is there and cannot be read is an error.
     absent = {
         label: path
         for label, path in files.items() if not os.path.lexists(path)
@@ -64,37 +63,33 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     }
     if not absent:
         check_benchmarks(names, predictors)
-    return [
-        *(f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
-          'Losses are recorded without it; once it is there, -m viz -r shows '
-          'its predictions.' for label, path in absent.items()),
-        *_lacking_texts(predictors, [*map(dataset_abbr_from_cfg, datasets)])
+    warnings = [
+        f'predictor {label!r}: there is no file {os.path.abspath(path)}. '
+        'Losses are recorded without it; once it is there, -m viz -r shows '
+        'its predictions.' for label, path in absent.items()
     ]
-
-
-def _lacking_texts(predictors: Mapping[str, Predictor],
-                   datasets: Sequence[str]) -> Iterator[str]:
+    present = [*map(dataset_abbr_from_cfg, datasets)]
     for label, predictor in predictors.items():
         texts = dataset_abbr(predictor.columns.fingerprint)
-        if texts not in datasets:
-            yield (f'predictor {label!r}: it predicts nothing, for the run '
-                   f'lacks its texts, {texts}.')
+        if texts not in present:
+            warnings.append(f'predictor {label!r}: it predicts nothing, for '
+                            f'its texts, {texts}, are not in this run.')
+    return warnings
 
 
 def class_name(kind: Any) -> str:
-    """Name of a class, which a config may have as a text."""
+    """Return the name of a class, which a config may contain as a text."""
     return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
 
 
 def is_texts(dataset: Any) -> bool:
-    """Whether an entry of a config is a validation set."""
+    """Return whether an entry of a config is a validation set."""
     return class_name(
         dataset['infer_cfg']['inferencer']['type']) == 'TokenLossInferencer'
 
 
 def _predictors_of_evaluators(
         datasets: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Labels and files of predictors that evaluators of texts use."""
     for dataset in filter(is_texts, datasets):
         path = dataset['eval_cfg']['evaluator'].get('predictor')
         if path is not None:
@@ -103,13 +98,14 @@ def _predictors_of_evaluators(
 
 def with_common_groups(groups: Sequence[Mapping[str, Any]],
                        datasets: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """The groups of a run, and OpenCompass's of bbh, mmlu, cmmlu and ceval.
+    """Return the groups of a run, and OpenCompass's of bbh, mmlu and so on.
+
+    Those of OpenCompass are left out if none of their datasets is in the run,
+    or if a group or a dataset of the run has their name.
 
     Args:
-        groups (Sequence[Mapping]): The `summary_groups` of the run. Those of
-            OpenCompass with the name of one of them are left out.
-        datasets (Sequence[Any]): Configs of the datasets of the run. Groups
-            with none of them are left out, and those named like one of them.
+        groups (Sequence[Mapping]): The `summary_groups` of the run.
+        datasets (Sequence[Any]): Configs of the datasets of the run.
     """
     present = {*map(dataset_abbr_from_cfg, datasets)}
     taken = present | {group['name'] for group in groups}
@@ -122,9 +118,6 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
 def check_models(models: Sequence[Any]) -> None:
     """Refuse models that would share a folder or a column of the summary.
 
-    Args:
-        models (Sequence[Any]): Configs of all models of a run.
-
     Raises:
         InputError: A name occurs twice.
     """
@@ -134,10 +127,10 @@ def check_models(models: Sequence[Any]) -> None:
 
 
 def predictor_files(pairs: Any) -> dict[str, str]:
-    """The files of predictors by label, the main one first.
+    """Return the files of predictors by label, the main one first.
 
     Args:
-        pairs (Any): What a config has as `predictors`.
+        pairs (Any): The `predictors` of a config.
 
     Raises:
         InputError: They are not pairs of a label and a path, there is none,
@@ -154,17 +147,17 @@ def predictor_files(pairs: Any) -> dict[str, str]:
 
 def names_in_run(pairs: Any, datasets: Sequence[Any],
                  groups: Sequence[Any]) -> dict[str, Name]:
-    """Names that benchmarks of predictors have in a run.
+    """Return names in the run by benchmark of the predictors.
 
     Args:
-        pairs (Any): What a config has as `benchmarks`.
+        pairs (Any): The `benchmarks` of a config.
         datasets (Sequence[Any]): Configs of the datasets of the run.
         groups (Sequence[Any]): The `summary_groups` of the run.
 
     Raises:
         InputError: They are not pairs as `PredictedSummarizer` takes them,
-            a benchmark occurs twice, or a name is misspelt: the run has
-            datasets or groups with names that are nearly the same.
+            a benchmark occurs twice, or a name is nearly that of a dataset or
+            group.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     check_unique('benchmarks of PredictedSummarizer',
@@ -173,28 +166,21 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
         *map(dataset_abbr_from_cfg, datasets),
         *(group['name'] for group in groups)
     ]
-    names: dict[str, Name] = {}
-    for benchmark, name in pairs:
+    for _, name in pairs:
         if not isinstance(name, str):
             [name] = _pairs('benchmarks', [name],
                             "such as ('my_mmlu', 'accuracy') for a metric")
-        # A run may lack a benchmark, as one of the texts alone does.
-        if get_close_matches(_abbr(name), present):
-            _check_name(
-                _abbr(name), present, 'dataset or summary group of this run')
-        names[benchmark] = name
-    return names
-
-
-def _abbr(name: Name) -> str:
-    """The dataset or group of a name, without the metric."""
-    return name if isinstance(name, str) else name[0]
+            name = name[0]
+        # A run of the texts alone has none of the benchmarks.
+        if get_close_matches(name, present):
+            _check_name(name, present, 'dataset or summary group of this run')
+    return dict(pairs)
 
 
 def check_benchmarks(
         names: Iterable[str],
         predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
-    """Refuse names of benchmarks that no predictor knows.
+    """Refuse benchmarks that no predictor predicts.
 
     Args:
         names (Iterable[str]): Benchmarks that a config gives other names.
@@ -202,24 +188,20 @@ def check_benchmarks(
             of them is unusable, nothing is refused.
 
     Raises:
-        InputError: No predictor knows the benchmark.
+        InputError: No predictor predicts the benchmark.
     """
-    if any(isinstance(part, Missing) for part in predictors.values()):
-        return
-    for name in names:
-        _check_name(name, predictable_benchmarks(predictors),
-                    'benchmark of the predictors')
+    if not any(isinstance(part, Missing) for part in predictors.values()):
+        for name in names:
+            _check_name(name, predictable_benchmarks(predictors),
+                        'benchmark of the predictors')
 
 
 def _check_name(name: str, known: Sequence[str], what: str) -> None:
     if name not in known:
-        # The nearest names first, all of them if they fit into a line.
-        near = get_close_matches(name, known)
-        others = [other for other in dict.fromkeys(known) if other not in near]
-        raise InputError(
-            f'benchmarks of {_SUMMARIZER}',
-            f'a {what}: {shortened(", ".join([*near, *others]), 200)}',
-            repr(name), 'Correct the name.')
+        near = get_close_matches(name, known) or known
+        raise InputError(f'benchmarks of {_SUMMARIZER}',
+                         f'a {what}: {shortened(", ".join(near), 200)}',
+                         repr(name), 'Correct the name.')
 
 
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:

@@ -34,7 +34,7 @@ from csv_plugin.report.run_leaderboards import predict_run
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'
-#: Environment variable with files of predictors, perhaps with labels, such as
+#: Environment variable with files of predictors, such as
 #: `old=/a/p.safetensors:new=/b/p.safetensors`.
 VARIABLE = 'CSV_PREDICTORS'
 #: Most characters of an error of OpenCompass that a reason quotes.
@@ -43,17 +43,13 @@ _REASON = 120
 
 def chosen_predictors(
         otherwise: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Labels and files of the predictors that `CSV_PREDICTORS` names.
+    """Return labels and files of the predictors that `CSV_PREDICTORS` names.
 
     Args:
-        otherwise (Sequence[tuple[str, str]]): Those where it is not set.
-
-    Returns:
-        list[tuple[str, str]]: Paths are absolute; a single file may come
-        without a label.
+        otherwise (Sequence[tuple[str, str]]): Returned where it is not set.
 
     Raises:
-        InputError: A label or a file is missing.
+        InputError: A file is missing, or a label of several files.
     """
     text = os.environ.get(VARIABLE, '')
     if not text:
@@ -73,7 +69,7 @@ def chosen_predictors(
 
 
 class _Place(NamedTuple):
-    """Dataset or group, and metric, of the real accuracies of a benchmark."""
+    """Row of the real accuracies of a benchmark: dataset or group."""
     abbr: str
     metric: str
 
@@ -81,9 +77,8 @@ class _Place(NamedTuple):
 class PredictedSummarizer(DefaultSummarizer):
     """Adds predictions to OpenCompass's table, and writes a leaderboard.
 
-    Predictions are made from the run's token-loss dumps whenever the
-    summary is made (`-m viz -r`), and never become results. Real accuracies
-    are read as percent, as OpenCompass gives them.
+    Predictions are computed anew from the run's token-loss dumps for every
+    summary (`-m viz -r`). Real accuracies are read as percent.
 
     Args:
         config (ConfigDict): Filled in by OpenCompass.
@@ -93,12 +88,12 @@ class PredictedSummarizer(DefaultSummarizer):
             in this run: the abbreviation of a dataset or group, or a pair of
             that and a metric. By default the name is the same and the metric
             is the dataset's first or the group's average.
-        verbose (bool): Whether notes also tell what the training of the
-            predictors noted, in terms of solvers and errors.
-        complete (Optional[str]): Full name of a function that lets real
-            accuracies of a model change predictions of those that the run
-            lacks, 'csv_plugin.extras.partial_scores.with_known_scores'. By
-            default all predictions are made from losses alone.
+        verbose (bool): Whether to print the notes of the predictors'
+            training, too.
+        complete (Optional[str]): Full name of a function that imputes missing
+            scores from a model's real ones,
+            'csv_plugin.extras.partial_scores.with_known_scores'. By default
+            all predictions are made from losses alone.
         **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
             groups of bbh, mmlu, cmmlu and ceval need not be named.
 
@@ -125,21 +120,21 @@ class PredictedSummarizer(DefaultSummarizer):
                                   self.summary_groups)
 
     def _pick_up_results(self) -> Any:
-        """OpenCompass's results, or which of them cannot be read."""
+        """OpenCompass's results, or an error that names a damaged file."""
         folder = os.path.join(self.work_dir, 'results')
         try:
             return super()._pick_up_results()
-        # What is read of a damaged file may end in any error.
+        # A damaged file may end in any error.
         except Exception:
             for model, dataset in product(self.model_cfgs, self.dataset_cfgs):
                 _check_result(get_infer_output_path(model, dataset, folder))
             raise
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
-        """OpenCompass's results, which the leaderboard needs as well."""
+        """OpenCompass's results; the leaderboard is made of them."""
         raw, parsed, metrics, modes = super()._calculate_group_metrics(
             *results)
-        # By the name of a model in the table, its name in the run's folders.
+        # Folders of models by their names in the table.
         folders = {
             model_abbr_from_cfg_used_in_summarizer(model):
             model_abbr_from_cfg(model)
@@ -169,12 +164,7 @@ class PredictedSummarizer(DefaultSummarizer):
             Leaderboard:
         """The leaderboard; arguments as in `predict_run`.
 
-        Args:
-            parsed (Mapping): Numbers of the run by model, dataset and
-                metric.
-            folders (Mapping): See there.
-            predictors (Mapping): See there.
-            real (Mapping): See there.
+        `parsed` contains numbers of the run by model, dataset and metric.
         """
         board, _ = predict_run(
             RunDumps(self.work_dir), folders, predictors,
@@ -188,14 +178,14 @@ class PredictedSummarizer(DefaultSummarizer):
         if not isinstance(name, str):
             return _Place(*name)
         listed = metrics.get(name, ['-'])
-        # OpenCompass lists the metrics of a group in random order, its
-        # average last; those of a dataset begin with the most telling one.
+        # The metrics of a group are in random order but for the average,
+        # which is last; the main metric of a dataset is the first.
         groups = [group['name'] for group in self.summary_groups]
         return _Place(name, listed[-1 if name in groups else 0])
 
     def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
                       *args: Any, **kwargs: Any) -> list[list[str]]:
-        """OpenCompass's table, one row on losses, predictions and means."""
+        """OpenCompass's table with rows of predictions and of means."""
         # Rows that were chosen stay as they are.
         chosen = self.dataset_abbrs is not None
         shown = metrics if chosen else {
@@ -232,7 +222,6 @@ class PredictedSummarizer(DefaultSummarizer):
 
 
 def _check_result(path: str) -> None:
-    """Refuse a file that is no result, such as one that was cut off."""
     if not os.path.exists(path):
         return
     try:
@@ -246,7 +235,7 @@ def _check_result(path: str) -> None:
 
 
 def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
-    """Of a validation set, the one whose numbers of all models compare."""
+    """Only bits per byte for text sets: tokenizers do not change them."""
     is_texts = dataset.startswith(TEXTS) and TEXTS_METRIC in metrics
     return [TEXTS_METRIC] if is_texts else metrics
 
@@ -254,9 +243,9 @@ def _shown_metrics(dataset: str, metrics: Sequence[str]) -> Sequence[str]:
 def _overall_rows(predictions: Predictions) -> list[list[str]]:
     """Means over the benchmarks, and the ranks of the models by them."""
     title, found = standings(predictions)
-    modes = {REAL: MEAN_MODE}
-    heads = [(_cell(standing.label), modes.get(standing.label, PREDICTED_MODE))
-             for standing in found]
+    heads = [(_cell(each.label),
+              MEAN_MODE if each.label == REAL else PREDICTED_MODE)
+             for each in found]
     return [[name, '-', *head, *cells]
             for name, rows in ((title, [each.means for each in found]),
                                ('rank', [each.ranks for each in found]))
@@ -264,14 +253,14 @@ def _overall_rows(predictions: Predictions) -> list[list[str]]:
 
 
 def _cell(name: str) -> str:
-    """A name for OpenCompass, which writes it as Markdown and as CSV."""
+    """A name that is safe in Markdown and CSV."""
     return csv_cell(markdown(name))
 
 
 def _accuracy(raw: Mapping[str, Mapping[str, Any]],
               parsed: Mapping[str, Mapping[str, float]],
               place: _Place) -> Union[float, Missing]:
-    """The accuracy of a model, a fraction, or why there is none."""
+    """The accuracy of a model, a fraction, or why it is missing."""
     scores = parsed.get(place.abbr, {})
     if place.metric in scores:
         score = scores[place.metric]

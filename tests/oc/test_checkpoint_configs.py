@@ -3,7 +3,6 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from csv_plugin.configs.models.checkpoints import checkpoint_models
 from csv_plugin.demo import shipped
 from tools.studies.zoo.building import HELD_OUT, abbr
 
@@ -52,10 +51,3 @@ def test_the_shipped_config():
     [texts] = config.datasets
     assert texts.abbr.startswith('salience_texts-')
     assert 'checkpoint_models' not in config
-
-
-def test_defaults_can_be_changed(tmp_path):
-    (tmp_path / 'a/5').mkdir(parents=True)
-    [entry] = checkpoint_models(
-        str(tmp_path / 'a/*'), type='other', path=str(tmp_path))
-    assert entry['type'] == 'other' and entry['path'] == str(tmp_path)

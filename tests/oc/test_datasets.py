@@ -75,16 +75,3 @@ del salience_texts
     assert entry.infer_cfg.inferencer.rank
     assert entry.eval_cfg.evaluator.predictor == 'p'
     assert set(config) == {'datasets'}
-
-
-def test_the_texts_of_the_demo(tmp_path):
-    config = load_as_tasks_do(
-        '''
-from mmengine.config import read_base
-with read_base():
-    from csv_plugin.configs.datasets.salience_texts import \\
-        salience_texts_datasets
-''', tmp_path)
-    entry, = config.salience_texts_datasets
-    rows = SalienceTextDataset.load(entry.path, entry.fingerprint)
-    assert entry.abbr == f'salience_texts-{texts_of(rows).fingerprint[:12]}'

@@ -66,7 +66,6 @@ def test_without_answers_and_without_a_first_token(model_folder, tmp_path):
 
 
 def test_fewer_predictions_than_texts(run, tmp_path):
-    """As after a stale .cache/dataset_size.json."""
     model, entry, dump = run
     file = dump.with_suffix('.json')
     rows = json.loads(file.read_text())

@@ -1,9 +1,6 @@
 """Dumps that the host's tasks write, also when they are killed."""
 import json
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +78,9 @@ def test_wrapped_and_bare_dumps_are_the_same(model_folder, entry, tmp_path):
     bare = tiny.infer(tmp_path / 'bare', config(model_folder, False), entry)
     wrapped = tiny.infer(tmp_path / 'wrapped', config(model_folder), entry)
     assert files(bare) == files(wrapped)
+    dump = read_dump(bare / f'{entry["abbr"]}.safetensors')
+    # Recorded only if the config asks for them.
+    assert {(text.entropy, text.rank) for text in dump.texts} == {(None, None)}
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         'bare', 'texts.jsonl', 'wrapped'
     ]
@@ -105,50 +105,6 @@ def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
     assert result['n_texts'] == 42
 
 
-KILLED = '''
-import os, signal, sys
-from pathlib import Path
-from csv_plugin.configs.datasets.salience_texts import salience_texts
-from csv_plugin.lm import scoring_in_chunks
-from csv_plugin.oc import inferencers
-score = inferencers.get_token_loss
-scoring_in_chunks.CHUNK = 6
-def kill(model, texts, part, **settings):
-    if part and part[0].text_id == 't3':
-        os.kill(os.getpid(), signal.SIGKILL)
-    return score(model, texts, part, **settings)
-inferencers.get_token_loss = kill
-from tests.oc import tiny
-tiny.infer(Path('killed').resolve(),
-           tiny.wrapped(tiny.model_config(Path(sys.argv[1]))),
-           salience_texts('texts.jsonl'))
-'''
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_was(model_folder, entry, tmp_path,
-                                           scored, monkeypatch):
-    monkeypatch.setattr(scoring_in_chunks, 'CHUNK', 6)
-    model = config(model_folder)
-    whole = files(tiny.infer(tmp_path / 'whole', model, entry))
-    process = subprocess.run([sys.executable, '-c', KILLED, model_folder],
-                             capture_output=True)
-    assert process.returncode == -signal.SIGKILL, process.stderr.decode()
-    folder = tmp_path / 'killed/predictions' / model['abbr']
-    journal = folder / f'tmp_{entry["abbr"]}'
-    assert set(
-        files(journal)) == {'0.safetensors', '1.safetensors', '2.safetensors'}
-    assert os.listdir(folder) == [journal.name]
-    # A crash of the whole machine may tear a file.
-    torn = journal / '1.safetensors'
-    torn.write_bytes(torn.read_bytes()[:-40])
-    scored.clear()
-    tiny.infer(tmp_path / 'killed', model, entry)
-    assert files(folder) == whole
-    assert [part[:1] for part in scored] == [[], ['t1'], ['t3'], ['t4'],
-                                             ['t5'], ['t6']]
-
-
 def stop_after(n_chunks, monkeypatch):
     write = scoring_in_chunks.write_dump
 
@@ -158,6 +114,31 @@ def stop_after(n_chunks, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(scoring_in_chunks, 'write_dump', stop)
+
+
+def test_a_stopped_run_goes_on_where_it_was(model_folder, entry, tmp_path,
+                                            scored, monkeypatch):
+    """Runs that are killed: tests/oc/test_interruption.py."""
+    monkeypatch.setattr(scoring_in_chunks, 'CHUNK', 6)
+    model = config(model_folder)
+    whole = files(tiny.infer(tmp_path / 'whole', model, entry))
+    with monkeypatch.context() as patch:
+        stop_after(3, patch)
+        with pytest.raises(KeyboardInterrupt):
+            tiny.infer(tmp_path / 'stopped', model, entry)
+    folder = tmp_path / 'stopped/predictions' / model['abbr']
+    journal = folder / f'tmp_{entry["abbr"]}'
+    assert set(
+        files(journal)) == {'0.safetensors', '1.safetensors', '2.safetensors'}
+    assert os.listdir(folder) == [journal.name]
+    # A crash of the whole machine may tear a file.
+    torn = journal / '1.safetensors'
+    torn.write_bytes(torn.read_bytes()[:-40])
+    scored.clear()
+    tiny.infer(tmp_path / 'stopped', model, entry)
+    assert files(folder) == whole
+    assert [part[:1] for part in scored] == [[], ['t1'], ['t3'], ['t4'],
+                                             ['t5'], ['t6']]
 
 
 @pytest.mark.parametrize('change', ['text', 'dtype', 'entropy', None])

@@ -138,19 +138,19 @@ def test_examples_that_do_not_fit_are_dropped(model):
     assert none == f'\n{ASKED} '
 
 
-@pytest.mark.parametrize('template, column, words', [
+@pytest.mark.parametrize('template, words', [
     ({
         'C': 'c',
         'D': 'd'
-    }, 'label', r"label 'A' in column 'label'.*\['C', 'D'\].*no such"),
+    }, r"label 'A' in column 'label'.*\['C', 'D'\].*no such"),
     ({
         'A': '{question}',
         'B': '{question}'
-    }, 'label', "label 'A'.*a template whose text all labels"),
+    }, "label 'A'.*a template whose text all labels"),
 ])
-def test_labels_without_a_template_are_refused(template, column, words, model):
+def test_labels_without_a_template_are_refused(template, words, model):
     with pytest.raises(InputError, match=words):
-        labels(model, benchmark(template, column))
+        labels(model, benchmark(template))
 
 
 def test_losses_of_a_benchmark(model, model_folder, tmp_path):

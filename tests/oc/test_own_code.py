@@ -64,20 +64,16 @@ def test_code_that_the_config_allows_runs(folder, enter, way):
     assert trace.exists()
 
 
-def test_models_without_code_are_loaded(folder):
-    trace = code_folders.add_code(folder,
-                                  code_folders.own_model_of_a_known_type)
-    model = in_a_config(folder, max_seq_len=64)
-    assert type(model.model).__name__ == 'LlamaForCausalLM'
-    assert not trace.exists()
-
-
 @pytest.mark.parametrize('enter', [in_a_config, wrapped])
 def test_code_does_not_run_to_look_up_the_context(folder, enter):
     trace = code_folders.add_code(folder,
                                   code_folders.own_model_of_a_known_type)
     with pytest.raises(InputError, match='max_seq_len in its entry'):
         enter(folder, max_seq_len=None)
+    assert not trace.exists()
+    # With the context in the entry, the model is loaded without the code.
+    model = enter(folder, max_seq_len=64)
+    assert type(model.model).__name__ == 'LlamaForCausalLM'
     assert not trace.exists()
 
 

@@ -12,11 +12,7 @@ from csv_plugin.oc.inferencers import LabelLossInferencer
 
 
 def label_loss(dataset: dict) -> dict:
-    """The entry that takes the loss of a benchmark's right answers.
-
-    Args:
-        dataset (dict): The entry of the benchmark.
-    """
+    """Return the entry for the loss of a benchmark's right answers."""
     entry = {key: dataset[key] for key in dataset if key not in ('k', 'n')}
     return {
         **entry, 'abbr': dataset['abbr'] + '-label_loss',

@@ -1,15 +1,11 @@
 """The paper's six benchmarks, for base and for chat models.
 
-The paper names no variants of the benchmarks. `base_benchmarks` are the
-variants from which OpenCompass made the tables in its descriptions of these
-benchmarks; where those tables and the paper have a model in common, they have
-the same accuracy. `chat_benchmarks` are the variants that the same
+The paper names no variants. `base_benchmarks` are those of the tables in
+OpenCompass's descriptions of these benchmarks, which agree with the paper
+where they have a model in common; `chat_benchmarks` are those that the same
 descriptions name for chat models. Both variants of CMMLU are our choice.
 C-Eval is run on its validation split (group `ceval`), because the answers of
 its test split, the paper's `ceval-test`, are not public.
-
-Perplexities are taken one question at a time: in OpenCompass they depend on
-the other questions of a batch.
 """
 from mmengine.config import read_base
 
@@ -41,7 +37,10 @@ with read_base():
 
 
 def one_by_one(dataset: dict) -> dict:
-    """The entry of a benchmark by perplexity, with batches of one question."""
+    """Return the entry with batches of one question.
+
+    In OpenCompass, perplexities depend on the other questions of a batch.
+    """
     infer_cfg = dataset['infer_cfg']
     inferencer = dict(infer_cfg['inferencer'], batch_size=1)
     return dict(dataset, infer_cfg=dict(infer_cfg, inferencer=inferencer))

@@ -20,13 +20,11 @@ from csv_plugin.oc.inferencers import TokenLossInferencer
 def salience_texts(path: str,
                    evaluator: dict = {},
                    **inferencer: object) -> dict:
-    """Dataset entry of a file of texts, named after their fingerprint.
+    """Return the dataset entry of a file of texts.
 
     Args:
-        path (str): The file; a relative path starts where OpenCompass is
-            started.
-        evaluator (dict): Arguments of `SalienceEvaluator`, such as
-            `predictor`.
+        path (str): The file, relative to where OpenCompass is started.
+        evaluator (dict): Arguments of `SalienceEvaluator`.
         inferencer (object): Arguments of `TokenLossInferencer`, such as
             `entropy=True`.
     """

@@ -1,18 +1,10 @@
-"""Five exams of a small invented world, 240 questions each.
-
-Three are multiple choice by perplexity, two are worked out by generation.
-"""
+"""Five exams of a small invented world, 240 questions each."""
 from opencompass.openicl.icl_evaluator import AccEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer, PPLInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
-
-# Exams with worked solutions, and the tokens that the longest solution takes.
-# There are no stop words: OpenCompass also looks for them in the last tokens
-# of the prompt.
-_worked = [('sums', 64), ('swaps', 176)]
 
 tidewell_exams_datasets = [
     dict(
@@ -30,8 +22,7 @@ tidewell_exams_datasets = [
                     for label in 'ABCD'
                 }),
             retriever=dict(type=ZeroRetriever),
-            # In OpenCompass, perplexities depend on the other questions of a
-            # batch.
+            # Perplexities depend on the other questions of a batch.
             inferencer=dict(type=PPLInferencer, batch_size=1)),
         eval_cfg=dict(evaluator=dict(type=AccEvaluator)))
     for kind in ['census', 'chinese', 'scenes']
@@ -48,5 +39,6 @@ tidewell_exams_datasets = [
         eval_cfg=dict(
             evaluator=dict(type=AccEvaluator),
             pred_postprocessor=dict(type=tidewell_final_answer)))
-    for kind, length in _worked
+    # Exams with worked solutions, and tokens of the longest solution.
+    for kind, length in [('sums', 64), ('swaps', 176)]
 ]

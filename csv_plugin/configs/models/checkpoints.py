@@ -5,8 +5,7 @@
     models = checkpoint_models('runs/*/checkpoint-*', max_seq_len=4096)
     del checkpoint_models
 
-Code in the folders does not run, unlike by the default of OpenCompass. For
-checkpoints that need theirs, add
+Code in the folders does not run. For checkpoints that need theirs, add
 
     model_kwargs=dict(trust_remote_code=True),
     tokenizer_kwargs=dict(trust_remote_code=True)
@@ -17,15 +16,14 @@ from opencompass.models import HuggingFaceBaseModel
 def checkpoint_models(pattern: str,
                       levels: int = 1,
                       **entry: object) -> list[dict]:
-    """Entries of all checkpoints, each run's in the order of its steps.
+    """Return entries of all checkpoints, each run's in the order of steps.
 
     Args:
-        pattern (str): Folders whose names end with a step, such as
-            `runs/*/checkpoint-*`; a relative pattern starts where OpenCompass
-            is started.
+        pattern (str): Folders whose names end with a step, relative to where
+            OpenCompass is started.
         levels (int): How many of the folders above name the run.
         entry (object): Further keys of the entries, such as `tokenizer_path`,
-            and keys with other values, such as `run_cfg`.
+            or other values, such as `run_cfg`.
 
     Raises:
         InputError: There are no such folders, or a checkpoint comes with

@@ -1,16 +1,14 @@
 """The open models of the paper, by their names there.
 
 `base_models` and `chat_models` are the 57 models of Table 2 that have
-accuracies in Tables 3 and 4, and `unsplit_models` the two that have accuracies
-but are in no split. Two models of Table 2, internlm2.5-1.8B-chat-sft and
-internlm2.5-7B-chat-sft, have none, and OpenCompass has no entry for their
-weights. The paper does not say how models were loaded. These entries load
-them
+accuracies in Tables 3 and 4, and `unsplit_models` the two with accuracies but
+in no split. Two models of Table 2, internlm2.5-1.8B-chat-sft and
+internlm2.5-7B-chat-sft, have none. The entries load models
 
 * in bfloat16, with up to 14 billion parameters on one GPU, up to 34 on two
   and more on four GPUs, of 80 GB each;
-* without the code that comes with a model, which OpenCompass runs by default.
-  InternLM2 and 2.5 need theirs: `with_own_code` lets it run;
+* without the code that comes with a model, but for InternLM2 and 2.5, which
+  need theirs (`with_own_code`);
 * with eager attention for Gemma 2, whose soft cap the default attention
   leaves out.
 """
@@ -37,12 +35,12 @@ _stop_words = {
 
 
 def base_model(path: str, num_gpus: int = 1) -> dict:
-    """Entry of a base model of these series on the hub."""
+    """Return the entry of a base model of these series on the hub."""
     return dict(type=HuggingFaceBaseModel, **model_of(path, num_gpus))
 
 
 def chat_model(path: str, num_gpus: int = 1) -> dict:
-    """Entry of a chat model of these series on the hub."""
+    """Return the entry of a chat model of these series on the hub."""
     return dict(
         type=HuggingFacewithChatTemplate,
         stop_words=value_of(_stop_words, path) or [],
@@ -50,7 +48,7 @@ def chat_model(path: str, num_gpus: int = 1) -> dict:
 
 
 def model_of(path: str, num_gpus: int) -> dict:
-    """The part that the entries of base and chat models share."""
+    """Return the part that entries of base and chat models share."""
     eager = path.startswith('google/gemma-2')
     return dict(
         # The paper writes this name in another case than the hub.
@@ -70,14 +68,14 @@ def model_of(path: str, num_gpus: int) -> dict:
 
 
 def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
-    """The same entries; code runs that comes with a model which needs it.
+    """Return the entries with own code for models that need it.
 
     Args:
         models (list[dict]): Entries of `base_model` or `chat_model`.
-        allowed (bool): Whether the user lets the code run.
+        allowed (bool): Whether the user allows the code.
 
     Raises:
-        InputError: It may not run, but there is a model that needs it.
+        InputError: A model needs its code, which is not allowed.
     """
     # Imports at the top of a config are lazy: they give names, not modules.
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
@@ -88,15 +86,13 @@ def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
 
 
 def value_of(table: dict, path: str) -> object:
-    """The value for the beginning that the path has, or None."""
-    return next(
-        (value
-         for beginning, value in table.items() if path.startswith(beginning)),
-        None)
+    """Return the value for the beginning of a path, or None."""
+    values = [table[start] for start in table if path.startswith(start)]
+    return values[0] if values else None
 
 
 def paper_entries() -> tuple[list[dict], list[dict], list[dict]]:
-    """Base models, chat models, and those that are in no split."""
+    """Return base models, chat models, and those in no split."""
     # Imports at the top of a config are lazy: they give names, not modules.
     io = __import__('csv_plugin.io.paper', fromlist=['io'])
     in_table_2 = io.paper_models()

@@ -1,7 +1,6 @@
 """Small language models that were trained on the documents of Tidewell.
 
-`held_out_models` ship with the package; no predictor was fitted to them. They
-are also the `models` of `opencompass --models tidewell_zoo`.
+`held_out_models` ship with the package; no predictor was fitted to them.
 `zoo_models(folder)` lists all checkpoints that train_demo_zoo wrote.
 """
 from os.path import abspath, dirname, join
@@ -12,14 +11,13 @@ shipped_zoo = abspath(join(dirname(abspath(__file__)), '../../demo/zoo'))
 
 
 def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
-    """Entry of a checkpoint, named such as `a-l@50`."""
+    """Return the entry of a checkpoint, named such as `a-l@50`."""
     return dict(
         abbr=f'{series}-{size}@{percent}',
         type=HuggingFaceBaseModel,
         path=join(abspath(zoo), series, size, str(percent)),
         tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
-        # Weights are stored in fp16, but fp32 is faster and more exact on a
-        # CPU.
+        # Stored in fp16; fp32 is faster and more exact on a CPU.
         model_kwargs=dict(torch_dtype='torch.float', trust_remote_code=False),
         tokenizer_kwargs=dict(trust_remote_code=False),
         max_seq_len=512,
@@ -35,7 +33,7 @@ whole_zoo = [
 
 
 def zoo_models(zoo: str, models: list = whole_zoo) -> list[dict]:
-    """Entries of 7 checkpoints each of models, by default of all 36."""
+    """Return entries of 7 checkpoints of each model, by default of all 36."""
     return [
         zoo_model(zoo, series, size, percent) for series, size in models
         for percent in [10, 20, 35, 50, 65, 80, 100]

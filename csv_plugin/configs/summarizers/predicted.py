@@ -1,7 +1,6 @@
-"""Predictions beside the real accuracies.
+"""Predictions of the shipped predictors beside the real accuracies.
 
-They are those of the shipped predictors or, if there is an environment
-variable CSV_PREDICTORS, of the files that it names:
+The environment variable CSV_PREDICTORS names files of other predictors:
 
     CSV_PREDICTORS=/path/to/predictor.safetensors opencompass ... \\
         --summarizer predicted --config-dir "$(salience configs --where)"

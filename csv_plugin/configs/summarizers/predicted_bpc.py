@@ -1,8 +1,7 @@
 """Predictions from the bits per character of the dataset llm_compression.
 
-They are those of the predictor that comes with the package, of 28 public base
-models, or of the files that the variable CSV_PREDICTORS names, as in
-predicted.py.
+The predictor comes with the package and is fitted to 28 public base models;
+CSV_PREDICTORS names others, as in predicted.py.
 
     opencompass --models ... --datasets llm_compression \\
         --summarizer predicted_bpc --config-dir "$(salience configs --where)"
