@@ -1,0 +1,129 @@
+"""Picture of the README: predicted and real accuracies of public models.
+
+    python -m tools.studies.public_models_picture --out docs/pictures
+
+fits the tables of 28 public base models that come with the package, every
+model without its family (docs/bits_per_character.md), and draws the held-out
+predictions with their 90 % intervals, on light and on dark ground.
+"""
+import argparse
+import csv
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from csv_plugin.cli.salience import main as salience
+
+DATA = Path(__file__).parents[2] / 'csv_plugin' / 'data'
+COLUMNS = 4
+#: Ground, text, lines, predictions whose interval holds and those missed.
+THEMES = {
+    'light': ('white', '#24292f', '#c9ced4', '#0072B2', '#D55E00'),
+    'dark': ('#0d1117', '#e6edf3', '#3d444d', '#56B4E9', '#E69F00'),
+}
+
+
+def fit(folder: str) -> dict[str, NDArray]:
+    """Predict every model without its family.
+
+    Returns:
+        dict[str, NDArray]: Rows `(n, 4)` of real and predicted accuracy, low
+        and high end of the interval in percent, by benchmark.
+    """
+    tables = [
+        word for name in ('losses', 'scores', 'models', 'benchmarks')
+        for word in (f'--{name}', str(DATA / f'bits_per_character_{name}.csv'))
+    ]
+    if salience([
+            'fit', *tables, '--fit', 'public', '--predict', 'public',
+            '--leave-family-out', '--solver', 'plain', '--out', folder
+    ]):
+        raise SystemExit(1)
+    rows: dict[str, list[list[float]]] = {}
+    with (Path(folder) / 'predictions.csv').open(encoding='utf-8') as file:
+        for row in csv.DictReader(file):
+            if row['observed']:
+                values = [
+                    100 * float(row[name])
+                    for name in ('observed', 'predicted', 'low', 'high')
+                ]
+                rows.setdefault(row['benchmark'], []).append(values)
+    return {name: np.array(values) for name, values in rows.items()}
+
+
+def draw(rows: dict[str, NDArray], theme: str) -> Figure:
+    """Draw one panel per benchmark; the title is the finding."""
+    ground, ink, lines, right, wrong = THEMES[theme]
+    settings = {
+        'axes.edgecolor': lines, 'axes.labelcolor': ink, 'text.color': ink,
+        'xtick.color': ink, 'ytick.color': ink, 'font.size': 9
+    }  # yapf: disable
+    with style.context(['default', settings]):
+        figure = Figure((8.4, 5.3), dpi=150, facecolor=ground)
+        n_rows = -(-len(rows) // COLUMNS)
+        panels = figure.subplots(n_rows, COLUMNS)
+        for axes, (name, values) in zip(panels.flat, rows.items()):
+            real, predicted, low, high = values.T
+            held = (low <= real) & (real <= high)
+            axes.set_facecolor(ground)
+            axes.plot([0, 100], [0, 100], color=lines, lw=1, zorder=1)
+            for mask, colour in ((held, right), (~held, wrong)):
+                axes.vlines(real[mask], low[mask], high[mask], color=colour,
+                            lw=0.8, alpha=0.4)  # yapf: disable
+                axes.plot(real[mask], predicted[mask], 'o', color=colour, ms=4)
+            axes.set(xlim=(0, 100), ylim=(0, 100), aspect='equal',
+                     xticks=(0, 50, 100), yticks=(0, 50, 100))  # yapf: disable
+            off = np.abs(predicted - real).mean()
+            axes.set_title(f'{name}: off by {off:.1f}', fontsize=9.5)
+            axes.spines[['top', 'right']].set_visible(False)
+        for axes in panels.flat[len(rows):]:
+            axes.set_axis_off()
+        figure.subplots_adjust(0.075, 0.145, 0.975, 0.815, 0.28, 0.3)
+        _write_around(figure, rows, ink, wrong)
+    return figure
+
+
+def _write_around(figure: Figure, rows: dict[str, NDArray], ink: str,
+                  wrong: str) -> None:
+    """Write title, units and source."""
+    real, predicted, low, high = np.concatenate([*rows.values()]).T
+    held = np.mean((low <= real) & (real <= high))
+    off = np.mean([np.abs(v[:, 1] - v[:, 0]).mean() for v in rows.values()])
+    n_models = max(map(len, rows.values()))
+    figure.text(
+        0.02, 0.945, f'{n_models} public models from three losses: off by '
+        f'{off:.1f} points, {100 * held:.0f} % of the intervals hold',
+        fontsize=12.5, fontweight='bold')  # yapf: disable
+    figure.text(0.02, 0.9,
+                'Each point is a model, predicted by a fit without its family;'
+                ' bars are 90 % intervals.')  # yapf: disable
+    figure.text(0.75, 0.9, 'Outside of its interval', color=wrong)
+    figure.text(0.5, 0.055, 'real accuracy, %', ha='center')
+    figure.text(0.012, 0.48, 'predicted accuracy, %', va='center',
+                rotation='vertical')  # yapf: disable
+    figure.text(
+        0.02, 0.015, 'python -m tools.studies.public_models_picture; figures '
+        'of public evaluations, docs/bits_per_character.md',
+        fontsize=7.5)  # yapf: disable
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--out', type=Path, required=True)
+    folder = parser.parse_args().out
+    with tempfile.TemporaryDirectory() as results:
+        rows = fit(results)
+    folder.mkdir(parents=True, exist_ok=True)
+    for theme in THEMES:
+        path = folder / f'public_models_{theme}.png'
+        draw(rows, theme).savefig(path, metadata={'Software': None})
+        print(path)
+
+
+if __name__ == '__main__':
+    main()
