@@ -1,11 +1,10 @@
 """The figures in the title of the README's picture."""
 import pytest
 
-pytest.importorskip('matplotlib')
-
 from tools.studies.public_models_picture import draw, fit
 
 
+@pytest.mark.slow
 def test_title_says_what_was_found(tmp_path):
     rows = fit(str(tmp_path))
     assert sum(map(len, rows.values())) == 218
