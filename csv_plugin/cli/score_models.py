@@ -270,7 +270,7 @@ def _transformers(model: str, options: _Options) -> Any:
 def _checked_for_code(model: str,
                       options: _Options) -> AbstractContextManager[None]:
     """Refuse code of a model that another program is to load."""
-    from csv_plugin.lm.own_code import READ_IT, own_code_refused
+    from csv_plugin.lm.loading import READ_IT, own_code_refused
     if options.trust_remote_code:
         return nullcontext()
     return own_code_refused(model, f'{READ_IT} give --trust-remote-code.')

@@ -27,7 +27,7 @@ from csv_plugin.core.training import Training
 from csv_plugin.io import model_splits
 from csv_plugin.io.collection import MODELS, Collection, read_collection
 from csv_plugin.io.tables import ModelInfo, read_models, split_name
-from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
+from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
 from csv_plugin.report.notes import shortage_notes, shortages
 
@@ -120,8 +120,9 @@ class _Method(NamedTuple):
 def run(args: argparse.Namespace) -> None:
     # They load torch and matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import write_training
-    from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
-    from csv_plugin.lm.states.kept_states import kept_states
+    from csv_plugin.lm.hidden_states import kept_states
+    from csv_plugin.lm.loading import load_scoring_lm
+    from csv_plugin.lm.tokens.tokenization import target_tokens
     check_folder(args.out)
     settings = _head_settings(args)
     check_sources(args)

@@ -1,5 +1,5 @@
 """From a causal LM and a validation set to a token-loss dump."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Optional, Union
 
@@ -8,33 +8,24 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.dumps import read_dump, write_dump
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import prefix_token, weights_in_memory
 from csv_plugin.lm.engines.protocol import Engine
 from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
-from csv_plugin.lm.scoring_in_chunks import score_in_chunks
+
+#: Texts that are scored together; a run that is killed loses the losses of
+#: at most that many texts.
+CHUNK = 32
 
 
-def dump_info(engine: Engine,
-              tokenizer: PreTrainedTokenizerBase,
-              texts: TextSet,
-              name: Optional[str] = None,
-              context: Optional[int] = None) -> DumpInfo:
-    """How losses of a model on a validation set are computed.
-
-    Args:
-        engine (Engine): What runs the model.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-        texts (TextSet): The whole validation set.
-        name (Optional[str]): Name of the model, its path by default.
-        context (Optional[int]): As in `token_losses`.
-
-    Raises:
-        InputError: The tokenizer is none of `transformers`.
-    """
+def _dump_info(engine: Engine, tokenizer: PreTrainedTokenizerBase,
+               texts: TextSet, name: Optional[str],
+               context: Optional[int]) -> DumpInfo:
     if not hasattr(tokenizer, 'name_or_path'):
         raise InputError(
             'tokenizer', 'a tokenizer of transformers',
@@ -78,26 +69,27 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
         texts (TextSet): The whole validation set.
         part (Optional[Sequence[Text]]): The texts of it to score; all by
-            default. Parts are joined by `io.shards.merge_dumps`.
+            default. Parts are joined by `io.dumps.merge_dumps`.
         name (Optional[str]): Name of the model, its path by default.
         entropy (bool): Record the entropy of each predictive distribution.
         rank (bool): Record how many tokens were more likely.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
-        folder (Optional[FilePath]): Keeps the losses of every few texts as
-            soon as they are computed: a call that is repeated after an
-            interruption reads them there, see `score_in_chunks`.
+        folder (Optional[FilePath]): Keeps the losses of every few texts for
+            a call that is repeated after an interruption, see
+            `score_in_chunks`.
         progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
         TokenLossDump: Losses in nats, one `TokenLosses` per scored text.
 
     Raises:
-        InputError: As in `token_losses`.
+        InputError: As in `token_losses`, or the tokenizer is not one of
+            `transformers`.
     """
     engine = as_engine(model)
     wanted = texts.texts if part is None else part
-    info = dump_info(engine, tokenizer, texts, name, context)
+    info = _dump_info(engine, tokenizer, texts, name, context)
 
     def scored(some: Sequence[Text],
                progress: Progress = iter) -> TokenLossDump:
@@ -135,14 +127,74 @@ def score(model: Union[PreTrainedModel, Engine],
         progress (Progress): Wraps the batches, or with a folder the chunks.
 
     Returns:
-        ModelLosses: Of this model alone, in nats; `|` joins those of
+        ModelLosses: Losses of this model, in nats; `|` joins those of
         several models.
 
     Raises:
-        InputError: As in `token_losses`.
+        InputError: As in `dump_losses`.
     """
     if folder is not None and isinstance(model, PreTrainedModel):
         folder = Path(folder) / weights_in_memory(model)
     dump = dump_losses(
         model, tokenizer, texts, name=name, folder=folder, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})
+
+
+def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
+                    texts: Sequence[Text],
+                    folder: Path,
+                    entropy: bool = False,
+                    rank: bool = False,
+                    progress: Progress = iter) -> TokenLossDump:
+    """Score texts, but read what an interrupted run has scored.
+
+    Args:
+        score (Callable): Scores some texts; for no texts it returns the
+            information about the scoring.
+        texts (Sequence[Text]): The texts to score.
+        folder (Path): Gets a small dump for every chunk of texts. Dumps that
+            are damaged, or of another model, engine or version, of other
+            texts or with other columns, are replaced. The caller deletes the
+            folder once the losses are safe.
+        entropy (bool): `score` records entropies.
+        rank (bool): `score` records ranks.
+        progress (Progress): Wraps the chunks.
+
+    Returns:
+        TokenLossDump: Losses in nats, in the order of the texts and as
+        exact as in a dump; the same to the last bit as if the run had not
+        been interrupted.
+
+    Raises:
+        InputError: As in `score` and `io.dumps.write_dump`.
+    """
+    info = score(()).info
+    n_chunks = -(-len(texts) // CHUNK)
+    losses: dict[str, TokenLosses] = {}
+    for chunk in progress(range(n_chunks)):
+        # A sample of all texts that depends on them alone, so that chunks
+        # take about the same time and never change.
+        part = texts[chunk::n_chunks]
+        file = folder / f'{chunk}.safetensors'
+        dump = _recall(file, info, part, (entropy, rank))
+        if dump is None:
+            scored = score(part)
+            folder.mkdir(parents=True, exist_ok=True)
+            write_dump(file, scored)
+            # A dump rounds losses: new ones must be as rounded as old ones.
+            dump = read_dump(file)
+        losses.update({text.text_id: text for text in dump.texts})
+    return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
+
+
+def _recall(file: Path, info: DumpInfo, texts: Sequence[Text],
+            columns: tuple[bool, bool]) -> Optional[TokenLossDump]:
+    """The dump of these texts, if it was made as this run would make it."""
+    try:
+        dump = read_dump(file)
+    except InputError:  # absent, or damaged by a crash of the machine
+        return None
+    recorded = [(text.text_id, text.sha256, text.entropy is not None, text.rank
+                 is not None) for text in dump.texts]
+    wanted = [(text.text_id, text.sha256, *columns) for text in texts]
+    return dump if (dump.info, recorded) == (info, wanted) else None

@@ -1,4 +1,11 @@
-"""Language models and tokenizers from folders or from the hub."""
+"""Models and tokenizers from folders or the hub; their code is refused.
+
+Each of these ran, or was asked for, under transformers 4.57: classes that a
+config or a tokenizer names (`auto_map`), which `trust_remote_code=False`
+refuses; `custom_generate/generate.py` in a folder, which always runs; and an
+attention kernel of the hub that a config names, which the package `kernels`
+would download and run.
+"""
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -12,25 +19,24 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
-from csv_plugin.lm.own_code import (READ_IT, needed_code_refused,
-                                    own_code_refused)
 
 _RELEASE = tuple(map(int, transformers.__version__.split('.')[:2]))
 _DTYPE = 'dtype' if _RELEASE >= (4, 56) else 'torch_dtype'
-#: How a user of a command lets the code of a model run.
+#: Start of the remedy where code was refused.
+READ_IT = 'Read the code and, if you trust it,'
 _TRUST = f'{READ_IT} give --trust-remote-code.'
 
 
 @contextmanager
 def loading(what: str, path: FilePath,
             trust_remote_code: bool) -> Iterator[None]:
-    """Errors of loading in words for users; code of a model is refused.
+    """Turn errors of loading into one line, and refuse code of a model.
 
     Args:
         what (str): What is loaded, for errors.
         path (FilePath): Folder, or name on the hub.
-        trust_remote_code (bool): Whether the code may run; the body of the
-            `with` statement has to pass it to `transformers`.
+        trust_remote_code (bool): Let the code run; the body of the `with`
+            statement has to pass it to `transformers`.
 
     Raises:
         InputError: There is no such model, it cannot be loaded, or it comes
@@ -58,7 +64,6 @@ def _in_words(what: str, path: FilePath) -> Iterator[None]:
 
 
 def _remedy(error: Exception) -> str:
-    """What can be done about an error of loading."""
     if isinstance(error, MemoryError) or 'memory' in str(error):
         return 'Free memory, or load it with a smaller dtype or on more GPUs.'
     if 'unexpected keyword argument' in str(error):
@@ -68,12 +73,82 @@ def _remedy(error: Exception) -> str:
     return 'Check its files, and the settings that it is loaded with.'
 
 
+def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
+    """The config of a model that is loaded without code of its own.
+
+    Args:
+        path (FilePath): Folder, or name on the hub.
+        remedy (str): How the user can let the code run, one sentence.
+
+    Returns:
+        Optional[Any]: As `transformers` reads it; None if it cannot, which
+            the error of loading explains.
+
+    Raises:
+        InputError: The model comes with code that would run, or cannot be
+            loaded without it.
+    """
+    if os.path.exists(os.path.join(path, 'custom_generate')):
+        raise _refusal(path, 'code of its own in custom_generate', remedy)
+    try:
+        with _needed_code_refused(path, remedy):
+            config = AutoConfig.from_pretrained(path, trust_remote_code=False)
+    except InputError:
+        raise
+    except Exception:  # Of any kind.
+        return None
+    parts = [
+        getattr(config, name, None)
+        for name in getattr(config, 'sub_configs', ())
+    ]
+    for part in (config, *parts):
+        attention = str(getattr(part, '_attn_implementation', ''))
+        if '/' in attention:
+            raise _refusal(path, f'the attention kernel {attention!r}', remedy)
+    return config
+
+
+@contextmanager
+def own_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
+    """Refuse code of a model that the body of the `with` statement loads.
+
+    The body has to pass `trust_remote_code=False`.
+
+    Args:
+        path (FilePath): As in `config_without_code`.
+        remedy (str): As there.
+
+    Raises:
+        InputError: As there, or the tokenizer needs code of its own.
+    """
+    config_without_code(path, remedy)
+    with _needed_code_refused(path, remedy):
+        yield
+
+
+@contextmanager
+def _needed_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
+    """Refuse in one line what cannot be loaded without its code."""
+    try:
+        yield
+    except ValueError as error:
+        if 'trust_remote_code' not in str(error):
+            raise
+        raise _refusal(path, 'code of its own that it cannot be loaded '
+                       'without', remedy) from error  # yapf: disable
+
+
+def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
+    return InputError(f'model {os.fspath(path)!r}',
+                      'files without code to run', found, remedy)
+
+
 def load_tokenizer(path: FilePath,
                    trust_remote_code: bool = False,
                    remedy: str = _TRUST) -> PreTrainedTokenizerBase:
     """The tokenizer of a model that another engine runs.
 
-    Code that only the model needs is left alone, and does not matter.
+    Code that only the model needs is never run.
 
     Args:
         path (FilePath): Folder, or name on the hub.
@@ -84,56 +159,9 @@ def load_tokenizer(path: FilePath,
         InputError: There is no such tokenizer, it cannot be loaded, or it
             needs code that may not run.
     """
-    with _in_words('tokenizer', path), needed_code_refused(path, remedy):
+    with _in_words('tokenizer', path), _needed_code_refused(path, remedy):
         return AutoTokenizer.from_pretrained(
             path, trust_remote_code=trust_remote_code)
-
-
-def whole_causal_lm(path: FilePath, trust_remote_code: bool,
-                    **settings: Any) -> PreTrainedModel:
-    """A causal LM whose files hold all of its weights, and which runs.
-
-    For weights that are missing, `transformers` draws random ones, and warns.
-    A cap of attention logits, which Gemma 2 has, is kept.
-
-    Args:
-        path (FilePath): Folder, or name on the hub.
-        trust_remote_code (bool): Run code that comes with the model.
-        settings (Any): Further arguments of `from_pretrained`.
-
-    Raises:
-        InputError: Weights are missing.
-    """
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
-        path,
-        output_loading_info=True,
-        trust_remote_code=trust_remote_code,
-        **(_attention(path, trust_remote_code) | settings))
-    model, found = loaded
-    missing = sorted(found['missing_keys'])
-    if missing:
-        raise InputError(f'model {os.fspath(path)!r}',
-                         'all weights that its config.json tells of',
-                         f'none for {len(missing)}, such as {missing[0]}',
-                         'Fetch or save the model again.')
-    # Some wrong values of a config show only when the model is used.
-    with torch.no_grad():
-        model(
-            input_ids=torch.zeros(
-                1, 1, dtype=torch.long, device=input_device(model)))
-    return model
-
-
-def _attention(path: FilePath, trust_remote_code: bool) -> dict[str, Any]:
-    """Settings of an attention that keeps a cap of its logits.
-
-    The default attention of `transformers` 4 leaves it out.
-    """
-    config = AutoConfig.from_pretrained(
-        path, trust_remote_code=trust_remote_code)
-    if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
-        return {'attn_implementation': 'eager'}
-    return {}
 
 
 def load_causal_lm(path: FilePath,
@@ -145,13 +173,12 @@ def load_causal_lm(path: FilePath,
     Args:
         path (FilePath): Folder, or name on the hub.
         trust_remote_code (bool): Run code that comes with the model.
-        dtype (Optional[str]): Number format of the weights, such as
-            'bfloat16', which is the default on a GPU; 'float32' is it on the
-            CPU.
+        dtype (Optional[str]): Number format of the weights; by default
+            'bfloat16' on a GPU and 'float32' on the CPU.
         settings (Any): Further arguments of `from_pretrained`.
 
     Raises:
-        InputError: As in `loading`.
+        InputError: As in `loading`, or weights are missing.
     """
     on_gpu = torch.cuda.is_available()
     name = dtype or ('bfloat16' if on_gpu else 'float32')
@@ -159,5 +186,60 @@ def load_causal_lm(path: FilePath,
     if on_gpu:
         given.setdefault('device_map', 'auto')
     with loading('model', path, trust_remote_code):
-        return whole_causal_lm(
-            path, trust_remote_code=trust_remote_code, **given)
+        return _whole_causal_lm(path, trust_remote_code, **given)
+
+
+def load_scoring_lm(
+    path: FilePath,
+    tokenizer: Optional[FilePath] = None,
+    trust_remote_code: bool = False
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A causal LM and its tokenizer: bf16 on a GPU, else fp32 on the CPU.
+
+    Args:
+        path (FilePath): Folder, or name on the hub.
+        tokenizer (Optional[FilePath]): Folder or name of the tokenizer, if
+            it is not that of the model.
+        trust_remote_code (bool): Run code that comes with the model.
+
+    Raises:
+        InputError: As in `load_causal_lm`.
+    """
+    with loading('scoring LM', path, trust_remote_code):
+        loaded_tokenizer = AutoTokenizer.from_pretrained(
+            tokenizer or path, trust_remote_code=trust_remote_code)
+        model: Any = _whole_causal_lm(path, trust_remote_code)
+    if torch.cuda.is_available():
+        return model.to('cuda', torch.bfloat16), loaded_tokenizer
+    return model.float(), loaded_tokenizer
+
+
+def _whole_causal_lm(path: FilePath, trust_remote_code: bool,
+                     **settings: Any) -> PreTrainedModel:
+    """A causal LM that has all of its weights, and which runs.
+
+    For weights that are missing, `transformers` draws random ones. A cap of
+    attention logits, which its default attention may leave out, is kept.
+    """
+    config = AutoConfig.from_pretrained(
+        path, trust_remote_code=trust_remote_code)
+    if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
+        settings.setdefault('attn_implementation', 'eager')
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
+        path,
+        output_loading_info=True,
+        trust_remote_code=trust_remote_code,
+        **settings)
+    model, found = loaded
+    missing = sorted(found['missing_keys'])
+    if missing:
+        raise InputError(f'model {os.fspath(path)!r}',
+                         'all weights that its config.json describes',
+                         f'none for {len(missing)}, such as {missing[0]}',
+                         'Fetch or save the model again.')
+    # Some wrong values of a config show only when the model is used.
+    with torch.no_grad():
+        model(
+            input_ids=torch.zeros(
+                1, 1, dtype=torch.long, device=input_device(model)))
+    return model

@@ -10,19 +10,63 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, Progress, check_list
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import FeatureTable, text_columns
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.losses import TargetTokens
+from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS, SalienceFit, Task
-from csv_plugin.core.training import Training, TrainingCurve, path_curve
-from csv_plugin.lm.feature_blocks import feature_blocks
+from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, Ridge,
+                                      SalienceFit, Task)
+from csv_plugin.core.texts import TextSet
+from csv_plugin.core.training import (Block, Training, TrainingCurve,
+                                      answer_block, answers_by_source,
+                                      loss_blocks, path_curve)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from csv_plugin.lm.head.head_settings import HeadSettings
+    from csv_plugin.lm.head import HeadSettings
+
+
+def feature_blocks(table: LossTable,
+                   texts: TextSet,
+                   targets: TargetTokens,
+                   states: Optional['Tensor'] = None) -> list[Block]:
+    """Blocks of feature columns for `Auto`, coarse columns first.
+
+    Args:
+        table (LossTable): Losses of M models on T tokens.
+        texts (TextSet): The S texts.
+        targets (TargetTokens): Their tokens.
+        states (Optional[Tensor]): Hidden states of a scoring LM at them,
+            `(T, H)`.
+
+    Returns:
+        list[Block]: One mean loss per (source, answer or not); one per text;
+        of each source with answers, columns of these alone, which are
+        shrunk toward the source's label-token loss; and, given states, Phi
+        over all tokens and over all answers. The columns of a source are
+        Phi if there are states, else one per text.
+    """
+    blocks = loss_blocks(table, texts, targets)
+    answers = answers_by_source(table, texts, targets)
+    if states is None:
+        return blocks + [
+            answer_block(source, text_columns(table, part=part))
+            for source, part in answers.items()
+        ]
+    # Not at the top: it loads torch.
+    from csv_plugin.lm.head.state_columns import StateColumns
+    blocks += [
+        answer_block(source, StateColumns.of(states, table, part))
+        for source, part in answers.items()
+    ]
+    blocks.append(Block('states', StateColumns.of(states, table), (Ridge(), )))
+    if len(answers) > 1:
+        tokens = np.any(list(answers.values()), axis=0)
+        columns = StateColumns.of(states, table, tokens)
+        blocks.append(Block('answer states', columns, (Ridge(), )))
+    return blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +131,7 @@ def train_paper(training: Training,
         InputError: There are no states, the models are not of both kinds,
             or as in `train_paper_head`.
     """
-    from csv_plugin.lm.head.head_settings import HeadSettings
+    from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import train_paper_head
     if states is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',
@@ -241,8 +285,8 @@ def _targets_and_states(
     """Tokens that get the weights: the scoring LM's or the first model's."""
     if scoring_lm is None:
         return losses.tokens_of(next(iter(losses))), None
-    from csv_plugin.lm.scoring_lm import target_tokens
-    from csv_plugin.lm.states.hidden_states import hidden_states
+    from csv_plugin.lm.hidden_states import hidden_states
+    from csv_plugin.lm.tokens.tokenization import target_tokens
     return (target_tokens(scoring_lm[1], losses.texts),
             hidden_states(*scoring_lm, losses.texts.texts))
 

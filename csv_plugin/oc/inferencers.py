@@ -22,8 +22,8 @@ from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.files import write_text
 from csv_plugin.io.runs.run_dumps import reason_kept
+from csv_plugin.lm.dumping import score_in_chunks
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.lm.scoring_in_chunks import score_in_chunks
 from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss

@@ -20,9 +20,8 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from csv_plugin.lm.loading import load_tokenizer
-from csv_plugin.lm.own_code import (READ_IT, config_without_code,
-                                    own_code_refused)
+from csv_plugin.lm.loading import (READ_IT, config_without_code,
+                                   load_tokenizer, own_code_refused)
 
 #: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)

@@ -29,8 +29,8 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.lm.engines.causal_lm import evaluating
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.engines.windows import default_max_tokens
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import train_heads
-from csv_plugin.lm.head.head_settings import HeadSettings
 from tests.bench.bench_head_training import PAPER_STEPS
 from tests.bench.bench_head_training import simulate as simulate_heads
 from tests.bench.bench_token_losses import (CONTEXT, PASSES, llama_config,

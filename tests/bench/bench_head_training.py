@@ -19,10 +19,10 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.scaling_law import Curve
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
-from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.states.state_columns import StateColumns
+from csv_plugin.lm.head.state_columns import StateColumns
 
 PAPER_STEPS = 300
 

@@ -28,7 +28,7 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts, write_texts
-from csv_plugin.lm import scoring_lm
+from csv_plugin.lm import loading
 from csv_plugin.lm.head.paper_head import train_paper_head
 from tests.runs import write_summary
 
@@ -305,7 +305,7 @@ def test_code_of_a_model_runs_only_if_told_to(tool, monkeypatch, made,
         seen.append(arguments)
         raise InputError('the model', 'a model', 'none', 'Stop.')
 
-    monkeypatch.setattr(scoring_lm, 'load_scoring_lm', stopped)
+    monkeypatch.setattr(loading, 'load_scoring_lm', stopped)
     for more in ([], ['--trust-remote-code']):
         assert train([
             '--collection',

@@ -116,7 +116,7 @@ def test_page(page, folder):
         pytest.skip('bash is not installed')
     import transformers
 
-    from csv_plugin.lm.scoring_lm import load_scoring_lm
+    from csv_plugin.lm.loading import load_scoring_lm
     model, tokenizer = load_scoring_lm('my-model')
     run_page(
         page,

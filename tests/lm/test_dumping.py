@@ -1,21 +1,33 @@
-"""From a model to a dump to feature columns; parts join to the whole."""
+"""From a model to a dump to feature columns; parts join to the whole.
+
+A scoring that stops goes on where it was, whatever engine runs it.
+"""
+import shutil
+
 import numpy as np
 import pytest
+import torch
 
+import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
+from csv_plugin.lm import dumping
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.lm import models
+from tests.lm.engines.row_engines import Exact
 from tests.lm.tokens import tokenizers
 
 TEXTS = TextSet(
     tuple(
         Text(f't{i}', text) for i, text in enumerate(
             ['The answer is 5.', '中文，三个字。', 'a', 'long ' * 40, '🤦🏽 here'])))
+MANY = TextSet(
+    tuple(
+        Text(f't{i}', text) for i, text in enumerate(tokenizers.CORPUS[:10])))
 
 
 @pytest.fixture(scope='module')
@@ -95,3 +107,129 @@ def test_models_with_different_tokenizers_share_one_table(tmp_path):
     fewer = TextSet(TEXTS.texts[1:])
     with pytest.raises(InputError, match="unknown texts, 't0'"):
         read_dumps(paths, fewer)
+
+
+class Stopping(Exact):
+    """Stops after some calls."""
+    left = 100
+
+    def row_scores(self, rows):
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return super().row_scores(rows)
+
+
+def losses_of(dump):
+    return [text.losses.tolist() for text in dump.texts]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(dumping, 'CHUNK', 3)
+
+
+@pytest.fixture
+def stopped(tmp_path, small_chunks):
+    """A folder in which two of four chunks lie."""
+    folder = tmp_path / 'runs/chunks'
+    engine = Stopping()
+    engine.left = 4  # two calls are the trial of the engine
+    with pytest.raises(KeyboardInterrupt):
+        cp.score(engine, models.tokenizer(), MANY, folder=folder)
+    assert {file.name
+            for file in folder.iterdir()
+            } == {'0.safetensors', '1.safetensors'}
+    return folder
+
+
+def n_calls(engine, folder, texts=MANY, **settings):
+    """Calls that score: those of the trial are left out."""
+    dump_losses(engine, models.tokenizer(), texts, folder=folder, **settings)
+    return max(0, len(engine.calls) - 2)
+
+
+def test_the_rest_is_scored(stopped, tmp_path):
+    again = shutil.copytree(stopped, tmp_path / 'again')
+    assert n_calls(Exact(), again) == 2
+    seen = []
+    losses = cp.score(
+        Exact(),
+        models.tokenizer(),
+        MANY,
+        folder=stopped,
+        progress=lambda chunks: seen.extend(chunks) or chunks)
+    assert seen == [0, 1, 2, 3]
+    whole = cp.score(
+        Exact(), models.tokenizer(), MANY, folder=tmp_path / 'whole')
+    assert losses['m'].info == whole['m'].info
+    assert losses_of(losses['m']) == losses_of(whole['m'])
+    assert [text.text_id for text in losses['m'].texts
+            ] == [text.text_id for text in MANY.texts]
+    assert n_calls(Exact(), stopped) == 0
+
+
+@pytest.mark.parametrize('damage', ['cut', 'empty', 'removed', 'foreign'])
+def test_a_damaged_chunk_is_scored_again(stopped, damage):
+    file = stopped / '1.safetensors'
+    content = file.read_bytes()
+    other = (stopped / '0.safetensors').read_bytes()
+    damaged = {'cut': content[:-40], 'empty': b'', 'foreign': other}
+    if damage == 'removed':
+        file.unlink()
+    else:
+        file.write_bytes(damaged[damage])
+    assert n_calls(Exact(), stopped) == 3
+    assert file.read_bytes() == content
+
+
+class OtherVersion(Exact):
+
+    @property
+    def facts(self):
+        facts = super().facts
+        facts.versions['exact'] = '2'
+        return facts
+
+
+def test_chunks_of_another_engine_are_scored_again(stopped):
+    assert n_calls(OtherVersion(), stopped) == 4
+    assert read_dump(stopped / '0.safetensors').info.versions['exact'] == '2'
+
+
+def test_chunks_of_other_weights_are_not_read(tmp_path, small_chunks):
+    """As of a model that was trained on in the meantime."""
+    model = models.make('llama')
+    first = cp.score(model, models.tokenizer(), MANY, 'm', tmp_path / 'chunks')
+    files = set(tmp_path.glob('chunks/*/*.safetensors'))
+    again = cp.score(model, models.tokenizer(), MANY, 'm', tmp_path / 'chunks')
+    assert losses_of(first['m']) == losses_of(again['m'])
+    assert set(tmp_path.glob('chunks/*/*.safetensors')) == files
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(1.01)
+    trained = cp.score(model, models.tokenizer(), MANY, 'm',
+                       tmp_path / 'chunks')
+    fresh = cp.score(model, models.tokenizer(), MANY, 'm')
+    for kept, computed in zip(trained['m'].texts, fresh['m'].texts):
+        np.testing.assert_allclose(kept.losses, computed.losses, atol=1e-4)
+
+
+def test_chunks_of_other_texts_or_contexts_are_scored_again(stopped):
+    first, *others = MANY.texts
+    changed = TextSet((Text(first.text_id, first.text + '!'), *others))
+    assert n_calls(Exact(), stopped, changed) == 4
+    assert n_calls(Exact(), stopped, context=50) == 4
+
+
+def test_columns_that_are_missing_are_scored(tmp_path, small_chunks):
+    plain = dump_losses(
+        models.make('llama'), models.tokenizer(), MANY, folder=tmp_path)
+    assert plain.texts[0].entropy is None
+    dump = dump_losses(
+        models.make('llama'),
+        models.tokenizer(),
+        MANY,
+        entropy=True,
+        folder=tmp_path)
+    assert np.isfinite(dump.texts[0].entropy).all()

@@ -8,9 +8,9 @@ from scipy.sparse import csc_array
 from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.feature_blocks import feature_blocks
-from csv_plugin.lm.scoring_lm import target_tokens
-from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.hidden_states import hidden_states
+from csv_plugin.lm.methods import feature_blocks
+from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.lm.models import make, tokenizer
 
 TEXTS = TextSet(

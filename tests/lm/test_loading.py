@@ -1,23 +1,63 @@
-"""Loading causal LMs: devices, number formats, and what errors advise."""
+"""Loading causal LMs and scoring LMs, whose code runs only where allowed."""
 import logging
 
 import pytest
 import torch
 
-pytest.importorskip('transformers')
-
-from csv_plugin.core.conventions import InputError  # noqa: E402
-from csv_plugin.lm.loading import load_causal_lm  # noqa: E402
-from csv_plugin.lm.loading import load_tokenizer, loading  # noqa: E402
-from tests.lm import code_folders  # noqa: E402
-from tests.lm.models import make, tokenizer  # noqa: E402
+from csv_plugin.core.conventions import InputError
+from csv_plugin.lm.loading import (config_without_code, load_causal_lm,
+                                   load_scoring_lm, load_tokenizer, loading)
+from tests.lm import code_folders
+from tests.lm.models import make, tokenizer
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A model's files."""
-    make('llama').save_pretrained(tmp_path / 'model')
-    return tmp_path / 'model'
+def folder(tmp_path, monkeypatch):
+    """Files of a model and its tokenizer, in a folder of another name."""
+    monkeypatch.setenv('HF_MODULES_CACHE', str(tmp_path / 'modules'))
+    folder = tmp_path / tmp_path.name
+    make('llama').save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize('apart', [False, True])
+def test_a_scoring_lm_is_loaded_from_its_folder(folder, tmp_path, apart):
+    """With its tokenizer, or with one that lies elsewhere."""
+    make('llama').half().save_pretrained(folder)
+    tokenizer(eos='a').save_pretrained(tmp_path / 'tokenizer')
+    model, loaded = load_scoring_lm(folder,
+                                    tmp_path / 'tokenizer' if apart else None)
+    assert model.dtype == (
+        torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    assert loaded('a dog')['input_ids'] == tokenizer()('a dog')['input_ids']
+    assert (loaded.eos_token == 'a') == apart
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('name, content, words', [
+    ('config.json', '{"model_type": []}', 'a causal LM and its tokenizer'),
+    ('tokenizer.json', '{}', 'a causal LM and its tokenizer'),
+    ('config.json', dict(num_hidden_layers=3),
+     'none for 9, such as model.layers.2.input_layernorm'),
+    # Only a pass shows this one.
+    ('config.json', dict(rms_norm_eps='1e-5'), 'TypeError: '),
+])  # yapf: disable
+def test_a_folder_with_wrong_files_is_one_line(folder, name, content, words):
+    if isinstance(content, dict):
+        code_folders.edit(folder / name, **content)
+    else:
+        (folder / name).write_text(content)
+    with pytest.raises(InputError, match=words) as error:
+        load_scoring_lm(folder)
+    assert str(folder) in str(error.value) and '\n' not in str(error.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="tokenizer '.*none': expected"):
+        load_tokenizer(tmp_path / 'none')
+    with pytest.raises(InputError, match="scoring LM '.*none': expected"):
+        load_scoring_lm(tmp_path / 'none')
 
 
 def test_embeddings_that_are_offloaded(folder, tmp_path):
@@ -58,27 +98,68 @@ def test_a_cap_of_attention_logits_is_kept(tmp_path):
     (MemoryError(), 'Free memory'),
     (RuntimeError('CUDA out of memory.'), 'Free memory'),
     (ValueError('no GPU'), 'Check its files, and the settings'),
-])
+    (TypeError("got an unexpected keyword argument 'colour'"),
+     'Leave out the setting'),
+])  # yapf: disable
 def test_remedies(folder, error, remedy):
     with pytest.raises(InputError, match=remedy), \
             loading('model', folder, False):
         raise error
 
 
-def test_a_setting_that_a_model_does_not_know(folder):
-    with pytest.raises(InputError, match='Leave out the setting'):
-        load_causal_lm(folder, colour='red')
+@pytest.mark.parametrize('way', code_folders.WAYS)
+def test_code_is_refused_in_one_line(folder, way):
+    trace = code_folders.add_code(folder, code_folders.WAYS[way])
+    with pytest.raises(InputError, match='--trust-remote-code') as error:
+        load_scoring_lm(folder)
+    assert 'code of its own' in str(error.value)
+    assert '\n' not in str(error.value)
+    assert not trace.exists()
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('way', code_folders.WAYS)
+def test_code_that_the_user_allows_runs(folder, way):
+    trace = code_folders.add_code(folder, code_folders.WAYS[way])
+    load_scoring_lm(folder, trust_remote_code=True)
+    assert trace.exists()
 
 
 @pytest.mark.parametrize('way', ['model', 'generation'])
 def test_a_tokenizer_beside_code_of_a_model(folder, way):
     """The model may run elsewhere, and its tokenizer needs none of it."""
-    tokenizer().save_pretrained(folder)
     trace = code_folders.add_code(folder, code_folders.WAYS[way])
     load_tokenizer(folder)
     assert not trace.exists()
 
 
-def test_a_tokenizer_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="tokenizer '.*none': expected"):
-        load_tokenizer(tmp_path / 'none')
+def test_code_that_is_not_needed_is_left_alone(folder):
+    trace = code_folders.add_code(folder,
+                                  code_folders.own_model_of_a_known_type)
+    model, _ = load_scoring_lm(folder)
+    assert type(model).__name__ == 'LlamaForCausalLM'
+    assert not trace.exists()
+
+
+def test_a_kernel_of_the_hub_is_refused(folder):
+    code_folders.edit(
+        folder / 'config.json', _attn_implementation='someone/kernel')
+    with pytest.raises(InputError, match="kernel 'someone/kernel'"):
+        load_scoring_lm(folder)
+
+
+def test_a_config_that_cannot_be_read_is_not_judged(folder):
+    """The error of loading it says more."""
+    code_folders.edit(folder / 'config.json', model_type='no such type')
+    assert config_without_code(folder, 'Trust it.') is None
+    (folder / 'config.json').unlink()
+    assert config_without_code(folder, 'Trust it.') is None
+
+
+@pytest.mark.parametrize('kind', ['zip', 'bare'])
+@pytest.mark.parametrize('trusted', [False, True])
+def test_pickled_weights_run_no_code(folder, kind, trusted):
+    trace = code_folders.pickled_weights(folder, kind)
+    with pytest.raises(InputError, match='a causal LM and its tokenizer'):
+        load_scoring_lm(folder, trust_remote_code=trusted)
+    assert not trace.exists()

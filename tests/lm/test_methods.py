@@ -16,15 +16,15 @@ from csv_plugin.core.salience import DEFAULT_SOLVER, SOLVERS
 from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.training import JoinedColumns, on_tokens
 from csv_plugin.io.predictors import load_predictor, save_predictor
-from csv_plugin.lm.feature_blocks import feature_blocks
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import TrainedHeads
-from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.paper_head import PaperHead, train_paper_head
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.methods import (METHODS, Trained, check_validation, fit,
-                                   train_auto, train_paper)
-from csv_plugin.lm.scoring_lm import target_tokens
-from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.hidden_states import hidden_states
+from csv_plugin.lm.methods import (METHODS, Trained, check_validation,
+                                   feature_blocks, fit, train_auto,
+                                   train_paper)
+from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)

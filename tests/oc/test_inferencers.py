@@ -12,7 +12,7 @@ from csv_plugin.configs.datasets.salience_texts import salience_texts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.dumps import merge_dumps, read_dump
-from csv_plugin.lm import scoring_in_chunks
+from csv_plugin.lm import dumping
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.oc import inferencers
 from tests.oc import tiny
@@ -106,20 +106,20 @@ def test_parts_of_a_partitioned_run(model_folder, entry, tmp_path):
 
 
 def stop_after(n_chunks, monkeypatch):
-    write = scoring_in_chunks.write_dump
+    write = dumping.write_dump
 
     def stop(file, dump):
         write(file, dump)
         if file.name == f'{n_chunks - 1}.safetensors':
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(scoring_in_chunks, 'write_dump', stop)
+    monkeypatch.setattr(dumping, 'write_dump', stop)
 
 
 def test_a_stopped_run_goes_on_where_it_was(model_folder, entry, tmp_path,
                                             scored, monkeypatch):
     """Runs that are killed: tests/oc/test_interruption.py."""
-    monkeypatch.setattr(scoring_in_chunks, 'CHUNK', 6)
+    monkeypatch.setattr(dumping, 'CHUNK', 6)
     model = config(model_folder)
     whole = files(tiny.infer(tmp_path / 'whole', model, entry))
     with monkeypatch.context() as patch:

@@ -23,9 +23,10 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.text_sets import write_texts
+from csv_plugin.lm.hidden_states import hidden_states
+from csv_plugin.lm.loading import load_scoring_lm
 from csv_plugin.lm.methods import train_auto
-from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
-from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.tokens.tokenization import target_tokens
 from tools.studies import world
 from tools.studies.zoo import building
 

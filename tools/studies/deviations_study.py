@@ -34,11 +34,11 @@ from csv_plugin.core.scaling_law import Curve
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.demo import shipped
 from csv_plugin.io.model_tables import read_model_tables
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import (HeadObjective, TrainedHeads,
                                            train_heads)
-from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.states.state_columns import StateScale
+from csv_plugin.lm.head.state_columns import StateScale
 from tools.studies.zoo_study import FIRST_SERIES, ZooStudy
 
 #: The settings of the paper.
@@ -157,7 +157,8 @@ class Zoo(Material):
         study = ZooStudy.load(shipped.COLLECTION, scoring_lm,
                               tokenizer).of_series(FIRST_SERIES)
         raw = study.states.double().numpy()
-        states = torch.from_numpy(StateScale.of(raw).apply(raw))
+        states = torch.from_numpy(StateScale.of_moments(
+            raw.mean(axis=0), (raw**2).mean(axis=0)).apply(raw))
         return cls(
             _groups(study, study.table), study.collection.accuracies,
             study.collection.families, study.collection.models_in,

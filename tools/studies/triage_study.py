@@ -24,7 +24,7 @@ from csv_plugin.core.salience import (DEFAULT_SOLVER, SOLVERS, SalienceFit,
                                       Task, held_out_predictions)
 from csv_plugin.core.scaling_law import accuracy_at
 from csv_plugin.io.model_tables import ModelTables
-from csv_plugin.lm.feature_blocks import feature_blocks
+from csv_plugin.lm.methods import feature_blocks
 from csv_plugin.triage import forecasting
 from csv_plugin.triage.checkpoints import Checkpoint, rows_by_run
 from csv_plugin.triage.forecasting import Forecaster

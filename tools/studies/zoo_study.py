@@ -22,12 +22,13 @@ from csv_plugin.core.training import JoinedColumns, Training
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_loss_features
-from csv_plugin.lm.feature_blocks import feature_blocks
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import train_heads
-from csv_plugin.lm.head.head_settings import HeadSettings
-from csv_plugin.lm.scoring_lm import load_scoring_lm, target_tokens
-from csv_plugin.lm.states.hidden_states import hidden_states
-from csv_plugin.lm.states.state_columns import StateScale
+from csv_plugin.lm.head.state_columns import StateScale
+from csv_plugin.lm.hidden_states import hidden_states
+from csv_plugin.lm.loading import load_scoring_lm
+from csv_plugin.lm.methods import feature_blocks
+from csv_plugin.lm.tokens.tokenization import target_tokens
 from tools.studies.stated_and_found import StatedAndFound, both_kinds
 
 #: These settings predict the validation models best, of SGD at 1e-3 (the
@@ -302,7 +303,8 @@ class ZooStudy:
         """Accuracies that the paper's head predicts, `(M, B)`."""
         raw = self.states.double().numpy()
         # Standardised, so that one learning rate serves all directions.
-        states = torch.from_numpy(StateScale.of(raw).apply(raw))
+        states = torch.from_numpy(StateScale.of_moments(
+            raw.mean(axis=0), (raw**2).mean(axis=0)).apply(raw))
         heads = train_heads(states, self.table, self.collection.accuracies,
                             self.collection.models_in(TRAIN),
                             self.collection.models_in(VALIDATION), HEAD)

@@ -2,10 +2,9 @@
 
 Every step computes the weights (Eq. 3), fits alpha and beta anew to the
 capability scores (Eq. 4) and takes one gradient step on theta (Eq. 5). As
-alpha and beta are optimal whenever the gradient is taken, the gradient with
-both held fixed *is* that of the objective from which they are eliminated
-(envelope theorem): the loop is gradient descent on `min_{alpha, beta} sum_m
-(A_m - Ahat_m)^2` as a function of theta alone.
+alpha and beta are optimal whenever the gradient is taken, this is gradient
+descent on `min_{alpha, beta} sum_m (A_m - Ahat_m)^2` in theta alone (envelope
+theorem).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import Progress
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.scaling_law import Curve, fit_curve
-from csv_plugin.lm.head.head_settings import OPTIMISERS, HeadSettings
+from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
                                              weighted_losses)
 
@@ -30,12 +29,12 @@ class Evaluation:
     """Heads and the scaling laws fitted to their capability scores.
 
     Args:
-        head (ScoringHead): Of B benchmarks.
-        preactivations (Tensor): Of all tokens, shape `(T, B)`.
+        head (ScoringHead): Heads of B benchmarks.
+        preactivations (Tensor): Preactivations of all tokens, `(T, B)`.
         scores (NDArray): Capability scores (Eq. 1), shape `(M, B)`.
         lines (NDArray): Intercept and slope in standardised scores, the
             next step's first guess. Shape `(B, 2)`.
-        curve (Curve): Of B benchmarks, scores in nats per character.
+        curve (Curve): Curves of scores in nats per character.
         predicted (NDArray): Accuracies, fractions, shape `(M, B)`.
     """
     head: ScoringHead
@@ -68,10 +67,7 @@ class HeadObjective:
     @classmethod
     def of(cls, states: Tensor, table: LossTable, accuracies: AccuracyTable,
            train: Sequence[str], validation: Sequence[str]) -> 'HeadObjective':
-        """The objective on the models of these names.
-
-        Args as in `train_heads`.
-        """
+        """The objective on models by name; arguments as in `train_heads`."""
         models = list(dict.fromkeys([*train, *validation]))
         observed = accuracies.select(models)
         losses = losses_per_character(table, states)
@@ -81,7 +77,7 @@ class HeadObjective:
 
     @property
     def was_run(self) -> NDArray[np.bool_]:
-        """Which models were run on which benchmark, shape `(M, B)`."""
+        """Models that were run on each benchmark, bool, `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
     def select(self, benchmarks: NDArray[np.int64]) -> 'HeadObjective':
@@ -96,7 +92,7 @@ class HeadObjective:
         """Eq. 3, Eq. 1 and Eq. 4, in this order.
 
         Args:
-            head (ScoringHead): Of the same benchmarks.
+            head (ScoringHead): Heads of the same benchmarks.
             lines (Optional[NDArray]): `Evaluation.lines` of similar heads,
                 where the fit of Eq. 4 starts.
         """
@@ -116,12 +112,7 @@ class HeadObjective:
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
         """Gradient of the sum of squares over the train models.
 
-        Args:
-            evaluation (Evaluation): The heads at which it is taken.
-
-        Returns:
-            tuple[Tensor, Tensor]: In theta and in the bias, `(H, B)` and
-            `(B,)`.
+        It is taken in theta, `(H, B)`, and in the bias, `(B,)`.
         """
         residual = evaluation.predicted - self.accuracy
         slope = evaluation.curve.slopes(evaluation.scores.T).T
@@ -148,7 +139,7 @@ class TrainedHeads:
     Args:
         benchmarks (tuple[str, ...]): B names.
         head (ScoringHead): Eq. 3.
-        curve (Curve): Of B benchmarks, scores in nats per character.
+        curve (Curve): Curves of scores in nats per character.
         best_step (NDArray): Gradient steps before the best validation
             error, int, `(B,)`; 0 is uniform weights.
         train_mse (NDArray): After 0, 1, ... steps, NaN once a benchmark has
@@ -189,7 +180,7 @@ class _Best:
 
     def update(self, step: int, running: NDArray[np.int64],
                evaluation: Evaluation, errors: NDArray[np.float64]) -> None:
-        """Keep what is better, of an evaluation of running benchmarks."""
+        """Keep the parameters of the running benchmarks that improved."""
         self.curve[:, step, running] = errors
         self.last_step = step
         better = np.flatnonzero(errors[1] < self.error[running])
@@ -216,18 +207,17 @@ def train_heads(states: Tensor,
                 progress: Progress = iter) -> TrainedHeads:
     """Algorithm 2 for all benchmarks at once; nothing in it is random.
 
-    Each benchmark keeps the parameters with its lowest validation error;
-    the result is the same as if it were trained alone. Scored: the tokens
-    that every model of the table scored. A benchmark leaves out the models
-    without an accuracy on it.
+    Each benchmark keeps the parameters with its lowest validation error, as
+    if it were trained alone, and leaves out models without an accuracy.
+    Only tokens that every model of the table scored count.
 
     Args:
         states (Tensor): Hidden states of the scoring LM at the tokens of
             the table, any floating type; may be mapped from a file. Shape
             `(T, H)`.
         table (LossTable): Losses of the models.
-        accuracies (AccuracyTable): Of benchmarks from which something can
-            be learned (`scaling_law.diagnose`).
+        accuracies (AccuracyTable): Accuracies on benchmarks from which
+            something can be learned (`scaling_law.diagnose`).
         train (Sequence[str]): Models to fit to.
         validation (Sequence[str]): Models to choose the step by; the train
             models themselves to train to convergence.

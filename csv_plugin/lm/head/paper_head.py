@@ -1,7 +1,7 @@
-"""The paper's own training (Algorithm 2) as a predictor that travels."""
-from collections.abc import Mapping, Sequence
+"""The paper's training (Algorithm 2) as a predictor."""
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Optional
+from typing import Optional
 
 import numpy as np
 import torch
@@ -23,11 +23,11 @@ from csv_plugin.core.salience.base import held_out_mse
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import diagnose
 from csv_plugin.core.training import Training
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import TrainedHeads, train_heads
-from csv_plugin.lm.head.head_settings import HeadSettings
-from csv_plugin.lm.states.state_columns import StateColumns
+from csv_plugin.lm.head.state_columns import StateColumns
 
-#: What predictors call the solver.
+#: Name of the solver in predictors.
 NAME = 'paper'
 
 
@@ -38,7 +38,7 @@ class PaperHead:
     Args:
         predictor (Predictor): Its columns are the loss and the capability
             scores (Eq. 1) of the heads and of their repetitions.
-        heads (TrainedHeads): On standardised states.
+        heads (TrainedHeads): Fitted on standardised states.
     """
     predictor: Predictor
     heads: TrainedHeads
@@ -52,13 +52,13 @@ def train_paper_head(training: Training,
     """Algorithm 2 on the models of a training.
 
     States are standardised first, so that one learning rate serves all
-    directions. For the intervals it is repeated without each fold of
-    families in turn, and for the back-tests on the worse models alone. A
+    directions. The training is repeated without each fold of families for
+    the intervals, and on the worse models alone for the back-tests. A
     benchmark from which nothing can be learned is predicted by its mean
     accuracy.
 
     Args:
-        training (Training): Its models are train and validation models.
+        training (Training): Train and validation models.
         states (Tensor): Hidden states of a scoring LM at the target tokens,
             `(T, H)`.
         validation (Sequence[str]): Models that choose the step; the others
@@ -97,19 +97,28 @@ def train_paper_head(training: Training,
     features = source.features(table)
     baseline = fit_predictor(features, accuracies, list(families), Constant(),
                              training.seed)
-    fits = {
-        name: _fit_of_heads(
+    fitted, backtests = {}, {}
+    for name in whole.benchmarks:
+        fitted[name], backtests[name] = _fit_of_heads(
             baseline.benchmark(name), heads, features, accuracies.column(name),
             families, masks, _notes(whole, name, settings))
-        for name in whole.benchmarks
-    }  # yapf: disable
-    intervals = _intervals(fits)
+
+    def backtest(name: str, variance: NDArray) -> NDArray:
+        """Errors of heads of the worse models on the better ones."""
+        task = fitted[name].task
+        errors = [
+            backtest_errors(model, task.values, task.accuracy, worse, variance)
+            for model, worse in backtests[name]
+        ]
+        return np.concatenate([np.zeros(0), *errors])
+
+    intervals = learn_intervals(fitted, backtest)
     # The errors of the baseline are not those of the head.
     predictor = replace(
         baseline,
         benchmarks=tuple(
-            _with_head(part, fits[part.benchmark], intervals[part.benchmark]
-                       ) if part.benchmark in fits else part
+            _with_head(part, fitted[part.benchmark], intervals[part.benchmark]
+                       ) if part.benchmark in fitted else part
             for part in baseline.benchmarks),
         training_scores=None,
         licences=training.texts.licences)
@@ -122,8 +131,7 @@ def _train(states: Tensor, table: LossTable, loss: NDArray,
            progress: Progress) -> Optional[TrainedHeads]:
     """Heads of the benchmarks that show a curve; None if none of them does.
 
-    Args as in `train_heads`, but for masks of the models in place of names,
-    and their losses over all texts, `(M,)`.
+    `train` and `validation` are masks of the models.
     """
     learnable = []
     for b, name in enumerate(accuracies.benchmarks):
@@ -161,24 +169,13 @@ def _unit(benchmark: str, repetition: int) -> str:
     return f'{benchmark}: head {repetition}'
 
 
-class _FitOfHeads(NamedTuple):
-    """The heads of a benchmark.
-
-    Args:
-        fitted (Fitted): To models with an accuracy, by the scores of all
-            heads: the head of all models, and those of the folds.
-        backtests (list[tuple[SalienceModel, NDArray]]): Heads without the
-            better models, and the masks of the models that they have seen.
-    """
-    fitted: Fitted
-    backtests: list[tuple[SalienceModel, NDArray]]
-
-
-def _fit_of_heads(mean: BenchmarkPredictor,
-                  heads: Sequence[Optional[TrainedHeads]],
-                  features: FeatureTable, accuracy: NDArray, families: NDArray,
-                  masks: NDArray, notes: tuple[str, ...]) -> _FitOfHeads:
-    """The heads of a benchmark that the first of all heads knows."""
+def _fit_of_heads(
+    mean: BenchmarkPredictor, heads: Sequence[Optional[TrainedHeads]],
+    features: FeatureTable, accuracy: NDArray, families: NDArray,
+    masks: NDArray,
+    notes: tuple[str,
+                 ...]) -> tuple[Fitted, list[tuple[SalienceModel, NDArray]]]:
+    """The fit of a benchmark; its back-tests and the masks of their models."""
     name, rows = mean.benchmark, ~np.isnan(accuracy)
     task = Task.of(features.values[rows], features.columns.uniform,
                    accuracy[rows], mean.chance, families[rows])
@@ -189,37 +186,23 @@ def _fit_of_heads(mean: BenchmarkPredictor,
     ]
     # Folds that hold out no accuracy, or all of them, say nothing; the first
     # masks are no folds.
+    first_fold = 1 + len(BACKTEST_SHARES)
     used = masks.any(axis=1) & ~masks.all(axis=1)
-    used[:1 + len(BACKTEST_SHARES)] = False
+    used[:first_fold] = False
     folds = SalienceModel.stack(models)[used]
     error = held_out_mse(
         folds.predict(task.values), task.accuracy, masks[used])
     fit = SalienceFit(NAME, models[0], folds, masks[used], 0., float(error),
                       notes)
     backtests = [(models[i], masks[i])
-                 for i, trained in enumerate(heads[:1 + len(BACKTEST_SHARES)])
+                 for i, trained in enumerate(heads[:first_fold])
                  if i and trained is not None and name in trained.benchmarks]
-    return _FitOfHeads(Fitted.of(task, fit), backtests)
+    return Fitted.of(task, fit), backtests
 
 
-def _intervals(fits: Mapping[str, _FitOfHeads]) -> dict[str, Intervals]:
-    """Of all benchmarks, back-tested by heads of the worse models."""
-
-    def backtest(name: str, variance: NDArray) -> NDArray:
-        task = fits[name].fitted.task
-        found = [
-            backtest_errors(model, task.values, task.accuracy, worse, variance)
-            for model, worse in fits[name].backtests
-        ]
-        return np.concatenate([np.zeros(0), *found])
-
-    return learn_intervals({name: fits[name].fitted
-                            for name in fits}, backtest)
-
-
-def _with_head(mean: BenchmarkPredictor, heads: _FitOfHeads,
+def _with_head(mean: BenchmarkPredictor, fitted: Fitted,
                intervals: Intervals) -> BenchmarkPredictor:
-    fit = heads.fitted.fit
+    fit = fitted.fit
     return replace(
         mean,
         solver=fit.solver,
@@ -227,8 +210,8 @@ def _with_head(mean: BenchmarkPredictor, heads: _FitOfHeads,
         cv_mse=fit.cv_mse,
         model=fit.model,
         intervals=intervals,
-        families=heads.fitted.families,
-        errors_by_reach=heads.fitted.errors_by_reach,
+        families=fitted.families,
+        errors_by_reach=fitted.errors_by_reach,
         notes=fit.notes)
 
 

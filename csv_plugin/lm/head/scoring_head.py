@@ -1,8 +1,7 @@
 """Eq. 3: one salience weight per token from a scoring LM's hidden states.
 
 `w_t = act(theta . h_t + b)`, `h_t` the final hidden state of a frozen causal
-LM at token t. All benchmarks share one pass over the states, block by block,
-so that the states are never copied as a whole.
+LM at token t. States are read in blocks, never copied as a whole.
 """
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,13 +20,7 @@ BLOCK_ROWS = 512
 
 @dataclass(frozen=True)
 class Activation:
-    """The activation function of the head.
-
-    Args:
-        apply (Callable): From `theta . h + b` to weights, any shape.
-        slope (Callable): The derivative of `apply`, for the same argument.
-        inverse_of_one (float): The argument for which the weight is 1.
-    """
+    """An activation of the head, its derivative, and where it is 1."""
     apply: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
     inverse_of_one: float
@@ -52,10 +45,6 @@ class ScoringHead:
         theta (Tensor): float64, shape `(H, B)`.
         bias (Tensor): float64, shape `(B,)`.
         activation (str): A key of `ACTIVATIONS`.
-
-    >>> head = ScoringHead.uniform(hidden_size=2, n_benchmarks=3)
-    >>> head.weights(torch.tensor([[0.5, -7.0]]))
-    tensor([[1., 1., 1.]])
     """
     theta: Tensor
     bias: Tensor
@@ -67,11 +56,7 @@ class ScoringHead:
                 n_benchmarks: int,
                 activation: str = 'softplus',
                 device: str | torch.device = 'cpu') -> 'ScoringHead':
-        """Heads that give every token the weight 1.
-
-        `theta` is 0, so nothing is random: every benchmark starts from the
-        all-token loss.
-        """
+        """Heads that give every token the weight 1; `theta` is 0."""
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
         head = cls(theta, theta.new_zeros(n_benchmarks), activation)
@@ -103,14 +88,11 @@ class ScoringHead:
         return result
 
     def activate(self, preactivations: Tensor) -> Tensor:
-        """Weights from what `preactivations` returned, same shape."""
+        """Weights from preactivations, same shape."""
         return ACTIVATIONS[self.activation].apply(preactivations)
 
     def weights(self, states: Tensor) -> Tensor:
-        """Salience weights of all tokens, shape `(T, B)` (Eq. 3).
-
-        Args as in `preactivations`.
-        """
+        """Salience weights of all tokens, shape `(T, B)` (Eq. 3)."""
         return self.activate(self.preactivations(states))
 
     def gradient(self, states: Tensor, preactivations: Tensor,
@@ -145,10 +127,10 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """All rows in order, `BLOCK_ROWS` at a time, in `working_dtype`.
 
     All blocks share one buffer, which the next block overwrites: that is
-    faster than to multiply parts of `states` where they lie.
+    faster than multiplying parts of `states` in place.
     """
     buffer = torch.empty(
-        min(BLOCK_ROWS, len(states)),
+        BLOCK_ROWS,
         states.shape[1],
         dtype=working_dtype(states),
         device=states.device)

@@ -8,8 +8,9 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.core.texts import Text
+from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import byte_level_chars, from_bytes
 from csv_plugin.lm.tokens.tokenizer_checks import (Blank, check_against_file,
@@ -64,6 +65,18 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
         tokenized += _tokenize_batch(tokenizer, file,
                                      texts[first:first + _BATCH])
     return tokenized
+
+
+def target_tokens(tokenizer: PreTrainedTokenizerBase,
+                  texts: TextSet) -> TargetTokens:
+    """A validation set in the tokens of a scoring LM.
+
+    Raises:
+        InputError: As in `tokenize_all`.
+    """
+    return TargetTokens.of(
+        texts,
+        [tokens.spans for tokens in tokenize_all(tokenizer, texts.texts)])
 
 
 def check_unknown_share(tokenized: Sequence[TokenizedText],

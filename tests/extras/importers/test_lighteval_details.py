@@ -108,7 +108,7 @@ def test_tasks_on_whole_texts_are_left_out(tmp_path):
 @pytest.mark.slow
 def test_losses_are_those_of_the_model(name='d-s-100', model='d/s/100'):
     """As this package scores the same question and answer."""
-    scoring = pytest.importorskip('csv_plugin.lm.scoring_lm')
+    scoring = pytest.importorskip('csv_plugin.lm.loading')
     items = read_lighteval(LIGHTEVAL / name)
     texts = TextSet(tuple(Text(item.text_id, item.text) for item in items))
     losses = cp.score(

@@ -11,10 +11,10 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.metrics import mse
 from csv_plugin.core.salience import Ridge, Task, fold_masks
 from csv_plugin.core.scaling_law import Curve, fit_curve
+from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
-from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.scoring_head import ScoringHead
-from csv_plugin.lm.states.state_columns import StateColumns
+from csv_plugin.lm.head.state_columns import StateColumns
 
 N_MODELS, N_TOKENS, WIDTH = 16, 90, 3
 BENCHMARKS = ('code', 'law', 'math')

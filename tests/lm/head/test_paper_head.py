@@ -14,12 +14,11 @@ from csv_plugin.core.stated_errors import reach
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.core.training import Training
 from csv_plugin.io.predictors import load_predictor, save_predictor
-from csv_plugin.lm.head import paper_head
+from csv_plugin.lm.head import HeadSettings, paper_head
 from csv_plugin.lm.head.algorithm2 import train_heads
-from csv_plugin.lm.head.head_settings import HeadSettings
 from csv_plugin.lm.head.paper_head import train_paper_head
-from csv_plugin.lm.scoring_lm import target_tokens
-from csv_plugin.lm.states.state_columns import StateColumns
+from csv_plugin.lm.head.state_columns import StateColumns
+from csv_plugin.lm.tokens.tokenization import target_tokens
 from tests.core.loss_dumps import model_losses
 from tests.lm.models import tokenizer
 

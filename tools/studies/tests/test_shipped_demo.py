@@ -15,7 +15,7 @@ from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.lm.scoring_lm import target_tokens
+from csv_plugin.lm.tokens.tokenization import target_tokens
 from tools.studies import world
 from tools.studies.zoo import building, zoo_training
 from tools.studies.zoo.recipes import MODELS, TrainingRecipe, recipe_of

@@ -10,8 +10,8 @@ from scipy.sparse import csc_array
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import LossTable
-from csv_plugin.lm.states import state_columns
-from csv_plugin.lm.states.state_columns import StateColumns
+from csv_plugin.lm.head import state_columns
+from csv_plugin.lm.head.state_columns import StateColumns
 
 T, H, M, N_CHARS = 23, 5, 4, 50
 RNG = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Feature columns of a scoring LM's hidden states, never held at once."""
+"""Feature columns of a scoring LM's hidden states, computed in blocks."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
@@ -29,14 +29,9 @@ class StateScale:
     spread: NDArray[np.float64]
 
     @classmethod
-    def of(cls, states: NDArray[np.float64]) -> 'StateScale':
-        """Of states of n tokens, shape `(n, H)`."""
-        return cls.of_moments(states.mean(axis=0), (states**2).mean(axis=0))
-
-    @classmethod
     def of_moments(cls, mean: NDArray[np.float64],
                    mean_square: NDArray[np.float64]) -> 'StateScale':
-        """Of the mean state and the mean of the squares, `(H,)`."""
+        """Scale from the mean state and the mean of the squares, `(H,)`."""
         variance = mean_square - mean**2
         return cls(mean,
                    np.sqrt(np.where(variance > 1e-12 * mean**2, variance, 1)))
@@ -59,8 +54,8 @@ class StateColumns:
     Args:
         states (Tensor): At all tokens, any floating type, `(T, H)`; may be
             mapped from a file.
-        scale (StateScale): Of the states of the tokens with a weight.
-        tokens (NDArray): Their indices, rising.
+        scale (StateScale): Scale of the states of tokens with a weight.
+        tokens (NDArray): Indices of these tokens, rising.
         columns (Columns): 'loss', then one column per direction.
         n_chars (int): N_c, the characters of all raw texts.
     """
@@ -81,8 +76,7 @@ class StateColumns:
             states (Tensor): At all tokens, shape `(T, H)`.
             table (LossTable): Losses of M models on those tokens.
             part (Optional[NDArray]): Tokens that get a weight, bool,
-                `(T,)`; the other tokens get none. By default all that
-                count.
+                `(T,)`; all by default.
 
         Raises:
             InputError: If there is not one state per token, or as in

@@ -7,10 +7,10 @@ import torch
 from safetensors.torch import load_file
 
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.states import kept_states as module
-from csv_plugin.lm.states.hidden_states import hidden_states
-from csv_plugin.lm.states.kept_states import (identity, kept_states,
-                                              read_states, write_states)
+from csv_plugin.lm import hidden_states as module
+from csv_plugin.lm.hidden_states import (_identity, _read_states,
+                                         _write_states, hidden_states,
+                                         kept_states)
 from tests.lm.models import make, tokenizer
 
 #: Lengths up and down, so that neither part is sorted by length.
@@ -124,32 +124,32 @@ def test_the_name_of_a_model_does_not_count(path, calls):
 def test_the_identity_depends_on_tokens_prefix_and_context(change):
     model, changed = scoring_lm(), tokenizer()
     ids = [np.array([1, 2]), np.array([3])]
-    before = identity(model, changed, ids)
-    assert identity(scoring_lm(), tokenizer(), ids) == before
+    before = _identity(model, changed, ids)
+    assert _identity(scoring_lm(), tokenizer(), ids) == before
     if change == 'ids':
         ids = [np.array([1]), np.array([2, 3])]
     elif change == 'prefix':
         changed.bos_token = changed.convert_ids_to_tokens(5)
     else:
         model.config.max_position_embeddings //= 2
-    assert identity(model, changed, ids) != before
+    assert _identity(model, changed, ids) != before
 
 
 def test_a_damaged_file_is_made_anew(path):
     """Cut anywhere, or with any bit of its numbers flipped."""
     states = torch.arange(10.).reshape(5, 2)
-    write_states(path, states, 'key')
+    _write_states(path, states, 'key')
     content = path.read_bytes()
-    assert torch.equal(read_states(path, 'key'), states)
-    assert read_states(path, 'other') is None
+    assert torch.equal(_read_states(path, 'key'), states)
+    assert _read_states(path, 'other') is None
     for size in (0, 7, 100, len(content) - 1):
         path.write_bytes(content[:size])
-        assert read_states(path, 'key') is None
+        assert _read_states(path, 'key') is None
     for bit in range(8 * (len(content) - 40), 8 * len(content), 7):
         damaged = bytearray(content)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
-        assert read_states(path, 'key') is None
+        assert _read_states(path, 'key') is None
 
 
 def test_a_stopped_run_is_continued(path, calls):

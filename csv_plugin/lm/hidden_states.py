@@ -1,27 +1,34 @@
-"""Hidden states of a scoring LM at the tokens of the texts.
-
-They are the last hidden states of a frozen causal LM, of which Eq. 3 makes
-the salience weights.
-"""
+"""Hidden states of a scoring LM at the tokens of the texts (for Eq. 3)."""
+import hashlib
+import os
 from collections.abc import Sequence
 from functools import partial
+from glob import escape
+from pathlib import Path
 from typing import Optional
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from csv_plugin.core.conventions import InputError, Progress
-from csv_plugin.core.texts import Text
+from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.files import atomic_path
 from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
                                              evaluating, in_halves,
-                                             input_device, prefix_token)
+                                             input_device, prefix_token,
+                                             weights_in_memory)
 from csv_plugin.lm.engines.windows import (Window, cut_windows,
                                            default_max_tokens, group_batches,
                                            pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
+
+#: Texts of a part of a file; a run that is killed loses at most one part.
+PART = 50
 
 
 def hidden_states(model: PreTrainedModel,
@@ -38,7 +45,7 @@ def hidden_states(model: PreTrainedModel,
     Args:
         model (PreTrainedModel): A causal LM.
         tokenizer (PreTrainedTokenizerBase): Its tokenizer.
-        texts (Sequence[Text]): What to read.
+        texts (Sequence[Text]): The texts.
         context (Optional[int]): Longest window, prefix included; the
             model's own by default, 0 = no limit.
         progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
@@ -108,3 +115,96 @@ def _check_finite(model: PreTrainedModel, text: Text,
             f'NaN or infinity in text {text.text_id!r}',
             'If the model runs in float16, which overflows, load it in '
             'bfloat16 or float32.')
+
+
+def kept_states(path: Path,
+                model: PreTrainedModel,
+                tokenizer: PreTrainedTokenizerBase,
+                texts: TextSet,
+                progress: Progress = iter) -> Tensor:
+    """Final hidden states at all tokens, computed once and kept in a file.
+
+    An existing file is used if it is not damaged and belongs to the same
+    weights, of which a sample is compared, and to the same tokens. Otherwise
+    the states are computed in parts, each in a file next to it, so that a
+    run that is repeated computes only the missing parts. They are stored in
+    bfloat16 if the model computes in bfloat16, else in float32.
+
+    Args:
+        path (Path): The file, created if necessary.
+        model (PreTrainedModel): A causal LM.
+        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+        texts (TextSet): The texts.
+        progress (Progress): Wraps the parts.
+
+    Returns:
+        Tensor: Shape `(T, H)`, mapped from the file if it was there.
+
+    Raises:
+        InputError: As in `hidden_states`.
+    """
+    ids = [tokens.ids for tokens in tokenize_all(tokenizer, texts.texts)]
+    key = _identity(model, tokenizer, ids)
+    kept = _read_states(path, key)
+    if kept is not None:
+        return kept
+    dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
+    parts = []
+    for first in progress(range(0, len(texts), PART)):
+        if not any(map(len, ids[first:first + PART])):
+            continue
+        file = path.with_suffix(f'.part{first}')
+        states = _read_states(file, key)
+        if states is None:
+            part = texts.texts[first:first + PART]
+            states = hidden_states(model, tokenizer, part).to(dtype)
+            _write_states(file, states, key)
+        parts.append(states)
+    states = torch.cat(parts)
+    _write_states(path, states, key)
+    # Also parts of other models.
+    for file in path.parent.glob(f'{escape(path.stem)}.part*'):
+        file.unlink()
+    return states
+
+
+def _write_states(path: Path, states: Tensor, key: str) -> None:
+    with atomic_path(path) as temporary:
+        save_file({'states': states},
+                  temporary,
+                  metadata={
+                      'key': key,
+                      'sha256': _digest(states)
+                  })
+
+
+def _read_states(path: Path, key: str) -> Optional[Tensor]:
+    """Mapped states; None if the file is missing, damaged or of other states.
+
+    The file is read once, to check it.
+    """
+    try:
+        with safe_open(os.fspath(path), framework='pt') as file:
+            metadata = file.metadata() or {}
+            if metadata.get('key') != key:
+                return None
+            states = file.get_tensor('states')
+    except (OSError, SafetensorError):
+        return None
+    return states if metadata.get('sha256') == _digest(states) else None
+
+
+def _digest(states: Tensor) -> str:
+    numbers = states.contiguous().view(torch.uint8).numpy()
+    return hashlib.sha256(numbers.data).hexdigest()
+
+
+def _identity(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
+              ids: Sequence[NDArray[np.int64]]) -> str:
+    """SHA-256 of everything that hidden states depend on."""
+    digest = hashlib.sha256(
+        f'{weights_in_memory(model)} {context_length(model)} '
+        f'{prefix_token(tokenizer)}'.encode())
+    for row in ids:
+        digest.update(len(row).to_bytes(8, 'big') + row.tobytes())
+    return digest.hexdigest()

@@ -5,9 +5,9 @@ import torch
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
+from csv_plugin.lm import hidden_states as module
 from csv_plugin.lm.engines import causal_lm
-from csv_plugin.lm.states import hidden_states as module
-from csv_plugin.lm.states.hidden_states import hidden_states
+from csv_plugin.lm.hidden_states import hidden_states
 from tests.lm.models import CONTEXT, MODELS, make, tokenizer
 from tests.lm.tokens.tokenizers import CORPUS, SPECIAL
 

@@ -1,1 +1,0 @@
-"""Hidden states of the scoring LM, and feature columns made of them."""
