@@ -46,7 +46,8 @@ _PUBLIC = {
     'leave_families_out': ('core.split_studies', 'leave_families_out'),
     'load': ('io.predictors', 'load_predictor'),
     'outliers': ('core.study', 'outliers'),
-    'plot_leaderboard': ('extras.pictures.models_in_rows', 'plot_leaderboard'),
+    'plot_leaderboard':
+    ('extras.pictures.predicted_by_real', 'plot_leaderboard'),
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
     'plot_trajectories':
     ('extras.pictures.accuracy_by_tokens', 'plot_trajectories'),

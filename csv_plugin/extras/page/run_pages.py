@@ -1,6 +1,5 @@
 """The page of an OpenCompass run: its models and what is predicted."""
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Optional, Union
@@ -21,8 +20,7 @@ from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.sections import (Picture, PredictorFile,
                                              heat_sections)
 from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
-                                        methods_picture, outliers_picture,
-                                        save)
+                                        methods_picture, save)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
 from csv_plugin.io.predictors import load_predictor
@@ -43,16 +41,11 @@ _METHODS = (
     'Predicted against real',
     'Models that were not fitted on. On the diagonal a prediction is right; '
     'bars are the intervals.')
-_OUTLIERS = (
-    'Far from the prediction',
-    'Real accuracies outside their intervals, the farthest first; what that '
-    'may mean stands below, under outliers.')
 _COVERAGE = (
     'How often the intervals hold',
     'The share of intervals, of models not fitted on, that hold the real '
     'accuracy, by the level of the intervals. Right intervals stay near the '
     'diagonal; the band is where chance alone would leave them.')
-_MOST_OUTLIERS = 20
 #: Fewer models make no picture.
 _LEAST_MODELS = 3
 #: Accuracies by model and benchmark, fractions; unknown values are absent.
@@ -196,13 +189,6 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: _Columns,
                 _drawn(_METHODS, methods_picture(predictions)),
                 _drawn(_COVERAGE, coverage_picture(coverage))
             ]
-    far = [
-        replace(outlier, model=board.folders[outlier.model])
-        for outlier in outliers(predictions)
-    ]
-    if far:
-        figure = outliers_picture(far[:_MOST_OUTLIERS])
-        pictures.append(_drawn(_OUTLIERS, figure))
     return pictures
 
 

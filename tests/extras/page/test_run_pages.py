@@ -48,12 +48,10 @@ def test_a_run_is_predicted(run):
                 true_accuracy(skill - b), abs=1e-6)
     assert 'give the validation set' in page.heat_maps.reason
     titles = [p.title for p in page.pictures]
-    assert titles[:3] == [
+    assert titles == [
         'Accuracy against capability score', 'Predicted against real',
         'How often the intervals hold'
     ]
-    # The last one if anything stands out.
-    assert titles[3:] == ['Far from the prediction'] * bool(page.outliers)
     assert ('losses of all 4 models: transformers (), float32, no cache'
             in page.board.notes)
 
@@ -103,7 +101,7 @@ def test_pictures_need_three_models(run, tmp_path, models, n_pictures):
     write_run(tmp_path / 'few', {model: MODELS[model] for model in models})
     write_csv('s.csv', ('model', 'easy'), [(model, 0.5) for model in models])
     page = run_page(tmp_path / 'few', [('p', 'p')], 's.csv')
-    assert len(page.pictures) == n_pictures + bool(page.outliers)
+    assert len(page.pictures) == n_pictures
 
 
 def test_run_without_any_score(run):
@@ -117,7 +115,7 @@ def test_pictures_show_what_the_main_predictor_knows(run):
     save_predictor(train(('easy', )), 'main')
     page = run_page(run, [('main', 'main'), ('p', 'p')])
     assert page.board.predictions.benchmarks == ('easy', 'hard')
-    for picture in page.pictures[:3]:
+    for picture in page.pictures:
         assert '<!-- easy -->' in picture.svg
         assert '<!-- hard -->' not in picture.svg
 
@@ -129,4 +127,4 @@ def test_losses_that_cannot_be_read(run):
     page = run_page(run, [('p', 'p')])
     assert rows_of(page)['p', 'new', 'easy']['predicted'] is None
     # Of two models that were not fitted on, there is nothing to see.
-    assert len(page.pictures) == 1 + bool(page.outliers)
+    assert len(page.pictures) == 1

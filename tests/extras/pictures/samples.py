@@ -16,7 +16,6 @@ from csv_plugin.extras.coverage import Coverage
 from csv_plugin.extras.pictures import (capability_picture,
                                         convergence_picture, coverage_picture,
                                         methods_picture, order_picture,
-                                        outliers_picture,
                                         training_curve_picture,
                                         trajectory_picture)
 from csv_plugin.triage.trajectories import RunTrajectory
@@ -122,13 +121,6 @@ def some_coverage(n_benchmarks: int) -> Coverage:
         np.full(n_benchmarks, 20))
 
 
-def some_outliers(names=('model a', 'model b', 'model c')) -> list[Outlier]:
-    return [
-        Outlier(name, 'exam', 0.6 - 0.3 * (i % 2), 0.5, 0.45, 0.55,
-                (2.0, -4.0)[i % 2]) for i, name in enumerate(names)
-    ]
-
-
 def some_orders(names: Sequence[str]) -> list[SimpleNamespace]:
     """Of runs that scores, or losses, tell apart."""
     return [
@@ -161,7 +153,6 @@ def figures(names: Sequence[str]) -> dict[str, Figure]:
         'methods': methods_picture(
             replace(some_predictions(n), benchmarks=tuple(names))),
         'order': order_picture(some_orders(names)),
-        'outliers': outliers_picture(some_outliers(names)),
         'training': training_curve_picture(
             replace(some_curve(n), benchmarks=tuple(names))),
         'trajectory': trajectory_picture(some_triage(names, names))

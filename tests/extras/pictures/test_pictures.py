@@ -14,9 +14,8 @@ from csv_plugin.extras.pictures.style import plain
 from tests.extras.pictures.layout import assert_readable, drawn_ticks, texts
 from tests.extras.pictures.samples import (CURVE, HOSTILE, figures, name_of,
                                            some_coverage, some_curve,
-                                           some_orders, some_outliers,
-                                           some_points, some_predictions,
-                                           some_triage)
+                                           some_orders, some_points,
+                                           some_predictions, some_triage)
 
 
 def test_every_picture_is_readable():
@@ -250,25 +249,6 @@ def test_coverage():
             expected = binom.ppf([0.025, 0.975], 20, level) / 20
             assert [ends.min(), ends.max()] == list(expected)
     assert pooled.get_title() == 'all benchmarks\n20 models'
-
-
-def test_outliers_picture():
-    far = some_outliers()
-    axes, = pictures.outliers_picture(far).axes
-    assert [text.get_text() for text in drawn_ticks(axes.yaxis)
-            ] == [f'{outlier.model} on exam' for outlier in far]
-    assert [text.get_text()
-            for text in axes.texts] == ['+2.00', '-4.00', '+2.00', 'distance']
-    for i, outlier in enumerate(far):
-        interval, predicted, real = axes.lines[3 * i:3 * i + 3]
-        place = axes.get_yticks()[i]
-        assert list(interval.get_xdata()) == [outlier.low, outlier.high]
-        assert predicted.get_xydata().tolist() == [[outlier.predicted, place]]
-        assert real.get_xydata().tolist() == [[outlier.observed, place]]
-        assert real.get_marker() == '^v'[i % 2]
-    assert (np.diff(axes.get_yticks()) > 0).all() and axes.yaxis_inverted()
-    assert_readable(
-        pictures.outliers_picture([replace(far[0], distance=np.inf)]))
 
 
 def test_order_picture():
