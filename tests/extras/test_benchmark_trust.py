@@ -49,14 +49,6 @@ def test_crossing_runs_are_told_apart_after_they_cross():
     assert trust.verdict == 'tells runs apart from 40% on'
 
 
-def test_noise_is_not_predictable():
-    scores = 0.25 + np.array([[1, -1, 1, -1, 1], [-1, 1, -1, 1, 0],
-                              [1, -1, 0, 1, -1]]) / 100
-    trust = judge(scores)
-    assert trust.signal_to_noise < 5 and trust.rising < 0.7
-    assert trust.verdict == NOT_HERE
-
-
 def test_equal_scores_tell_nothing():
     trust = judge(np.full((3, 5), 0.25))
     assert trust.signal_to_noise == 0 and np.isnan(trust.order).all()
@@ -69,23 +61,6 @@ def test_the_first_steps_of_a_long_run_are_left_out():
                               np.linspace(0, 1, 9)[:, None],
                               describe_checkpoints(models))
     assert trust.shares == (0.1, )
-
-
-def test_small_parts_of_the_training_are_no_0_percent():
-    models = [f'{run}@{step}' for run in 'abc' for step in (4, 900, 1000)]
-    trust, = trust_benchmarks(models, ['exam'],
-                              np.linspace(0, 1, 9)[:, None],
-                              describe_checkpoints(models))
-    assert trust.verdict == 'tells runs apart from 0.4% on'
-
-
-def test_runs_are_told_apart_after_the_last_slip():
-    scores = rising(*np.arange(1, 7) / 10)
-    assert judge(scores).apart_from == 0.1
-    scores[:, 1] = scores[[2, 1, 0, 5, 4, 3], 1]
-    trust = judge(scores)
-    assert trust.order == (1, 0.6, 1, 1) and trust.apart_from == 0.4
-    assert trust.verdict == 'tells runs apart from 40% on'
 
 
 def test_four_pairs_of_five_in_order_are_enough():
@@ -168,12 +143,3 @@ def test_real_runs():
                            ('arc_challenge', 16), ('openbookqa',
                                                    14), ('winogrande', 12)):
         assert found[name].signal_to_noise == pytest.approx(expected, rel=.2)
-    assert min(rows, key=lambda row: row.signal_to_noise).benchmark == 'siqa'
-    assert [name for name, row in found.items() if row.verdict == NOT_HERE
-            ] == ['arc_challenge', 'siqa', 'winogrande']
-    for row in rows:
-        later = [
-            order for share, order in zip(row.shares, row.order)
-            if share >= row.apart_from
-        ]
-        assert min(later, default=1) >= .8

@@ -62,12 +62,6 @@ def test_unit_of_columns_of_tokens(tables, study):
     assert points[0].unit == 'nats per character'
 
 
-def test_only_common_benchmarks(tables, study):
-    hard = tables.accuracies.select(benchmarks=['hard'])
-    points = points_of(study, tables, observed=hard)
-    assert [p.benchmark for p in points] == ['hard']
-
-
 def test_bad_input(tables, study):
     with pytest.raises(InputError, match="none of 'org/model-0'"):
         points_of(study, tables, families={})

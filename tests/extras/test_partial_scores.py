@@ -154,16 +154,6 @@ def test_too_little_to_learn_from():
                        families) is None
 
 
-def test_means_of_what_was_filled_in_stay_in_range(monkeypatch):
-    """Weak models alone were run on the second benchmark."""
-    monkeypatch.setattr(partial_scores, '_STEPS', 100)
-    skill = np.concatenate([np.linspace(0, .4, 15), np.full(15, 1.0)])
-    accuracies = np.stack([skill, np.where(skill < .5, .6 + skill, NAN)], 1)
-    families = np.array([f'family-{i % 3}' for i in range(30)])
-    partial = learned(accuracies, accuracies + .01, families, ('a', 'b'))
-    assert partial is not None and partial.mean[1] == 1
-
-
 def test_missing_scores_are_filled_by_what_is_there(monkeypatch):
     """Against the closed form, where one of two benchmarks lacks scores."""
     monkeypatch.setattr(partial_scores, '_STEPS', 200)
@@ -365,22 +355,6 @@ def test_the_order_of_models_and_benchmarks_does_not_matter(fitted):
         again.select(features.models).with_scores, table.with_scores)
     np.testing.assert_allclose(
         again.select(features.models).values, table.values, rtol=1e-12)
-
-
-def test_benchmarks_that_the_predictor_does_not_know(fitted):
-    predictor, features, real = fitted
-    known = holes(real, 'ad')
-    more = AccuracyTable(known.models, ('a', 'new', 'c', 'd'), known.values,
-                         known.chance, known.n_items)
-    table = predict(predictor, features, more)
-    np.testing.assert_array_equal(table.values,
-                                  predict(predictor, features, known).values)
-    new = AccuracyTable(known.models, ('p', 'q', 'r', 's'), known.values,
-                        known.chance, known.n_items)
-    alone = predictor.predict(features)
-    assert not predict(predictor, features, new).with_scores.any()
-    np.testing.assert_array_equal(
-        predict(predictor, features, new).values, alone.values)
 
 
 def test_a_predictor_that_learned_nothing_of_the_kind(fitted):

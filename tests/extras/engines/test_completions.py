@@ -93,23 +93,6 @@ def test_no_error_shows_the_key(monkeypatch, key):
     assert 'secret' not in str(caught.value)
 
 
-def test_at_most_so_many_requests_at_a_time():
-
-    class Counting(Server):
-        now = most = 0
-
-        def answer(self, path, request):
-            self.now += 1
-            self.most = max(self.most, self.now)
-            answer = super().answer(path, request)
-            self.now -= 1
-            return answer
-
-    with running(Counting()) as server:
-        check_losses(CompletionsEngine(server.url, 'tiny', concurrency=2))
-    assert server.most <= 2
-
-
 @pytest.mark.parametrize('arguments, words', [
     (('localhost:8000', 'tiny'), 'expected http://'),
     (('http://me:secret@localhost', 'tiny'), "without a name, found 'local"),

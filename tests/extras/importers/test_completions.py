@@ -52,18 +52,6 @@ def test_losses_of_a_server_of_vllm_are_those_of_the_harness():
             ] == pytest.approx([loss.nats for loss in expected], rel=1e-6)
 
 
-def test_a_bos_that_the_server_added_to_another_is_refused(tmp_path):
-    """The prompt had one, and so did the tokenizer."""
-    row, *_ = read_rows(SERVED)
-    row['response']['body']['usage']['prompt_tokens'] += 1
-    choice, = row['response']['body']['choices']
-    bos = {'0': dict(logprob=-20.1, rank=512, decoded_token='<|endoftext|>')}
-    choice['prompt_logprobs'].insert(1, bos)
-    path = write_rows(tmp_path / 'm.jsonl', [row])
-    with pytest.raises(InputError, match='with a single BOS in front'):
-        read_completions(path, SET)
-
-
 def change(row, **fields):
     row['response']['body']['choices'][0].update(fields)
 

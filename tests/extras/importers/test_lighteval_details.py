@@ -5,10 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import csv_plugin as cp
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.demo import shipped
 from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from tests.extras.importers.outputs import LIGHTEVAL
 
@@ -103,19 +100,3 @@ def test_tasks_on_whole_texts_are_left_out(tmp_path):
     pq.write_table(pa.Table.from_pylist(rows), path)
     with pytest.raises(InputError, match='that score answers, found words'):
         read_lighteval(tmp_path)
-
-
-@pytest.mark.slow
-def test_losses_are_those_of_the_model(name='d-s-100', model='d/s/100'):
-    """As this package scores the same question and answer."""
-    scoring = pytest.importorskip('csv_plugin.lm.loading')
-    items = read_lighteval(LIGHTEVAL / name)
-    texts = TextSet(tuple(Text(item.text_id, item.text) for item in items))
-    losses = cp.score(
-        *scoring.load_scoring_lm(shipped.ZOO / model,
-                                 shipped.ZOO / model[0] / 'tokenizer'), texts,
-        name)
-    for item, scored in zip(items, losses[name].texts):
-        start = len(item.text[:item.start].encode())
-        answer = scored.losses[scored.spans.ends > start]
-        assert item.nats == pytest.approx(answer.sum(), rel=1e-5)

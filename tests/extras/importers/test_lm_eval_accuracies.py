@@ -50,11 +50,6 @@ def test_a_task_that_was_not_run_names_those_that_were():
         read_lm_eval_accuracies(PATHS, ['mmlu'])
 
 
-def test_a_chance_level_is_needed():
-    with pytest.raises(InputError, match='--chance tiny_choice'):
-        read_lm_eval_accuracies(PATHS, ['tiny_choice'])
-
-
 @pytest.mark.parametrize('field, value, message', [
     ('acc_norm,none', 1.5, "a fraction as 'acc_norm,none', found 1.5"),
     ('acc_norm,none', 'N/A', "a fraction as 'acc_norm,none'"),

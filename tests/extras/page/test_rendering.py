@@ -1,17 +1,14 @@
 """The document: its numbers, that it escapes, that it stands alone."""
 import base64
 import hashlib
-import os
 import re
-from dataclasses import replace
 
 import pytest
 
 from csv_plugin.core.escaping import visible
-from csv_plugin.core.study import Outlier
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
-from csv_plugin.extras.page.rendering import render, write_page
+from csv_plugin.extras.page.rendering import render
 from csv_plugin.extras.page.sections import (N_LEVELS, HeatSection, Picture,
                                              PredictorFile)
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
@@ -68,32 +65,6 @@ def test_means_and_ranks_stand_first():
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
 
 
-def test_the_scoring_lm_is_marked():
-    board = replace(awkward_board(), scoring_lms={'predicted': 'm1'})
-    rows = rows_of(render(make_page(board)))
-    marked = [row for row in rows if row.startswith('m1')]
-    # In the table of means, and in one of each predictor.
-    assert len(marked) == 3
-    assert all(row.startswith('m1 (scoring LM) ') for row in marked)
-
-
-def test_means_without_real_scores():
-    """No column of what is not known, as in the text."""
-    cells = page_cells()
-    cells.real = dict.fromkeys(cells.real, NO_DUMP)
-    html = render(make_page(cells.board()))
-    table, = re.findall('aria-label="Means and ranks">\n<thead>.*?</table>',
-                        html, re.S)
-    assert rows_of(table) == [
-        f'{model} 40.0 1 40.0 1' for model in cells.models
-    ]
-    assert '>real<' not in table and '>diff<' not in table
-    assert 'real or predicted' not in html
-    assert 'abs. diff' not in table
-    assert re.findall('data-column="(.)"', table) == list('01234')
-    assert 'with a real mean' not in html
-
-
 def test_agreement_of_ranks():
     cells = page_cells(tuple(f'm{i}' for i in range(6)))
     for i, (model, benchmark) in enumerate(cells.real):
@@ -103,18 +74,6 @@ def test_agreement_of_ranks():
     assert 'by “all-token” agree' not in words  # the same of all models
 
 
-@pytest.mark.parametrize('level, words', [
-    (0.9, 'by chance alone: of intervals at 90%, 10 in 100. A line'),
-    (float('nan'), 'by chance alone. A line'),
-])
-def test_outliers_by_chance(level, words):
-    board = make_board()
-    board = replace(board, predictions=replace(board.predictions, level=level))
-    far = [Outlier('m0', 'b0', 0.5, 0.4, 0.3, 0.45, 2.0)]
-    html = render(make_page(board, outliers=far))
-    assert words in ' '.join(Reader(html).words.split())
-
-
 def test_strips_stand_where_the_numbers_are():
     cells = page_cells(('m', ), ('b', ), ('p', ))
     cells.predicted['p', 'm', 'b'] = predict(0.25, 0.05, 0.2)
@@ -122,27 +81,6 @@ def test_strips_stand_where_the_numbers_are():
     assert 'd="M20.0 4H45.0"' in html and 'd="M25.0 0v8"' in html
     assert '<circle class="ring" cx="50.0"' in html
     assert '(20–45)' in html
-
-
-def test_every_level_has_a_colour():
-    """The stronger, the more opaque."""
-    style = Reader(render(make_page(make_board()))).code['style']
-    for sign, name in (('p', 'plus'), ('n', 'minus')):
-        colour = rf'rgb\(var\(--{name}\) / (.*)\)'
-        rules = re.findall(rf'^\.{sign}(\d) {{ background: {colour}; }}$',
-                           style, re.M)
-        assert [int(level) for level, _ in rules] == [*range(1, N_LEVELS + 1)]
-        opacity = [float(alpha) for _, alpha in rules]
-        assert opacity == sorted(opacity) and opacity[-1] < 1
-
-
-def test_sections_are_linked():
-    for pictures in ([], [Picture('t', 'c', '<svg/>')]):
-        reader = Reader(render(make_page(make_board(), pictures=pictures)))
-        ids = [a['id'] for tag, a in reader.tags if tag == 'section']
-        links = [a['href'] for tag, a in reader.tags if tag == 'a']
-        assert links == [f'#{name}' for name in ids]
-        assert ('pictures' in ids) == bool(pictures)
 
 
 @pytest.mark.parametrize('n, sizes', [(1, [1]), (5, [5]), (6, [3, 3]),
@@ -250,12 +188,3 @@ def test_the_page_stands_alone():
         digest = hashlib.sha256(code.encode('utf-8')).digest()
         code_hash = base64.b64encode(digest).decode('ascii')
         assert f"{kind}-src 'sha256-{code_hash}'" in policy
-
-
-def test_file_is_whole_or_absent(tmp_path):
-    path, page = tmp_path / 'page.html', make_page(make_board())
-    write_page(path, page)
-    with pytest.raises(Exception):
-        write_page(path, replace(page, outliers=[None]))
-    assert path.read_bytes() == render(page).encode('utf-8')
-    assert os.listdir(tmp_path) == ['page.html']

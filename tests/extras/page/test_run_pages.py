@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from csv_plugin.extras.page.rendering import Page, render
+from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
@@ -102,13 +102,6 @@ def test_pictures_need_three_models(run, tmp_path, models, n_pictures):
     write_csv('s.csv', ('model', 'easy'), [(model, 0.5) for model in models])
     page = run_page(tmp_path / 'few', [('p', 'p')], 's.csv')
     assert len(page.pictures) == n_pictures
-
-
-def test_run_without_any_score(run):
-    write_csv('s.csv', ('model', 'easy'), [('elsewhere', 0.5)])
-    page = run_page(run, [('p', 'p')], 's.csv')
-    assert page.pictures == [] and page.outliers == []
-    assert '0 of 0' in render(page)
 
 
 def test_pictures_show_what_the_main_predictor_knows(run):

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.page.sections import (HeatSection, comparison,
                                              fitted_on, heat_sections)
 from tests.extras.page.pages import awkward_board
-from tests.runs import OTHER_TEXTS, TEXTS, train
+from tests.runs import TEXTS, train
 
 
 def test_differences_and_coverage():
@@ -30,13 +29,6 @@ def test_differences_and_coverage():
     nothing = comparison(fitted, 'predicted')
     assert math.isnan(nothing.overall)
     assert (nothing.n_inside, nothing.n_cells) == (0, 0)
-
-
-def test_why_there_are_no_heat_maps():
-    predictor = train()
-    assert '--texts' in heat_sections(predictor, None).reason
-    with pytest.raises(InputError, match=OTHER_TEXTS.fingerprint):
-        heat_sections(predictor, OTHER_TEXTS)
 
 
 def test_heat_maps_of_each_benchmark():

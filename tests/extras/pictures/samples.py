@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.scaling_law import Curve
-from csv_plugin.core.study import Outlier
 from csv_plugin.core.training import TrainingCurve
 from csv_plugin.extras.capability_points import CapabilityPoints
 from csv_plugin.extras.coverage import Coverage

@@ -264,24 +264,3 @@ def test_order_picture():
     assert len(figure.axes[1].lines) == 1
     assert words(figure) == ['scores', 'losses, fitted to other runs', '80%']
     assert words(pictures.order_picture(rows[1:])) == ['scores', '80%']
-
-
-@pytest.mark.parametrize('accuracy', [0.0, 1.0])
-def test_no_tick_of_an_accuracy_lies_outside_of_0_to_1(accuracy):
-    """Where all models have one accuracy, the axes reach beyond."""
-    points = some_points()
-    points = replace(points, accuracies=np.full(30, accuracy), chance=accuracy)
-    table = some_predictions(1)
-    same = np.full(table.values.shape, accuracy)
-    table = replace(
-        table, values=same, low=same, high=same, real=same[:, :, 0])
-    for figure, names in ((pictures.capability_picture([points]), 'y'),
-                          (pictures.methods_picture(table), 'xy')):
-        for axes in figure.axes:
-            for name in names:
-                axis = getattr(axes, f'{name}axis')
-                low, high = axis.get_view_interval()
-                assert low < 0 or high > 1
-                ticks = [label.get_text() for label in drawn_ticks(axis)]
-                assert any(ticks) and all(0 <= float(tick) <= 1
-                                          for tick in filter(None, ticks))
