@@ -25,10 +25,9 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
-from csv_plugin.report.leaderboards import (Leaderboard, as_text,
+from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
                                             write_leaderboard)
 from csv_plugin.report.notes import predictor_notes
-from csv_plugin.report.run_leaderboards import scoring_lms
 from csv_plugin.triage.dumps import find_dumps
 
 

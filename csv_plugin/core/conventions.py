@@ -1,4 +1,4 @@
-"""What every room shares: the error for bad input, progress, short reprs."""
+"""The error for bad input, checks of names, short representations."""
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +13,13 @@ Progress = Callable[[Sequence[Any]], Iterable[Any]]
 class InputError(ValueError):
     """Bad input: where it is, what was expected and found, what to do.
 
-    The message is one line of at most 1,000 printable characters, whatever
-    is quoted in it.
+    The message is one line of at most 1,000 printable characters.
 
     Args:
         where (str): The file, argument or item at fault.
-        expected (str): What would have been accepted.
-        found (str): What was there instead, the bad value included.
-        remedy (str): What the user can do about it, one sentence.
+        expected (str): Description of acceptable input.
+        found (str): The bad value.
+        remedy (str): What to do about it, one sentence.
 
     >>> raise InputError('scores.csv, line 3', 'a fraction in 0..1', '54.3',
     ...                  'Divide percentages by 100.')
@@ -45,7 +44,7 @@ _ALL, _PART = 950, 230
 
 
 def _line(text: str, width: int) -> str:
-    """The text in one line, and without its middle if it is too long."""
+    """The text in one line, without its middle if it is too long."""
     line = ''.join(
         c if c.isprintable() else c.encode('unicode_escape').decode()
         for c in re.sub(r'\s', ' ', text))
@@ -56,21 +55,11 @@ def _line(text: str, width: int) -> str:
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:
-    r"""The UTF-8 bytes of a text.
-
-    Args:
-        text (str): Any text without lone surrogates.
-        where (str): What to call the text in an error.
-
-    Returns:
-        bytes: The encoded text, with no byte order mark.
+    """The UTF-8 bytes of a text, which errors call `where`.
 
     Raises:
-        InputError: The text holds a lone surrogate (half of a UTF-16 pair),
-            which is no character and has no bytes.
-
-    >>> utf8_bytes('né')
-    b'n\xc3\xa9'
+        InputError: The text contains a lone surrogate (half of a UTF-16
+            pair).
     """
     try:
         return text.encode('utf-8')
@@ -84,18 +73,12 @@ def utf8_bytes(text: str, where: str = 'text') -> bytes:
 
 
 def check_list(where: str, several: object) -> None:
-    """Refuse one name or path in the place of several.
+    """Refuse one name or path in place of several.
 
     Python would take it letter by letter.
 
-    Args:
-        where (str): What to call the list in the error.
-        several (object): What should be a list of names or paths.
-
     Raises:
-        InputError: It is a text or a path.
-
-    >>> check_list('models', ['pythia-1b'])
+        InputError: It is a text or a path; `where` names the list.
     """
     if isinstance(several, (str, os.PathLike)):
         one = os.fspath(several)
@@ -104,11 +87,7 @@ def check_list(where: str, several: object) -> None:
 
 
 def check_unique(where: str, names: Iterable[str]) -> None:
-    """Refuse names that occur twice.
-
-    Args:
-        where (str): What to call the names in an error.
-        names (Iterable[str]): The names.
+    """Refuse names that occur twice, which the error calls `where`.
 
     Raises:
         InputError: A name occurs twice, or as in `check_list`.
@@ -132,10 +111,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def short_repr(record: Any) -> str:
-    """The fields of a dataclass; of an array, only its shape.
-
-    To be used as its `__repr__`; at most 300 characters.
-    """
+    """The `__repr__` of a dataclass, with the shapes of arrays alone."""
     parts = []
     for part in fields(record):
         value = getattr(record, part.name)

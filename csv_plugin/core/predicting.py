@@ -12,6 +12,10 @@ from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 
+#: By label, a predictor or why it is unusable.
+Predictors = Mapping[str, Union[Predictor, Missing]]
+#: By model and benchmark, a real accuracy in 0..1 or why there is none.
+RealScores = Mapping[tuple[str, str], Union[float, Missing]]
 #: Reads the losses of a model on the texts with a fingerprint.
 ReadDump = Callable[[str, str], TokenLossDump]
 #: Changes the predictions of a predictor.
@@ -26,9 +30,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
         return Missing(str(error))
 
 
-def predictable_benchmarks(
-        predictors: Mapping[str, Union[Predictor,
-                                       Missing]]) -> tuple[str, ...]:
+def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
     """Benchmarks of at least one of the predictors, each once."""
     return tuple(
         dict.fromkeys(name for predictor in predictors.values()
@@ -37,7 +39,7 @@ def predictable_benchmarks(
 
 
 def collect_features(
-    predictors: Mapping[str, Union[Predictor, Missing]],
+    predictors: Predictors,
     models: Sequence[str],
     read: ReadDump,
     progress: Progress = iter
@@ -48,7 +50,7 @@ def collect_features(
     once for all that share their tokens.
 
     Args:
-        predictors (Mapping): By label, a predictor or why it is unusable.
+        predictors (Predictors): By label, a predictor or why it is unusable.
         models (Sequence[str]): M names.
         read (ReadDump): Reads the dump of a model.
         progress (Progress): Wraps the models.
@@ -83,7 +85,7 @@ class _Tables:
         return predictor.features(self.tables[fingerprint, tokens])
 
 
-def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
+def predict_models(predictors: Predictors,
                    columns: Mapping[str, Mapping[str, Union[FeatureTable,
                                                             Missing]]],
                    benchmarks: Sequence[str],
@@ -125,8 +127,7 @@ def predict_models(predictors: Mapping[str, Union[Predictor, Missing]],
 
 
 def without_fractions(
-    real: Mapping[tuple[str, str], Union[float, Missing]],
-    predictors: Mapping[str, Union[Predictor, Missing]]
+        real: RealScores, predictors: Predictors
 ) -> dict[tuple[str, str], Union[float, Missing]]:
     """Real accuracies without those that seem to be fractions of a percent.
 

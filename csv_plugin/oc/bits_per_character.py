@@ -9,8 +9,7 @@ from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.oc.summarizers import PredictedSummarizer
-from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.run_leaderboards import predict_columns
+from csv_plugin.report.leaderboards import Leaderboard, predict_columns
 
 #: Datasets of OpenCompass's `llm_compression`, by the units of predictors.
 CORPORA = {

@@ -28,9 +28,8 @@ from csv_plugin.io.runs.run_scores import MEAN_MODE, PREDICTED_MODE
 from csv_plugin.oc.run_checks import (check_benchmarks, check_models,
                                       names_in_run, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (Leaderboard, as_text, standings,
-                                            write_leaderboard)
-from csv_plugin.report.run_leaderboards import predict_run
+from csv_plugin.report.leaderboards import (Leaderboard, as_text, predict_run,
+                                            standings, write_leaderboard)
 
 #: The metric that stands for all losses of a model on the texts.
 TEXTS_METRIC = 'bits_per_byte'

@@ -1,8 +1,10 @@
 """Real and predicted accuracies side by side, to read and as files."""
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (Callable, Collection, Iterable, Iterator, Mapping,
+                             Sequence)
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
@@ -12,55 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import interval, number, percent
+from csv_plugin.core.conventions import Progress
 from csv_plugin.core.escaping import markdown, one_line
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.model_losses import DumpInfo
 from csv_plugin.core.overall import FilledMeans, Overall
+from csv_plugin.core.predicting import (Predictors, RealScores,
+                                        collect_features, predict_models,
+                                        predictable_benchmarks)
 from csv_plugin.core.predictions import REAL, Missing, Predictions
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import FilePath, write_text
+from csv_plugin.io.runs.run_dumps import RunDumps
+from csv_plugin.io.runs.run_plan import read_most_items
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.notes import (FILLED, SCORING_LM, prediction_notes,
+from csv_plugin.report.notes import (FILLED, SCORING_LM, engine_notes,
+                                     prediction_notes, predictor_notes,
                                      scoring_lm_notes)
+
+#: Changes the predictions of a predictor by a table `known` of real accuracies
+#: of the same models, as `extras.partial_scores.with_known_scores` does.
+Complete = Callable[..., Predictions]
+#: Feature columns by predictor and folder of the model.
+RunColumns = Mapping[str, Mapping[str, Union[FeatureTable, Missing]]]
 
 #: Longest line of the text, in characters, if one benchmark fits into it.
 WIDTH = 150
 
-_percents = np.vectorize(percent, otypes=[np.float64])
-
-
-class Beside(NamedTuple):
-    """A number that stands beside each prediction.
-
-    Args:
-        title (str): What stands above it in tables.
-        points (Callable): Gives it for all cells, in points of percent, NaN
-            where there is none, `(M, B, P)`.
-        foot (Callable): Gives its last row likewise, `(B, P)`.
-    """
-    title: str
-    points: Callable[[Predictions], NDArray[np.float64]]
-    foot: Callable[[Predictions], NDArray[np.float64]]
-
-
-def _differences(predictions: Predictions) -> NDArray[np.float64]:
-    """Predicted minus real accuracies."""
-    return _percents(predictions.values) - _percents(predictions.real)[:, :,
-                                                                       None]
-
-
-def _mean_differences(predictions: Predictions) -> NDArray[np.float64]:
-    """Mean sizes of the differences of held-out models."""
-    return _percents(
-        np.stack([
-            predictions.mean_difference(label) for label in predictions.methods
-        ],
-                 axis=1))
-
-
-#: What stands beside predictions, by its field in files.
-BESIDE = {'difference': Beside('diff', _differences, _mean_differences)}
 #: Columns of the CSV file and fields of the JSON rows.
 FIELDS = ('model', 'benchmark', 'predictor', 'real', 'predicted', 'low',
-          'high', *BESIDE, 'extrapolated', 'in_sample', 'missing',
+          'high', 'difference', 'extrapolated', 'in_sample', 'missing',
           'scoring_lm', 'with_scores', 'alarm')
 
 
@@ -71,8 +56,8 @@ class Leaderboard:
     Args:
         predictions (Predictions): Beside the real accuracies; its methods
             are the labels of predictors.
-        folders (Mapping[str, str]): By model, its name in the files of the
-            run.
+        folders (Mapping[str, str]): Name of each model in the files of the
+            run, by its name here.
         notes (tuple[str, ...]): The meaning of marks, the reasons for
             missing values, and remarks. One line each.
         scoring_lms (Mapping[str, str]): By predictor, the model that is its
@@ -99,13 +84,7 @@ class Leaderboard:
            main: Optional[Sequence[str]] = None) -> 'Leaderboard':
         """A leaderboard that explains its marks and its missing values.
 
-        Args:
-            predictions (Predictions): As in the class.
-            folders (Optional[Mapping[str, str]]): As in the class; models
-                have one name by default.
-            remarks (Sequence[str]): Notes to add at the end.
-            scoring_lms (Mapping[str, str]): As in the class.
-            main (Optional[Sequence[str]]): As in the class.
+        Args as in the class, but `remarks` are notes to add at the end.
         """
         notes = (*prediction_notes(predictions, main),
                  *scoring_lm_notes(scoring_lms), *remarks)
@@ -122,23 +101,20 @@ class Leaderboard:
         """One row for every model, benchmark and predictor, in this order.
 
         Yields:
-            dict: Of the `FIELDS`: percent, flags as 0 and 1, None where a
-            value is missing, and the reasons why.
+            dict: The `FIELDS`: percent, flags as 0 and 1, None without a
+            value, and the reasons why.
         """
-        beside = {
-            name: column.points(self.predictions).ravel()
-            for name, column in BESIDE.items()
-        }
-        for i, record in enumerate(self.predictions.records()):
+        for record in self.predictions.records():
             row = {**record, 'predictor': record['method']}
             for name in ('real', 'predicted', 'low', 'high'):
                 if row[name] is not None:
                     row[name] = percent(row[name])
-            for name, numbers in beside.items():
-                row[name] = None if np.isnan(numbers[i]) else float(numbers[i])
             for name in ('extrapolated', 'in_sample', 'with_scores', 'alarm'):
                 if row[name] is not None:
                     row[name] = int(row[name])
+            row['difference'] = None
+            if None not in (row['predicted'], row['real']):
+                row['difference'] = row['predicted'] - row['real']
             row['scoring_lm'] = int(
                 self.scoring_lms.get(row['method']) == row['model'])
             yield {name: row[name] for name in FIELDS}
@@ -147,45 +123,143 @@ class Leaderboard:
 def compare(
     predictions: Predictions,
     folders: Mapping[str, str],
-    real: Mapping[tuple[str, str], Union[float, Missing]],
+    real: RealScores,
     remarks: Sequence[str] = (),
     scoring_lms: Mapping[str, str] = MappingProxyType({})
 ) -> Leaderboard:
     """The leaderboard of a run.
 
     Args:
-        predictions (Predictions): Of the models of the run, under the names
-            that they have in its files.
-        folders (Mapping[str, str]): These names, by the names to show.
-        real (Mapping): By model, under the name to show, and benchmark: the
-            real accuracy, a fraction, or why there is none.
+        predictions (Predictions): Of the models of the run, under their
+            names in its files.
+        folders (Mapping[str, str]): As in `Leaderboard`.
+        real (RealScores): Real accuracies, by model and benchmark.
         remarks (Sequence[str]): As in `Leaderboard.of`.
         scoring_lms (Mapping[str, str]): As in `Leaderboard`.
     """
     table = predictions.of_models(folders)
-    accuracies = np.full(table.real.shape, np.nan)
     missing = dict(table.missing)
-    for (m, model), (b, benchmark) in product(
-            enumerate(table.models), enumerate(table.benchmarks)):
+    for model, benchmark in product(table.models, table.benchmarks):
         accuracy = real[model, benchmark]
         if isinstance(accuracy, Missing):
             missing[model, benchmark, REAL] = accuracy
-        else:
-            accuracies[m, b] = accuracy
+    accuracies = _real_accuracies(real, table.models, table.benchmarks)
     return Leaderboard.of(
         replace(table, real=accuracies, missing=missing), folders, remarks,
         scoring_lms)
+
+
+def _real_accuracies(real: RealScores, models: Collection[str],
+                     benchmarks: Collection[str]) -> NDArray[np.float64]:
+    """Real accuracies, NaN where there are none. `(M, B)`."""
+    cells = [real[place] for place in product(models, benchmarks)]
+    return np.array(
+        [np.nan if isinstance(cell, Missing) else cell for cell in cells],
+        np.float64).reshape(len(models), len(benchmarks))
+
+
+def predict_run(
+        dumps: RunDumps,
+        folders: Mapping[str, str],
+        predictors: Predictors,
+        files: Mapping[str, str],
+        real: RealScores,
+        verbose: bool = False,
+        progress: Progress = iter,
+        complete: Optional[Complete] = None) -> tuple[Leaderboard, RunColumns]:
+    """Predict the models of a run anew.
+
+    Args:
+        dumps (RunDumps): Dumps of the run.
+        folders (Mapping[str, str]): As in `Leaderboard`.
+        predictors (Predictors): By label, a predictor or why it is unusable.
+        files (Mapping[str, str]): The file of each predictor.
+        real (RealScores): Real accuracies of all models on all
+            `predictable_benchmarks`.
+        verbose (bool): As in `predictor_notes`.
+        progress (Progress): Wraps the models.
+        complete (Optional[Complete]): Changes predictions by the known real
+            accuracies; by default nothing does.
+
+    Returns:
+        tuple[Leaderboard, RunColumns]: The leaderboard, and the feature
+        columns of the models.
+    """
+    columns = collect_features(predictors, list(folders.values()), dumps.read,
+                               progress)
+    return predict_columns(columns, folders, predictors, files, real,
+                           dumps.of_models(folders),
+                           read_most_items(dumps.work_dir), verbose,
+                           complete), columns
+
+
+def predict_columns(columns: RunColumns,
+                    folders: Mapping[str, str],
+                    predictors: Predictors,
+                    files: Mapping[str, str],
+                    real: RealScores,
+                    infos: Mapping[str, DumpInfo] = MappingProxyType({}),
+                    most_items: Mapping[str, int] = MappingProxyType({}),
+                    verbose: bool = False,
+                    complete: Optional[Complete] = None) -> Leaderboard:
+    """Predict models from their feature columns.
+
+    Args:
+        columns (RunColumns): Columns of all predictors and models.
+        folders (Mapping[str, str]): As in `Leaderboard`.
+        predictors (Predictors): As in `predict_run`, like the next two.
+        files (Mapping[str, str]): See there.
+        real (RealScores): See there.
+        infos (Mapping[str, DumpInfo]): How the losses were made, by model
+            with a dump.
+        most_items (Mapping[str, int]): Numbers of items of benchmarks that
+            the run cuts short.
+        verbose (bool): As in `predictor_notes`.
+        complete (Optional[Complete]): As in `predict_run`.
+    """
+    benchmarks = predictable_benchmarks(predictors)
+    change = None
+    if complete:
+        known = AccuracyTable(
+            tuple(folders.values()), benchmarks,
+            _real_accuracies(real, folders, benchmarks),
+            np.zeros(len(benchmarks)),
+            np.array([most_items.get(name, 0) for name in benchmarks],
+                     np.int64))
+        change = partial(complete, known=known)
+    predictions = predict_models(predictors, columns, benchmarks, change)
+    remarks = [
+        *engine_notes(infos), *predictor_notes(predictors, files, verbose)
+    ]
+    return compare(predictions, folders, real, remarks,
+                   scoring_lms(predictors, infos))
+
+
+def scoring_lms(predictors: Predictors,
+                infos: Mapping[str, DumpInfo]) -> dict[str, str]:
+    """Models that are the scoring LM of a predictor, by its label.
+
+    Args:
+        predictors (Predictors): By label, a predictor or why it is unusable.
+        infos (Mapping[str, DumpInfo]): How the losses were made, by model.
+    """
+    return {
+        label: model
+        for label, predictor in predictors.items()
+        if isinstance(predictor, Predictor) for model, info in infos.items()
+        if info.is_of(predictor.scoring_lm)
+    }
 
 
 class Standing(NamedTuple):
     """Means and ranks of all models, real or by one predictor, as cells.
 
     Args:
-        label (str): Of the predictor, or `REAL`.
-        means (list[str]): Percent; marked where a score was fitted on.
+        label (str): Label of the predictor, or `REAL`.
+        means (list[str]): Percent; marked if the model is a training model.
         ranks (list[str]): From 1 for the largest mean; see `Overall`.
         differences (list[str]): Predicted minus real means, and their mean
-            size; empty of the real means.
+            size; empty for the real means.
     """
     label: str
     means: list[str]
@@ -203,9 +277,9 @@ def standings(
         main (Optional[Sequence[str]]): As in `Leaderboard`.
 
     Returns:
-        tuple[str, list[Standing]]: What to call the means, and the means of
-        the real accuracies and of each predictor, if there are some; none of
-        a single benchmark, which is its own mean.
+        tuple[str, list[Standing]]: A title, and the means of the real
+        accuracies and of each predictor, where there are some; none for a
+        single benchmark.
     """
     table = predictions.select(benchmarks=main)
     if len(table.benchmarks) < 2:
@@ -243,8 +317,7 @@ def _ranks(ranks: Iterable[float]) -> list[str]:
 def as_text(board: Leaderboard) -> str:
     """Models as rows, notes below; for reading.
 
-    As many benchmarks stand side by side as fit into `WIDTH`, the rest
-    follows below.
+    As many benchmarks as fit into `WIDTH` are side by side.
     """
     names = _one_line(_names(board))
     blocks: list[list[list[str]]] = []
@@ -262,7 +335,6 @@ def as_text(board: Leaderboard) -> str:
 
 
 def _plain(columns: Sequence[Sequence[str]]) -> str:
-    """Two lines of header, a rule, and the rest."""
     ruled = [[*column[:2], '-' * _width(column), *column[2:]]
              for column in columns]
     return tabulate(list(zip(*ruled)), tablefmt='plain',
@@ -272,18 +344,13 @@ def _plain(columns: Sequence[Sequence[str]]) -> str:
 
 def as_markdown(board: Leaderboard) -> str:
     """Models as rows, all benchmarks side by side."""
-    header, *rows = _side_by_side(board)
+    columns = [_names(board), *chain.from_iterable(_groups(board))]
+    header, *rows = zip(*([' '.join(column[:2]), *column[2:]]
+                          for column in columns))
     return tabulate([list(map(markdown, row)) for row in rows],
                     list(map(markdown, header)), tablefmt='pipe',
                     colalign=_alignment(header),
                     disable_numparse=True)  # yapf: disable
-
-
-def _side_by_side(board: Leaderboard) -> list[Sequence[str]]:
-    """The header in one line, and the rows, of all benchmarks."""
-    columns = [_names(board), *chain.from_iterable(_groups(board))]
-    return list(
-        zip(*([' '.join(column[:2]), *column[2:]] for column in columns)))
 
 
 def _names(board: Leaderboard) -> list[str]:
@@ -297,7 +364,7 @@ def _one_line(cells: Sequence[str]) -> list[str]:
 
 
 def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
-    """Columns that stay together: of the means, then of each benchmark.
+    """Columns of the means, then of each benchmark, in groups.
 
     A column has two lines of header, the models and, where real accuracies
     are known, the mean difference.
@@ -318,30 +385,28 @@ def _groups(board: Leaderboard) -> Iterator[list[list[str]]]:
     filled = FilledMeans.of(predictions.select(benchmarks=board.main))
     if filled.has_both:
         yield _filled_columns(filled, foot)
-    beside = [(column.title, column.points(predictions),
-               column.foot(predictions)) for column in BESIDE.values()]
+    sizes = [predictions.mean_difference(p) for p in predictions.methods]
     for b, benchmark in enumerate(predictions.benchmarks):
-        columns = []
-        if is_known:
-            columns = [['', REAL, *_cells(predictions.real[:, b]), *foot]]
+        real = predictions.real[:, b]
+        columns = [['', REAL, *_cells(real), *foot]] if is_known else []
         for p, label in enumerate(predictions.methods):
             cells = predictions.cells(benchmark, label)
             columns.append(['', label, *cells, *foot])
-            for title, points, last in beside:
-                if is_known or np.isfinite(points).any():
-                    shown = [
-                        number(value, '+.1f') for value in points[:, b, p]
-                    ]
-                    columns.append([
-                        '', title, *shown, *(number(last[b, p]) for _ in foot)
-                    ])
+            if is_known:
+                differences = [
+                    number(percent(predicted) - percent(observed), '+.1f')
+                    for predicted, observed in zip(predictions.values[:, b,
+                                                                      p], real)
+                ]
+                columns.append(
+                    ['', 'diff', *differences, *_cells(sizes[p][b:b + 1])])
         columns[0][0] = benchmark
         yield columns
 
 
 def _filled_columns(filled: FilledMeans,
                     foot: Sequence[str]) -> list[list[str]]:
-    """The means over real and predicted accuracies, ranks and counts."""
+    """Means over real and predicted accuracies, ranks and counts."""
     n_benchmarks = len(filled.benchmarks)
     has_mean = ~np.isnan(filled.values)
     means = [
@@ -373,9 +438,8 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
     Args:
         stem (FilePath): Path of the files without `.txt`, `.md`, `.csv` and
             `.json`; they are replaced if they exist.
-        board (Leaderboard): The leaderboard. CSV and JSON have its `rows`.
-            JSON also has the notes, as `folders` the names of the models in
-            the files of the run, and as `chance` the accuracies of guessing.
+        board (Leaderboard): CSV and JSON contain its `rows`, JSON also its
+            notes, folders, and accuracies at random guessing.
 
     Returns:
         list[Path]: The files, in this order.
@@ -408,10 +472,6 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> list[Path]:
 
 def write_markdown(path: FilePath, board: Leaderboard) -> None:
     """Write a leaderboard as a Markdown table with its notes as a list.
-
-    Args:
-        path (FilePath): The file to create or replace.
-        board (Leaderboard): The leaderboard.
 
     Raises:
         InputError: The folder does not exist.

@@ -1,4 +1,4 @@
-"""What a reader of predictions must know, one line each, in plain words."""
+"""Notes for readers of predictions, one line each."""
 import math
 from collections.abc import (Container, Hashable, Iterable, Iterator, Mapping,
                              Sequence)
@@ -18,24 +18,24 @@ from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.scaling_law import LEAST_MODELS
 from csv_plugin.core.study import outliers
 
-#: What marks the model whose tokens have the weights of a predictor.
+#: Mark of the model whose tokens have the weights of a predictor.
 SCORING_LM = 'scoring LM'
-#: What means over real and predicted accuracies are called.
+#: Name of means over real and predicted accuracies.
 FILLED = 'real or predicted'
-#: How many models or benchmarks a line names.
+#: Most models or benchmarks that a line names.
 _NAMED = 8
-#: How many real accuracies outside of their intervals a line names.
+#: Most single predictions that a line names.
 _OUTSIDE = 4
 #: Fewer families leave nothing to hold out.
 _LEAST_FAMILIES = 2
-#: Level of the intervals that `Predictor.predict` gives if not told.
+#: Default level of `Predictor.predict`.
 _LEVEL = 0.9
 
 _Key = TypeVar('_Key', bound=Hashable)
 
 
 def _alike(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Names by what is to be said of them, in the order of the first."""
+    """Names by key, in the order of the first."""
     names: dict[_Key, list[str]] = {}
     for key, name in pairs:
         names.setdefault(key, []).append(name)
@@ -61,30 +61,25 @@ def _where(names: Sequence[str], mask: NDArray[np.bool_]) -> tuple[str, ...]:
 
 def prediction_notes(predictions: Predictions,
                      main: Optional[Sequence[str]] = None) -> list[str]:
-    """All that is to be said of a table of predictions.
+    """All notes on predictions beside the real accuracies.
 
     Args:
         predictions (Predictions): Beside the real accuracies.
         main (Optional[Sequence[str]]): Benchmarks of the means; all by
             default.
     """
+    legend = []
+    if np.isfinite(predictions.values).any():
+        legend = predictions.legend()
+        if predictions.has_real():
+            legend.append('diff is predicted minus real, its mean leaves out '
+                          'models marked *.')
     return [
-        *legend(predictions), *reasons(predictions), *alarms(predictions),
+        *legend, *reasons(predictions), *alarms(predictions),
         *findings(predictions, main),
-        *filled_notes(predictions.select(benchmarks=main)),
+        *_filled_notes(predictions.select(benchmarks=main)),
         *outside_notes(predictions)
     ]
-
-
-def legend(predictions: Predictions) -> list[str]:
-    """The meaning of marks and differences; empty without a prediction."""
-    if np.isnan(predictions.values).all():
-        return []
-    lines = predictions.legend()
-    if predictions.has_real():
-        lines.append('diff is predicted minus real, its mean leaves out '
-                     'models marked *.')
-    return lines
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:
@@ -96,8 +91,7 @@ def reasons(predictions: Predictions) -> Iterator[str]:
                for column, model, benchmark in product((
                    REAL, *predictions.methods), models, benchmarks)
                if (model, benchmark, column) in missing]
-    # Models that lack the same benchmarks, then columns that lack the same
-    # of the same models.
+    # Models with the same benchmarks, then columns with the same of both.
     by_model = [((reason, column, tuple(names)), model)
                 for (reason, column, model), names in _alike(by_cell).items()]
     by_column = [((reason, where, tuple(names)), column)
@@ -111,7 +105,7 @@ def reasons(predictions: Predictions) -> Iterator[str]:
 
 
 def alarms(predictions: Predictions) -> Iterator[str]:
-    """Which predictions the mean loss or the label-token loss contradicts."""
+    """Predictions that the mean loss or the label-token loss contradicts."""
     for p, method in enumerate(predictions.methods):
         named = [(gap, words)
                  for cell, said in predictions.contradictions.items()
@@ -127,7 +121,7 @@ def alarms(predictions: Predictions) -> Iterator[str]:
 
 def _contradiction(predictions: Predictions, cell: tuple[str, str, str],
                    said: Sequence[Contradiction]) -> tuple[float, str]:
-    """The largest difference in a cell, a fraction, and all in words."""
+    """Largest difference in a cell, a fraction, and all of them in words."""
     model, benchmark, _ = cell
     prediction = predictions.at(*cell)
     value = math.nan if isinstance(prediction, Missing) else prediction.value
@@ -139,13 +133,7 @@ def _contradiction(predictions: Predictions, cell: tuple[str, str, str],
 
 def findings(predictions: Predictions,
              main: Optional[Sequence[str]] = None) -> Iterator[str]:
-    """How predictions and real accuracies agree, and where they do not.
-
-    Args:
-        predictions (Predictions): Beside the real accuracies.
-        main (Optional[Sequence[str]]): Benchmarks of the means; all by
-            default.
-    """
+    """Agreement of predictions and real accuracies; args as above."""
     in_means = predictions.select(benchmarks=main)
     if len(in_means.benchmarks) > 1:
         yield from _of_means(in_means)
@@ -157,7 +145,7 @@ def findings(predictions: Predictions,
     far = outliers(predictions)
     if far:
         held_out = predictions.held_out(method)
-        # None lies outside of 0 to 1, which would make many misses look few.
+        # No score lies outside of 0 to 1.
         narrow = ((predictions.low[:, :, 0] > 0) |
                   (predictions.high[:, :, 0] < 1))
         n_cells = int((held_out & narrow).sum())
@@ -193,7 +181,7 @@ def _of_means(predictions: Predictions) -> Iterator[str]:
 
 
 def outside_notes(predictions: Predictions) -> Iterator[str]:
-    """Which models lie outside the range fitted on in most predictions."""
+    """Models of which most predictions are extrapolated."""
     predicted = np.isfinite(predictions.values)
     outside = (predictions.extrapolated & predicted).sum(axis=1)
     mostly = outside > predicted.sum(axis=1) / 2
@@ -208,8 +196,7 @@ def outside_notes(predictions: Predictions) -> Iterator[str]:
                'than should: fit to models that are more like these.')
 
 
-def filled_notes(predictions: Predictions) -> Iterator[str]:
-    """What a mean over real and predicted accuracies is, if there is one."""
+def _filled_notes(predictions: Predictions) -> Iterator[str]:
     filled = FilledMeans.of(predictions)
     if filled.has_both:
         yield (f'{FILLED}: means over {first(filled.benchmarks)}, of real '
@@ -220,7 +207,7 @@ def filled_notes(predictions: Predictions) -> Iterator[str]:
 
 
 def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
-    """Which models have no mean, and whose predicted mean has no rank."""
+    """Models without a mean, and predicted means without a rank."""
     models = predictions.models
     columns = dict(zip(overall.methods, overall.values.T))
     if predictions.has_real():
@@ -241,11 +228,7 @@ def _without_mean(overall: Overall, predictions: Predictions) -> Iterator[str]:
 
 
 def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:
-    """What it means that a model is the scoring LM of a predictor.
-
-    Args:
-        scoring_lms (Mapping[str, str]): The model by predictor.
-    """
+    """Meaning of the mark of a scoring LM, by predictor and model."""
     alike = _alike((model, label) for label, model in scoring_lms.items())
     return [
         f'{model} is the {SCORING_LM} of {", ".join(labels)}: the weights are '
@@ -257,16 +240,16 @@ def scoring_lm_notes(scoring_lms: Mapping[str, str]) -> list[str]:
 def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
                     paths: Mapping[str, str],
                     verbose: bool = False) -> list[str]:
-    """The files of predictors, and what to know of what they learned.
+    """The files of predictors, and notes on their training.
 
     Args:
         predictors (Mapping): By label, a predictor or why it is unusable.
         paths (Mapping[str, str]): The file of each predictor.
-        verbose (bool): Whether to add all that their training noted.
+        verbose (bool): As in `learning_notes`.
 
     Returns:
-        list[str]: An unusable predictor has a line only if all are unusable,
-        as the leaderboard then has no cells to explain.
+        list[str]: An unusable predictor has a line only if all are unusable;
+        else the cells of the leaderboard have the reason.
     """
     unusable = [
         f'{label}: {predictor.reason}'
@@ -289,17 +272,13 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 def learning_notes(predictor: Predictor,
                    verbose: bool = False,
                    told: Container[str] = ()) -> list[str]:
-    """What to know of the learning of a predictor, by benchmark.
+    """Notes on the training of a predictor, by benchmark.
 
     Args:
-        predictor (Predictor): What was learned.
-        verbose (bool): Whether to add all that the training noted, in terms
-            of solvers and errors.
-        told (Container[str]): Benchmarks of which a reader knows already that
-            they have too few models (`shortages`), and what comes of it.
-
-    Returns:
-        list[str]: Benchmarks with the same remark are in one line.
+        predictor (Predictor): The predictor.
+        verbose (bool): Add all notes of the training, on solvers and errors.
+        told (Container[str]): Benchmarks whose `shortages` the reader has
+            seen already.
     """
     lines = _by_remark(
         ((remark, part.benchmark) for part in predictor.benchmarks
@@ -315,7 +294,7 @@ def learning_notes(predictor: Predictor,
 
 def _by_remark(remarks: Iterable[tuple[str, str]],
                benchmarks: Sequence[str]) -> list[str]:
-    """Remarks and benchmarks, each behind the names of all it is made on."""
+    """Pairs of a remark and a benchmark; equal remarks are one line."""
     return [
         f'{_named(names, benchmarks, "benchmarks")}: {remark}'
         for remark, names in _alike(remarks).items()
@@ -352,16 +331,10 @@ def _remarks(part: BenchmarkPredictor, predictor: Predictor,
 
 
 def least_models(level: float) -> int:
-    """Models that intervals need, so as not to reach from 0 to 100 %.
+    """Fewest models for intervals that do not reach from 0 to 100 %.
 
     CV+ takes the smallest of n errors that a share `level (n + 1) / n` of
     them does not exceed.
-
-    Args:
-        level (float): Of the intervals, in (0, 1).
-
-    >>> least_models(0.9)
-    9
     """
     # Less a rounding error: 0.9 / (1 - 0.9) is a little more than 9.
     return math.ceil(level / (1 - level) - 1e-9)
@@ -371,17 +344,16 @@ def shortages(accuracies: AccuracyTable,
               families: Mapping[str, str],
               fitted: Sequence[str],
               level: float = _LEVEL) -> dict[str, str]:
-    """Benchmarks with too few models to fit to, told before they are fitted.
+    """Benchmarks with too few training models, before they are fitted.
 
     Args:
         accuracies (AccuracyTable): Of these models and perhaps more.
         families (Mapping[str, str]): Family of each model.
-        fitted (Sequence[str]): Models to fit to.
-        level (float): Of the intervals that predictions will have.
+        fitted (Sequence[str]): Training models.
+        level (float): Level of the intervals of the predictions.
 
     Returns:
-        dict[str, str]: By benchmark what is lacking, what comes of it, and
-        what would do.
+        dict[str, str]: By benchmark, what is too few and what follows.
     """
     table = accuracies.select(fitted)
     found = {}
@@ -394,7 +366,7 @@ def shortages(accuracies: AccuracyTable,
 
 
 def _too_few(n: int, n_families: int, level: float) -> str:
-    """What comes of n models of so many families; empty if they suffice."""
+    """Consequence of n models of so many families; empty if enough."""
     enough = least_models(level)
     if not n:
         return 'left out, as no model to fit to was run there.'
@@ -415,30 +387,21 @@ def _too_few(n: int, n_families: int, level: float) -> str:
 
 def shortage_notes(few: Mapping[str, str],
                    benchmarks: Sequence[str]) -> list[str]:
-    """Too few models to fit to, benchmarks that lack the same in one line.
-
-    Args:
-        few (Mapping[str, str]): As `shortages` returns it.
-        benchmarks (Sequence[str]): All that were looked at.
-    """
+    """Lines on `shortages` among these benchmarks."""
     return _by_remark(((few[name], name) for name in few), benchmarks)
 
 
 def engine_notes(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """What computed the losses, models with the same answer in one line.
-
-    Args:
-        infos (Mapping[str, DumpInfo]): How the losses were made, by model.
-    """
-    alike = _alike((_engine(info), model) for model, info in infos.items())
+    """Engines that computed the losses of models."""
+    engines = []
+    for model, info in infos.items():
+        versions = ', '.join(f'{name} {version}'
+                             for name, version in info.versions.items())
+        cache = ('no cache' if info.cache_dtype == 'none' else
+                 f'a cache in {info.cache_dtype}')
+        engines.append(
+            (f'{info.engine} ({versions}), {info.dtype}, {cache}', model))
     return [
         f'losses of {_named(models, list(infos), "models")}: {engine}'
-        for engine, models in alike.items()
+        for engine, models in _alike(engines).items()
     ]
-
-
-def _engine(info: DumpInfo) -> str:
-    versions = [f'{name} {version}' for name, version in info.versions.items()]
-    cache = ('no cache' if info.cache_dtype == 'none' else
-             f'a cache in {info.cache_dtype}')
-    return f'{info.engine} ({", ".join(versions)}), {info.dtype}, {cache}'

@@ -40,8 +40,8 @@ def write_predictions(path: FilePath, study: Study,
 
     Args:
         path (FilePath): The file to create or replace.
-        study (Study): The study; columns are `PREDICTION_COLUMNS`,
-            accuracies as fractions, flags as 0 and 1.
+        study (Study): Columns are `PREDICTION_COLUMNS`, accuracies as
+            fractions, flags as 0 and 1.
         splits (Mapping[str, str]): Split of each model.
     """
     table = study.predictions
@@ -55,25 +55,14 @@ def write_predictions(path: FilePath, study: Study,
 
 def leaderboard(study: Study, models: Sequence[str],
                 main: Sequence[str]) -> Leaderboard:
-    """Real accuracies beside those that the solver predicts.
-
-    Args:
-        study (Study): The study.
-        models (Sequence[str]): Those to show, in this order.
-        main (Sequence[str]): Benchmarks of the means.
-    """
+    """Predictions of the solver for some models; `main` are averaged."""
     solver = study.predictions.methods[0]
     return Leaderboard.of(
         study.predictions.select(models, methods=[solver]), main=main)
 
 
 def error_table(study: Study, main: Sequence[str]) -> str:
-    """Errors by benchmark and their means, as a Markdown table.
-
-    Args:
-        study (Study): The solver's measures, and the MSE of all methods.
-        main (Sequence[str]): Benchmarks of the last row's means.
-    """
+    """Errors by benchmark as a Markdown table; means over `main` are last."""
     methods = study.predictions.methods
     by_method = {method: study.errors(method) for method in methods}
     solver = by_method[methods[0]]
@@ -103,20 +92,16 @@ def error_table(study: Study, main: Sequence[str]) -> str:
 
 
 def stated_table(study: Study) -> str:
-    """The errors that the predictor states of each benchmark, in Markdown."""
+    """Cross-validated errors by benchmark, in Markdown."""
     rows = [[markdown(part.benchmark), *part.stated_cells]
             for part in study.predictor.benchmarks]
-    header = ['benchmark', *STATED_HEADER]
-    align = ['left', *['right'] * (len(header) - 1)]
-    return tabulate(rows, header, tablefmt='pipe', colalign=align,
-                    disable_numparse=True)  # yapf: disable
+    align = ['left', *['right'] * len(STATED_HEADER)]
+    return tabulate(rows, ['benchmark', *STATED_HEADER], tablefmt='pipe',
+                    colalign=align, disable_numparse=True)  # yapf: disable
 
 
 def stated_line(study: Study, main: Sequence[str]) -> str:
-    """The means of these errors over the main benchmarks; '' for none.
-
-    A kind of errors that only some of them state says how many do.
-    """
+    """Means of these errors over the main benchmarks; empty without any."""
     parts = [study.predictor.benchmark(name) for name in main]
     by_reach = [part.errors_by_reach for part in parts if part.errors_by_reach]
     kinds = {
@@ -135,7 +120,7 @@ def stated_line(study: Study, main: Sequence[str]) -> str:
 
 
 def _stated(kind: str, squares: Iterable[float], n_main: int) -> str:
-    """The error of a kind, and of how many benchmarks; '' if of none."""
+    """Error of a kind and its number of benchmarks; empty if none has it."""
     known = [square for square in squares if not math.isnan(square)]
     if not known:
         return ''
@@ -145,7 +130,7 @@ def _stated(kind: str, squares: Iterable[float], n_main: int) -> str:
 
 
 def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:
-    """Those of the main benchmarks on which the solver has an error."""
+    """Main benchmarks on which the solver has an error."""
     errors = study.errors(study.predictions.methods[0])
     return [b for b in main if not math.isnan(errors[b].mse)]
 
@@ -153,7 +138,7 @@ def judged_benchmarks(study: Study, main: Sequence[str]) -> list[str]:
 def _mean_mse(errors: Mapping[str, BenchmarkErrors],
               solver: Mapping[str,
                               BenchmarkErrors], main: Sequence[str]) -> float:
-    """NaN if the method lacks a benchmark, as means would not compare."""
+    """Geometric mean; NaN if a benchmark of the solver is missing."""
     if any(
             math.isnan(errors[b].mse) > math.isnan(solver[b].mse)
             for b in main):
@@ -181,14 +166,9 @@ def summary(study: Study,
             title: str,
             verbose: bool = False,
             told: Container[str] = ()) -> str:
-    """Title, table of errors and what to know of the predictor, to print.
+    """Title, table of errors over `main` and notes, to print.
 
-    Args:
-        study (Study): The study.
-        main (Sequence[str]): Benchmarks of the means.
-        title (str): First line.
-        verbose (bool): As in `learning_notes`.
-        told (Container[str]): As there.
+    Last arguments as in `learning_notes`.
     """
     solver = study.predictions.select(methods=[study.predictions.methods[0]])
     outside = map(one_line, outside_notes(solver))
@@ -213,7 +193,7 @@ def write_report(path: FilePath,
         path (FilePath): The file to create or replace.
         study (Study): The study.
         main (Sequence[str]): Benchmarks of the means.
-        title (str): First line, such as '2 models predicted from 16'.
+        title (str): First line.
         command (str): The command that reproduces the report.
         remarks (Sequence[str]): Notes about all benchmarks.
         verbose (bool): As in `learning_notes`.

@@ -1,8 +1,7 @@
 """A triage as tables to read, and as files."""
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tabulate import tabulate
@@ -79,13 +78,9 @@ def _report(triage: Triage, style: str, title: Callable[[str], str]) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], n_fixed: int, style: str) -> str:
-    """Rows as a table, or as several if there are many benchmarks.
+    """The header and the rows as tables of `PER_TABLE` benchmarks each.
 
-    Args:
-        rows (Sequence[Sequence[str]]): The header and the rows.
-        n_fixed (int): Number of columns before those of the benchmarks. The
-            first of them is repeated in further tables.
-        style (str): Of `tabulate`.
+    The first of the `n_fixed` columns before the benchmarks is repeated.
     """
     rows = [list(map(_ESCAPES[style], row)) for row in rows]
     blocks = []
@@ -120,7 +115,7 @@ def _checkpoint_rows(triage: Triage) -> list[list[str]]:
 
 
 def _forecast_rows(triage: Triage) -> list[list[str]]:
-    """The forecasts of all runs that have some, the best run first."""
+    """Forecasts of all runs, the best run first."""
     shares = {run.run: run.shares[-1] for run in triage.runs}
     return [['run', 'from', OVERALL, *triage.benchmarks],
             *([run, f'{shares[run]:.0%}', *triage.forecast_cells(run)]
@@ -128,7 +123,7 @@ def _forecast_rows(triage: Triage) -> list[list[str]]:
 
 
 def _ranked_rows(triage: Triage) -> list[list[str]]:
-    """The same, with how surely each run is ahead of others."""
+    """The same, with the probability that a run is ahead of others."""
     overall = triage.rankings[OVERALL]
     signs = {
         name: {
@@ -152,7 +147,7 @@ def _ranked_rows(triage: Triage) -> list[list[str]]:
 
 
 def _error_rows(triage: Triage) -> list[list[str]]:
-    """Two rows for all runs that are forecast from the same share."""
+    """Two rows for each share that runs are forecast from."""
     rows = [['from', 'runs', 'taken for the end', OVERALL, *triage.benchmarks]]
     seen = set()
     for run in triage.runs:
@@ -178,10 +173,9 @@ def write_triage(folder: Path, triage: Triage) -> list[Path]:
     """Write `triage.md`, `.json`, `checkpoints.csv` and `forecasts.csv`.
 
     Args:
-        folder (Path): Created if it does not exist; files of these names are
-            replaced.
-        triage (Triage): What to write. Accuracies are fractions; `tokens` are
-            steps where no tokens are known.
+        folder (Path): Created if it does not exist; files are replaced.
+        triage (Triage): Accuracies are fractions; `tokens` are steps where
+            no tokens are known.
 
     Returns:
         list[Path]: The files.
@@ -198,17 +192,9 @@ def write_triage(folder: Path, triage: Triage) -> list[Path]:
 
 
 def write_tables(folder: Path, triage: Triage) -> None:
-    """Write `checkpoints.csv` and `forecasts.csv`.
-
-    Args:
-        folder (Path): It exists; files of these names are replaced.
-        triage (Triage): As in `write_triage`.
-    """
-    _write_records(folder / 'checkpoints.csv', triage.checkpoint_records())
-    _write_records(folder / 'forecasts.csv', triage.forecast_records())
-
-
-def _write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write one row per record; None becomes an empty cell."""
-    rows = list(records)
-    write_csv(path, list(rows[0]), [list(row.values()) for row in rows])
+    """Write `checkpoints.csv` and `forecasts.csv` to an existing folder."""
+    for name, records in (('checkpoints.csv', triage.checkpoint_records()),
+                          ('forecasts.csv', triage.forecast_records())):
+        rows = list(records)
+        write_csv(folder / name, list(rows[0]),
+                  [list(row.values()) for row in rows])

@@ -183,7 +183,6 @@ def test_triage(triage, tmp_path):
 def test_curves_stay_in_their_folder(triage, tmp_path):
     logs = tmp_path / 'deep/logs'
     TensorBoardLog(logs).add(triage)
-    assert {path
-            for path in tmp_path.rglob('*')
-            if path.is_file()} == {*logs.glob('*/events*')}
+    files = {path for path in tmp_path.rglob('*') if path.is_file()}
+    assert files == {*logs.glob('*/events*')}
     assert len([*logs.iterdir()]) == len(triage.runs)

@@ -1,7 +1,6 @@
 """What a study writes: numbers that are those of the study."""
 import csv
 from dataclasses import replace
-from math import nan
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
-from csv_plugin.core.stated_errors import StatedError
 from csv_plugin.core.study import Study, geometric_mean
 from csv_plugin.report.leaderboards import as_markdown
 from csv_plugin.report.notes import learning_notes, outside_notes
@@ -110,37 +108,25 @@ def test_report(tmp_path, study):
     assert text.endswith('.\n') and not text.endswith('\n\n')
     assert error_table(study, MAIN) in text
     assert stated_table(study) in text
-    assert 'the 90% intervals\nare' in text or '90%\nintervals' in text
     assert 'over 2 main benchmarks.' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     assert notes == [f'* {note}.' for note in learning_notes(study.predictor)]
-    assert any('all models get the same number' in note for note in notes)
-    # What the training noted, on demand.
+    # All notes of the training, on demand.
     write_report(path, study, MAIN, 'T', 'c', verbose=True)
-    text = path.read_text('utf-8')
-    more = text.partition('## Notes\n\n')[2].splitlines()
-    assert more[:len(notes)] == notes and more[len(notes):] == [
-        f'* {part.benchmark}: {note}.' for part in study.predictor.benchmarks
-        for note in part.notes
-    ]
+    more = path.read_text('utf-8').partition('## Notes\n\n')[2].splitlines()
     assert len(more) >= len(notes) + 4
 
 
 def test_summary(study):
-    """What a training prints: the table, and what to know."""
     title, table, stated, outside, notes = summary(study, MAIN,
                                                    'Title').split('\n\n')
     table, _, units = table.rpartition('\n')
     assert title == 'Title' and table == error_table(study, MAIN)
-    assert units == (
-        'MSE and noise (binomial variance of the scores) in 1e-3, MAE and '
-        'width of intervals in points; means of MSE are geometric.')
+    assert units.startswith('MSE and noise')
     assert stated == stated_line(study, MAIN)
     solver = study.predictions.select(methods=study.predictions.methods[:1])
     assert outside.splitlines() == [*outside_notes(solver)]
     assert notes.splitlines() == learning_notes(study.predictor)
-    more = summary(study, MAIN, 'Title', verbose=True)
-    assert len(more.splitlines()) > len(notes.splitlines()) + 7
 
 
 def test_stated_errors(study):
@@ -159,28 +145,17 @@ def test_stated_errors(study):
         f'typical family, {within} of predictions up to what most families '
         f'reach, {beyond} above')
     assert stated_line(study, ()) == ''
+    # Errors of some of the main benchmarks.
+    first = replace(parts[0], errors_by_reach=None)
+    predictor = replace(
+        study.predictor, benchmarks=(first, parts[1]), training_scores=None)
+    line = stated_line(replace(study, predictor=predictor), MAIN)
+    assert line.endswith(
+        f'{100 * by_reach[1].beyond.mse**.5:.1f} above (1 of 2 benchmarks)')
     table = stated_table(study).splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)
         assert cells(row)[1:] == [*part.stated_cells]
-
-
-def test_errors_of_some_main_benchmarks_say_of_how_many(study):
-    first, second = map(study.predictor.benchmark, MAIN)
-    errors = second.errors_by_reach
-    nothing = StatedError(np.nan, 0, 0)
-    parts = [
-        replace(first, errors_by_reach=None),
-        replace(second, errors_by_reach=replace(errors, beyond=nothing))
-    ]
-    predictor = replace(
-        study.predictor, benchmarks=tuple(parts), training_scores=None)
-    line = stated_line(replace(study, predictor=predictor), MAIN)
-    whole = np.mean([first.cv_mse, second.cv_mse])
-    assert f'): {100 * whole**.5:.1f} in all, ' in line
-    assert line.endswith(
-        f' of the typical family, {100 * errors.within.mse**.5:.1f} '
-        'of predictions up to what most families reach (1 of 2 benchmarks)')
 
 
 def test_of_two_families_there_is_only_the_error_of_all():
@@ -190,19 +165,6 @@ def test_of_two_families_there_is_only_the_error_of_all():
     easy = study.predictor.benchmark('easy')
     assert stated_line(study, ('easy', )).endswith(
         f' over the main benchmarks): {100 * easy.cv_mse**.5:.1f} in all')
-
-
-def test_a_perfect_prediction(tmp_path, study):
-    """An MSE of 0 has a geometric mean of 0, with no warning."""
-    same = study.errors('constant')['same']
-    assert same.mse == pytest.approx(0, abs=1e-30)
-    table = study.predictions
-    perfect = replace(
-        table, real=np.where(np.isnan(table.real), nan, table.values[:, :, 0]))
-    last = cells(
-        error_table(replace(study, predictions=perfect),
-                    MAIN).splitlines()[-1])
-    assert last[2] == '0.00'
 
 
 def test_leaderboard(study):

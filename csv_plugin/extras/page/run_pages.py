@@ -29,8 +29,7 @@ from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
                                            read_run_accuracies)
 from csv_plugin.io.tables import read_accuracy_columns, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.run_leaderboards import predict_run
+from csv_plugin.report.leaderboards import Leaderboard, predict_run
 
 _CAPABILITY = (
     'Accuracy against capability score',
