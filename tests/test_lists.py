@@ -32,8 +32,6 @@ def dumps():
 @pytest.mark.parametrize('call', [
     lambda: ACCURACIES.select('ab'),
     lambda: ACCURACIES.select(benchmarks='ab'),
-    lambda: ACCURACIES.spread('ab', NAMES),
-    lambda: ACCURACIES.spread(NAMES, 'ab'),
     lambda: FEATURES.select('ab'),
     lambda: cp.FeatureTable.of_losses('ab', NAMES, np.ones((2, 2))),
     lambda: cp.FeatureTable.of_losses(NAMES, 'ab', np.ones((2, 2))),
