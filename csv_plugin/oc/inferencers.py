@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,13 +30,58 @@ from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss
 
 
+class _LossInferencer(BaseInferencer):
+    """Writes the entries of a dataset, in the first process alone.
+
+    `BaseInferencer.__init__` would make a folder where the run started.
+    """
+
+    def inference(self,
+                  retriever: Any,
+                  ice_template: Any = None,
+                  prompt_template: Any = None,
+                  output_json_filepath: str = '',
+                  output_json_filename: str = '') -> list[dict[str, Any]]:
+        """Write the JSON file that marks a dataset as done for OpenCompass.
+
+        Args:
+            retriever (Any): The dataset's retriever.
+            ice_template (Any): Template of in-context examples, or None.
+            prompt_template (Any): Template of the prompt, or None.
+            output_json_filepath (str): Folder to write to.
+            output_json_filename (str): Name of the file.
+
+        Returns:
+            list[dict[str, Any]]: The entries of the file, one per text or
+            item; none in all but the first process.
+
+        Raises:
+            InputError: As in `get_token_loss`, or as in `label_texts`,
+                `engine_of` and `token_losses`.
+        """
+        # OpenCompass takes all processes of torchrun for the main process.
+        if os.environ.get('RANK', '0') != '0':
+            return []
+        path = Path(output_json_filepath, output_json_filename)
+        rows = self._rows(path, retriever, ice_template, prompt_template)
+        entries = {str(index): row for index, row in enumerate(rows)}
+        write_text(path, json.dumps(entries, indent=4, ensure_ascii=False))
+        shutil.rmtree(_chunks(path), ignore_errors=True)
+        return rows
+
+    @abstractmethod
+    def _rows(self, path: Path, retriever: Any, ice_template: Any,
+              prompt_template: Any) -> list[dict[str, Any]]:
+        """The entries of the JSON file at a path."""
+
+
 @ICL_INFERENCERS.register_module()
-class TokenLossInferencer(BaseInferencer):
+class TokenLossInferencer(_LossInferencer):
     """Token losses of a model on a validation set.
 
     Writes `<dataset abbr>.safetensors`, a token-loss dump, and then the JSON
-    file that marks the dataset as done for OpenCompass; its entry for a text
-    names the text's row in the dump. Scored: as in `models.get_token_loss`.
+    file, whose entry for a text names the text's row in the dump. Scored: as
+    in `models.get_token_loss`.
 
     Args:
         model (Any): A model that `models.get_token_loss` takes.
@@ -53,45 +99,19 @@ class TokenLossInferencer(BaseInferencer):
                  rank: bool = False,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
-        # BaseInferencer.__init__ would make a folder where the run started.
         self.model = model
         self.settings: dict[str, Any] = dict(
             entropy=entropy, rank=rank, context=context)
 
-    def inference(self,
-                  retriever: Any,
-                  ice_template: Any = None,
-                  prompt_template: Any = None,
-                  output_json_filepath: str = '',
-                  output_json_filename: str = '') -> list[dict[str, Any]]:
-        """Score the test split of a `SalienceTextDataset`.
-
-        Args:
-            retriever (Any): Contains the whole validation set as `index_ds`
-                and the part to score as `test_ds`.
-            ice_template (Any): Unused.
-            prompt_template (Any): Unused: a template would fill in braces
-                inside a text.
-            output_json_filepath (str): Folder to write to.
-            output_json_filename (str): Name of the JSON file.
-
-        Returns:
-            list[dict[str, Any]]: The entries of the JSON file, one per text;
-            none in all but the first process.
-
-        Raises:
-            InputError: As in `models.get_token_loss`.
-        """
-        if not _is_first_process():
-            return []
-        path = Path(output_json_filepath, output_json_filename)
+    def _rows(self, path: Path, retriever: Any, *_:
+              Any) -> list[dict[str, Any]]:
+        # A template would fill in braces inside a text.
         file = path.with_name(f'{_stem(path)}.safetensors')
-        chunks = path.with_name(f'tmp_{_stem(path)}')
         with reason_kept(file):
-            dump = self._score(retriever, chunks)
+            dump = self._score(retriever, _chunks(path))
             info = replace(dump.info, folder=path.parent.name)
             write_dump(file, replace(dump, info=info))
-        rows = [
+        return [
             dict(
                 text_id=text.text_id,
                 sha256=text.sha256,
@@ -100,9 +120,6 @@ class TokenLossInferencer(BaseInferencer):
                 n_tokens=len(text.losses),
                 n_scored=text.n_scored) for row, text in enumerate(dump.texts)
         ]
-        _write_predictions(path, rows)
-        shutil.rmtree(chunks, ignore_errors=True)
-        return rows
 
     def _score(self, retriever: Any, chunks: Path) -> TokenLossDump:
         texts = texts_of(retriever.index_ds)
@@ -120,12 +137,13 @@ class TokenLossInferencer(BaseInferencer):
 
 
 @ICL_INFERENCERS.register_module()
-class LabelLossInferencer(BaseInferencer):
+class LabelLossInferencer(_LossInferencer):
     """Loss of the right answer behind a benchmark's own prompt.
 
     Writes one entry per item: `label_loss` in nats, summed over the tokens
     that overlap the label, with the numbers `label_tokens` and `label_bytes`.
-    See `labels` for what a label is.
+    Scored: these tokens, each given the prompt and the label before it. See
+    `labels` for what a label is.
 
     Args:
         model (Any): An OpenCompass model that `models.engine_of` takes.
@@ -141,42 +159,13 @@ class LabelLossInferencer(BaseInferencer):
         self.model = model
         self.max_seq_len = max_seq_len
 
-    def inference(self,
-                  retriever: Any,
-                  ice_template: Any = None,
-                  prompt_template: Any = None,
-                  output_json_filepath: str = '',
-                  output_json_filename: str = '') -> list[dict[str, Any]]:
-        """Score the right answers of a benchmark's test split.
-
-        Scored: the tokens that overlap the label of an item, each given the
-        prompt and the tokens of the label before it.
-
-        Args:
-            retriever (Any): The benchmark's retriever.
-            ice_template (Any): Template of in-context examples, or None.
-            prompt_template (Any): Template of the prompt, or None.
-            output_json_filepath (str): Folder to write to.
-            output_json_filename (str): Name of the JSON file.
-
-        Returns:
-            list[dict[str, Any]]: The entries of the JSON file, one per item;
-            none in all but the first process.
-
-        Raises:
-            InputError: As in `label_texts`, `engine_of` and `token_losses`,
-                or nothing stands before a label.
-        """
-        if not _is_first_process():
-            return []
+    def _rows(self, path: Path, retriever: Any, ice_template: Any,
+              prompt_template: Any) -> list[dict[str, Any]]:
         engine = engine_of(self.model)
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)
         losses = token_losses(*engine, texts, progress=tqdm)
-        rows = [_label_row(*pair) for pair in zip(texts, losses)]
-        _write_predictions(
-            Path(output_json_filepath, output_json_filename), rows)
-        return rows
+        return [_label_row(*pair) for pair in zip(texts, losses)]
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
@@ -195,17 +184,11 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
         origin_prompt=text.text)
 
 
-def _is_first_process() -> bool:
-    """OpenCompass takes all processes of torchrun for the main process."""
-    return os.environ.get('RANK', '0') == '0'
-
-
-def _write_predictions(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the file that marks a dataset as done for OpenCompass."""
-    entries = {str(index): row for index, row in enumerate(rows)}
-    write_text(path, json.dumps(entries, indent=4, ensure_ascii=False))
-
-
 def _stem(path: Path) -> str:
     # Path.stem would cut an abbr at its last dot.
     return path.name.removesuffix('.json')
+
+
+def _chunks(path: Path) -> Path:
+    """Folder of losses that an interrupted run leaves."""
+    return path.with_name(f'tmp_{_stem(path)}')

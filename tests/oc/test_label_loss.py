@@ -1,7 +1,6 @@
 """Loss of the right answers, by a benchmark's own templates."""
 import json
 
-import numpy as np
 import pytest
 from opencompass.models import (HuggingFaceBaseModel, HuggingFaceCausalLM,
                                 HuggingFacewithChatTemplate)
@@ -175,20 +174,18 @@ def test_losses_of_a_benchmark(model, model_folder, tmp_path):
         assert tail.strip() == label
         assert row['label_bytes'] == len(label.encode())
     result = tiny.evaluate(tmp_path / 'bare', config, entry)
-    sums = {
-        key: sum(row[key] for row in rows)
-        for key in ('label_loss', 'label_tokens', 'label_bytes')
-    }
+    total, n_tokens, n_bytes = (
+        sum(row[key] for row in rows)
+        for key in ('label_loss', 'label_tokens', 'label_bytes'))
     assert result == pytest.approx(
         dict(
-            label_loss=sums['label_loss'] / 7,
-            label_token_loss=sums['label_loss'] / sums['label_tokens'],
-            label_byte_loss=sums['label_loss'] / sums['label_bytes']))
+            label_loss=total / 7,
+            label_token_loss=total / n_tokens,
+            label_byte_loss=total / n_bytes))
     (bare / file).write_text(json.dumps({'0': rows[0]}))
     (tmp_path / 'bare/results/tiny' / file).unlink()
     with pytest.raises(InputError, match='7 items, found 1'):
         tiny.evaluate(tmp_path / 'bare', config, entry)
-    assert np.isfinite(result['label_loss'])
 
 
 def test_a_label_with_nothing_in_front(model_folder, tmp_path):

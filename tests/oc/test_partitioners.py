@@ -191,8 +191,6 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
                   dict(abbr='n', type='M', summarizer_abbr='same')]),
      "summarizer_abbr of models: expected every name once, found 'same' t"),
     (dict(summarizer=summarizer()), 'a predictor or more, found none'),
-    (dict(summarizer=summarizer('p')),
-     "predictors of PredictedSummarizer: expected pairs, such as [('predi"),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(benchmarks=[('exan', 'exam')]),
@@ -205,7 +203,6 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
 ])  # yapf: disable
 def test_mistakes_stop_a_run_before_its_models(texts, predictor, tmp_path,
                                                change, message):
-    """With one line; the evaluation does not repeat it."""
     (tmp_path / 'torn').write_bytes(b'no predictor')
     change = dict(change)
     benchmarks = change.pop('benchmarks', ())

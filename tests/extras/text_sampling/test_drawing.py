@@ -21,7 +21,6 @@ from csv_plugin.extras.text_sampling.recipes import (PAPER_RECIPE, SOURCES,
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 from tests.extras.text_sampling import invented
 
-CONFIGS = 'opencompass.configs.datasets'
 SHARED = Path(__file__).resolve().parents[4] / 'shared'
 
 
@@ -80,12 +79,6 @@ def test_the_draw_is_pinned():
     assert not set(ids(subtasks, 5, seed=1)) & set(first)
     others = [text_id[1:] for text_id in ids(subtasks, 5, name='t')]
     assert not set(others) & {text_id[1:] for text_id in first}
-
-
-def test_order_of_the_texts():
-    drawn = ids([subtask('y', 30), subtask('x', 30)], 30)
-    keys = [(i.split('/')[1] == 'x', int(i.split('/')[2])) for i in drawn]
-    assert keys == sorted(keys) and len(set(keys)) == 30
 
 
 def test_texts_are_drawn_once():
@@ -260,22 +253,6 @@ def test_permissive_licences_only(mixed):
     }
     with pytest.raises(InputError, match='cmmlu .not permissive: CC BY-NC'):
         build_validation_set(recipe[:1], permissive=True)
-
-
-def test_unanswered_items_are_left_out(data, tmp_path):
-    """Names of C-Eval's sub-tasks are not unique."""
-    invented.ceval(data, 2)
-    (tmp_path / 'law.py').write_text(
-        'from mmengine.config import read_base\n'
-        'with read_base():\n'
-        f'    from {CONFIGS}.ceval.ceval_ppl_1cd8bf import ceval_datasets\n'
-        "law_datasets = [d for d in ceval_datasets if d['name'] == 'law']\n"
-        'del ceval_datasets\n')
-    built = build_validation_set(
-        [TextSource('law', str(tmp_path / 'law.py'), 2)])
-    law, = built.manifest['sources']
-    assert law['split'] == 'val'
-    assert built.texts.ids == ('law/ceval-law/0', 'law/ceval-law/1')
 
 
 @pytest.mark.slow
