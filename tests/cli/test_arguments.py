@@ -7,8 +7,6 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from csv_plugin.cli.arguments import (check_folder, exit_code, named_number,
                                       refuse, whole_number)
@@ -19,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize('error', [
     InputError('a file', 'a table', 'nothing', 'Give one.'),
-    OSError('disk full')
+    OSError('disk full'),
+    BrokenPipeError('of a server')
 ])
 def test_bad_input_is_one_line_and_exit_code_2(capsys, error):
 
@@ -29,6 +28,8 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, error):
 
     assert exit_code(run, 1, 2) == 2
     assert capsys.readouterr().err == f'error: {error}\n'
+    with pytest.raises(ZeroDivisionError):
+        exit_code(lambda: 1 / 0)
 
 
 def test_warnings_are_one_line():
@@ -41,11 +42,6 @@ def test_warnings_are_one_line():
     assert exit_code(run) == 0
     assert lines == ['warning: an old\\nfile \\x1b[2J\n']
     assert 'code.py:7' in warnings.formatwarning(*warning)
-
-
-def test_other_errors_are_bugs():
-    with pytest.raises(ZeroDivisionError):
-        exit_code(lambda: 1 / 0)
 
 
 #: Calls `exit_code` when nobody reads its output any more.
@@ -61,7 +57,7 @@ sys.exit({call})
 @pytest.mark.parametrize('call, code', [
     ('exit_code(print, "line")', 141),
     ('exit_code(print, *["line"] * 100_000)', 141),
-    ('main(["fit", "--help"])', 141),
+    ('main(["configs", "--help"])', 141),
     ('exit_code(open, "/nowhere")', 2),
 ])
 def test_a_pipe_that_nobody_reads_any_more(call, code):
@@ -75,15 +71,6 @@ def test_a_pipe_that_nobody_reads_any_more(call, code):
         said = process.stderr.read()
     assert process.returncode == code
     assert b'Pipe' not in said and bool(said) == (code == 2)
-
-
-def test_pipes_of_others_are_errors(capsys):
-
-    def fail():
-        raise BrokenPipeError('of a server')
-
-    assert exit_code(fail) == 2
-    assert capsys.readouterr().err == 'error: of a server\n'
 
 
 def test_folders_are_checked_before_the_work(tmp_path):
@@ -112,20 +99,17 @@ def test_options_beside_which_others_do_nothing():
         'found --learning-rate. Leave them out.')
 
 
-@given(
-    st.text(min_size=1),
-    st.floats(allow_nan=False, allow_infinity=False))  # yapf: disable
-def test_names_may_hold_anything_numbers_come_last(name, number):
-    assert named_number(f'{name}={number!r}') == (name, number)
+@pytest.mark.parametrize('name', ['mmlu', 'a=b', '='])
+def test_names_may_hold_anything_numbers_come_last(name):
+    assert named_number(f'{name}=-2.5e-3') == (name, -.0025)
 
 
 @pytest.mark.parametrize('text', ['mmlu', 'mmlu=', '=0.25', 'mmlu=nan'])
 def test_what_is_no_named_number_is_shown(text):
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    parser.add_argument('--chance', type=named_number)
-    with pytest.raises(argparse.ArgumentError) as error:
-        parser.parse_args([f'--chance={text}'])
-    assert f'such as mmlu=0.25, found {text!r}' in str(error.value)
+    with pytest.raises(
+            argparse.ArgumentTypeError,
+            match=f'such as mmlu=0.25, found {text!r}'):
+        named_number(text)
 
 
 @pytest.mark.parametrize('text, least', [('0', 1), ('-1', 0), ('1.5', 0),

@@ -71,3 +71,14 @@ def test_lacking_options_are_named(folder, capsys, options, problem):
 def test_the_target_is_checked_first(folder, capsys):
     assert contribute('no/folder/a.zip', *FROM_RUN) == 2
     assert 'Create the folder first' in capsys.readouterr().err
+
+
+def test_fractions_in_a_run_are_no_percentages(folder, capsys):
+    write_run(folder / 'other', {
+        'm@1': 1.,
+        'm@2': 2.
+    }, [('mmlu', ['0.25', '0.5'])])
+    assert contribute('a.zip', 'other', *FROM_RUN[1:]) == 2
+    error = capsys.readouterr().err
+    assert "accuracies on 'mmlu': expected percentages" in error
+    assert 'they seem to be fractions' in error

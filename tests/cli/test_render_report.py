@@ -76,7 +76,6 @@ def test_losses_that_cannot_be_read_are_told(run, capsys):
     (['run', '--predictor', 'p', '--texts', 'other.jsonl'],
      OTHER_TEXTS.fingerprint),
     (['run', '--predictor', 'p', '--scores', 'none.csv'], 'can be read'),
-    (['run', '--predictor', 'p', '--models', 'none'], 'can be read'),
     (['run', '--predictor', 'p', '--out', 'none/x.html'], 'existing folder'),
     # Before anything is read.
     (['none', '--predictor', 'p', '--out', 'run'], 'name of a file'),

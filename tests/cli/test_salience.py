@@ -10,7 +10,6 @@ import pytest
 from csv_plugin import __version__
 from csv_plugin.cli import running_opencompass, salience
 from csv_plugin.cli.salience import VERBS, main
-from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 
 #: Prints what of these is loaded after the help was shown.
@@ -67,17 +66,13 @@ def test_the_line_that_was_typed_is_known(monkeypatch):
     assert lines == ["salience configs eval_csv --out 'a b'"]
 
 
-@pytest.mark.parametrize('error, code', [
-    (InputError('a', 'b', 'c', 'd'), 2),
-    (KeyboardInterrupt(), 130),
-])
-def test_exit_codes(monkeypatch, capsys, error, code):
+def test_ctrl_c(monkeypatch, capsys):
 
     def fail(args):
-        raise error
+        raise KeyboardInterrupt
 
     answer(monkeypatch, 'configs', fail)
-    assert main(['configs']) == code
+    assert main(['configs']) == 130
     assert capsys.readouterr().err.count('\n') == 1
 
 
