@@ -153,14 +153,6 @@ def test_bounds_are_nested_and_hold_the_prediction(seed, level, level_2, n,
     assert (predicted <= narrow[1]).all() and (narrow[1] <= wide[1]).all()
 
 
-def test_a_prediction_far_from_its_folds_is_still_inside():
-    for accuracy in (0.001, 0.999):
-        model = SalienceModel.constant(np.array(accuracy), np.ones(1))
-        low, high = bounds(random_intervals(0), 0.5, model)
-        predicted = model.predict(VALUES)
-        assert (low <= predicted).all() and (predicted <= high).all()
-
-
 @pytest.mark.parametrize('level', [0, 1, 90, float('nan')])
 def test_levels_are_checked(level):
     with pytest.raises(InputError, match=rf'\(0, 1\), found {level}'):
@@ -243,31 +235,6 @@ def test_the_backtests_predict_the_better_models_from_the_rest():
         atol=1e-9)
 
 
-def test_outside_the_backtests_widen_the_interval():
-    fit, intervals = learned(make_world(n=60, noise=0.05))
-    values = np.full((1, 4), intervals.score_low)
-    predicted = fit.model.predict(values)[0]
-    near = bounds(intervals, 0.9, fit.model, values)
-    # The same model, half a standard deviation outside of what was fitted on.
-    moved = replace(
-        intervals, score_low=intervals.score_low + intervals.score_spread / 2)
-    far = bounds(moved, 0.9, fit.model, values)
-    half = 1.5 * literal_rms(
-        intervals.backtest) * stats.t(intervals.n_families - 2).ppf(0.95)
-    half *= literal_deviation_of(intervals, fit.model, values)
-    assert far[0] == pytest.approx(min(near[0], predicted - half))
-    assert far[1] == pytest.approx(min(1, max(near[1], predicted + half)))
-    assert far[1] - far[0] > near[1] - near[0]
-
-
-@pytest.mark.parametrize('families', [(2, 3), (3, 12), (12, 1000)])
-def test_fewer_families_promise_less(families):
-    few, many = (
-        bounds(random_intervals(0, n_families=n), 0.9) for n in families)
-    assert (few[0] <= many[0]).all() and (few[1] >= many[1]).all()
-    assert (few[1] - few[0] > many[1] - many[0]).any()
-
-
 @pytest.mark.parametrize('n_families, freedom', [(2, 1), (3, 1), (4, 2),
                                                  (12, 10)])
 def test_the_curve_takes_two_degrees_of_freedom_outside(n_families, freedom):
@@ -302,38 +269,6 @@ def test_scores_of_one_value_have_no_range_to_be_near_to():
     assert intervals.growth(np.array([1., 1.])).tolist() == [1, 1]
     low, high = bounds(intervals, 0.9)
     assert np.isfinite([low, high]).all()
-
-
-def test_errors_grow_with_the_slope_when_they_do():
-    """Errors are a tenth of the slope, times a normal deviate."""
-    rng = np.random.default_rng(1)
-    task = make_world(n=200, noise=0).task
-    truth = Uniform().fit(task, fold_masks(task.families, 0)).model
-    slope = truth.slopes(task.values)
-    accuracy = truth.predict(task.values) + 0.1 * slope * rng.normal(size=200)
-    task = replace(task, accuracy=accuracy)
-    fit = Uniform().fit(task, fold_masks(task.families, 0))
-    intervals = intervals_of(task, fit, Uniform(), 0)
-    constant, by_slope = intervals.variance
-    assert math.sqrt(by_slope) == pytest.approx(0.1, rel=0.25)
-    assert math.sqrt(constant) < 0.003
-    low, high = bounds(intervals, 0.9, fit.model, task.values)
-    steep = slope > np.quantile(slope, 0.9)
-    flat = slope < np.quantile(slope, 0.1)
-    width = high - low
-    assert width[steep].mean() > 2 * width[flat].mean()
-
-
-def test_errors_that_are_all_zero_give_narrow_intervals():
-    task = make_world(n=40, noise=0).task
-    task = replace(
-        task,
-        accuracy=Uniform().fit(task, fold_masks(task.families,
-                                                0)).model.predict(task.values))
-    fit = Uniform().fit(task, fold_masks(task.families, 0))
-    intervals = intervals_of(task, fit, Uniform(), 0)
-    low, high = bounds(intervals, 0.9, fit.model, task.values)
-    assert (high - low).max() < 1e-4
 
 
 @pytest.mark.parametrize('n', [0, 1, 3, 5])
@@ -485,7 +420,7 @@ def test_the_shared_shape_counts_as_some_families():
     np.testing.assert_allclose(alone, own_variance(other), rtol=1e-9)
 
 
-@given(st.floats(1e-4, 1e4))
+@pytest.mark.parametrize('unit', [1e-4, 3., 1e4])
 def test_the_unit_of_a_benchmark_does_not_move_the_others(unit):
     one = errors_of((4e-4, 4e-2), 50)
     before, after = (

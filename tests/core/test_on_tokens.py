@@ -117,16 +117,6 @@ def test_few_columns_stay_and_unused_ones_go(world):
     assert_same(world, narrow, whole, columns)
 
 
-def test_with_one_family_there_are_no_folds(world):
-    columns, solvers = joined(world)
-    whole = trained(world, columns, Auto(solvers), ['one'] * N_MODELS)
-    assert len(whole.benchmarks[0].intervals.folds.coefficients) == 0
-    # Uniform weights of both groups: two columns, one score.
-    narrow = on_tokens(whole, TARGETS, columns)
-    assert narrow.columns.units == ('groups: x', 'groups: y')
-    assert_same(world, narrow, whole, columns)
-
-
 def test_columns_and_tokens_must_be_those_of_the_training(world):
     columns, solvers = joined(world)
     whole = trained(world, columns, solvers[0])

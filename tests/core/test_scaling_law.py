@@ -6,9 +6,8 @@ import pytest
 from scipy.optimize import curve_fit, least_squares
 from scipy.special import expit, logit
 
-from csv_plugin.core.scaling_law import (PROBLEMS, Curve, Regressions,
-                                         accuracy_at, diagnose, fit_curve,
-                                         slope_at)
+from csv_plugin.core.scaling_law import (Curve, Regressions, accuracy_at,
+                                         diagnose, fit_curve, slope_at)
 from tests.core.worlds import SCORES, accuracies
 
 # alpha, beta and floor. In order: both signs, every chance level, steep and
@@ -96,7 +95,7 @@ def best_of_many_starts(scores, observed, floor):
 
 @pytest.mark.filterwarnings('ignore:Covariance of the parameters')
 @pytest.mark.filterwarnings('ignore:overflow encountered')
-@pytest.mark.parametrize('seed', range(30))
+@pytest.mark.parametrize('seed', range(16))
 def test_no_noisy_fit_is_worse_than_scipy_from_many_starts(seed):
     scores, observed, floor = noisy(seed)
     assert diagnose(scores, observed, floor) == ()
@@ -105,15 +104,6 @@ def test_no_noisy_fit_is_worse_than_scipy_from_many_starts(seed):
     slack = 1e-5 if seed == 14 else 1e-8
     least = best_of_many_starts(scores, observed, floor)
     assert mean_square(curve, scores, observed) <= least * (1 + slack)
-
-
-@pytest.mark.parametrize('start', STARTS)
-def test_a_guess_far_off_is_only_one_of_the_starts(start):
-    scores, observed, floor = noisy(1)
-    plain, _ = fit_curve(scores, observed, floor)
-    started, _ = fit_curve(scores, observed, floor, guess_of(start, scores))
-    assert mean_square(started, scores, observed) == pytest.approx(
-        mean_square(plain, scores, observed), 1e-9)
 
 
 def test_a_guess_helps_where_the_other_start_does_not(monkeypatch):
@@ -147,11 +137,6 @@ UNFIT = {
 }
 
 
-def test_every_problem_has_a_case():
-    """The sign of the slope is known only after the fit."""
-    assert PROBLEMS.keys() == {*UNFIT, 'slope_sign'}
-
-
 @pytest.mark.parametrize('name', UNFIT)
 def test_a_task_that_cannot_be_fitted_is_diagnosed(name):
     scores, observed, chance = UNFIT[name]
@@ -177,11 +162,6 @@ def test_several_problems_are_all_named():
                               'constant_accuracy', 'at_chance')
 
 
-def test_no_model_at_all_is_too_few():
-    assert diagnose(np.zeros(0), np.zeros(0),
-                    0.25) == ('too_few_models', 'at_chance')
-
-
 def test_a_stack_of_curves_has_one_row_of_accuracies_each():
     stack = Curve(np.array([-2.0, 3.0]), np.array([1.1, 1.2]),
                   np.array([0.2, 0.0]))  # yapf: disable
@@ -192,16 +172,6 @@ def test_a_stack_of_curves_has_one_row_of_accuracies_each():
     np.testing.assert_allclose(
         stack.accuracies(both)[1], accuracies(3.0, 1.2, 0.0, SCORES + 1),
         rtol=1e-14)  # yapf: disable
-
-
-def test_curves_are_taken_apart_and_put_together():
-    stack = Curve(*np.random.default_rng(0).random((3, 4)))
-    again = Curve.stack([stack[i] for i in range(4)])
-    for part in ('alpha', 'beta', 'floor'):
-        np.testing.assert_array_equal(
-            getattr(again, part), getattr(stack, part))
-    np.testing.assert_array_equal(stack[1:3].accuracies(SCORES),
-                                  stack.accuracies(SCORES)[1:3])
 
 
 @pytest.mark.parametrize('alpha, beta, floor', CERTIFIED)
@@ -309,15 +279,6 @@ def test_a_stack_is_solved_like_its_problems_one_by_one():
             stack.predict(together)[q], 1e-12)
 
 
-def test_more_rows_than_columns_are_not_needed():
-    stack = problems(n=8, n_columns=30)
-    solved = stack.solve(1e-2, stack.start(), tolerance=1e-14)
-    for q, theta in enumerate(solved):
-        expected = scipy_solution(stack, q, 1e-2, np.zeros(30))
-        assert objective(stack, q, theta, 1e-2) == pytest.approx(
-            objective(stack, q, expected, 1e-2), 1e-5)
-
-
 def test_masked_rows_do_not_count():
     stack = problems()
     stack.masks[:, [0, 7]] = 0
@@ -369,31 +330,7 @@ def test_separable_data_end_at_a_steep_but_finite_curve():
         stack.predict(theta)[0], [0, 0, 1, 1], atol=1e-6)
 
 
-def test_a_problem_that_cannot_be_improved_stays_where_it_is():
-    stack = problems()
-    best = stack.solve(1e-2, stack.start(), tolerance=0.0)
-    np.testing.assert_allclose(
-        stack.solve(1e-2, best, tolerance=0.0), best, atol=1e-8)
-
-
 def test_a_saturated_start_is_survived():
     stack = problems()
     theta = stack.solve(1e-3, np.full((6, 5), 1e3))
     assert np.isfinite(theta).all()
-
-
-def test_solving_leaves_the_start_alone():
-    stack = problems()
-    start = stack.start()
-    copy = start.copy()
-    stack.solve(1e-3, start)
-    np.testing.assert_array_equal(start, copy)
-
-
-def test_prediction_is_equation_2_of_every_row():
-    stack = problems()
-    theta = np.random.default_rng(1).normal(size=(6, 5))
-    predicted = stack.predict(theta)
-    for q, floor in enumerate(stack.floors):
-        expected = floor + (1 - floor) / (1 + np.exp(-stack.design @ theta[q]))
-        np.testing.assert_allclose(predicted[q], expected, rtol=1e-12)

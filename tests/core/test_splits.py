@@ -64,14 +64,6 @@ def test_folds_follow_the_seed_and_not_the_order_of_models(families,
                                   grouped_folds(families[::-1], 3, seed))
 
 
-def test_seeds_shuffle_families_of_equal_size() -> None:
-    folds = {
-        tuple(grouped_folds(list('abcdef'), 3, seed))
-        for seed in range(20)
-    }
-    assert len(folds) > 1
-
-
 def test_the_largest_families_are_placed_first() -> None:
     # Placed in alphabetical or most other orders, the folds differ in size.
     for seed in range(20):

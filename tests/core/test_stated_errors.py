@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.fitting import Fitted, fit_predictor
-from csv_plugin.core.salience import (Averaged, Constant, Ridge, Task,
-                                      fold_masks)
+from csv_plugin.core.salience import Averaged, Ridge, Task, fold_masks
 from csv_plugin.core.stated_errors import (held_out_families, is_beyond, reach,
                                            stated_cells, typical_error)
 from tests.tables import small_tables
@@ -28,21 +27,6 @@ def test_half_of_three_families_err_less_than_the_typical_one():
         list('abc'), np.full(3, .5), np.array([.6, .9, .52]))
     assert typical_error(three) == pytest.approx(.1)
     assert np.isnan(typical_error(three[:2]))
-
-
-def test_a_fit_records_its_families():
-    tables = small_tables()
-    predictor = fit_predictor(tables.features, tables.accuracies,
-                              tables.groups, Ridge())
-    groups = np.array(tables.groups)
-    for part, column in zip(predictor.benchmarks, tables.accuracies.values.T):
-        names = [family.family for family in part.families]
-        assert names == sorted(set(groups[~np.isnan(column)]))
-        assert sum(f.n_models for f in part.families) == len(part.fit_models)
-    alone = fit_predictor(tables.features, tables.accuracies,
-                          ['only'] * len(tables.groups), Ridge())
-    family, = alone.benchmarks[0].families
-    assert np.isnan(family.bias) and np.isnan(family.error)
 
 
 @pytest.mark.parametrize('bests, expected', [
@@ -126,14 +110,6 @@ def test_nothing_is_stated_of_too_few_families():
     none = Ridge().fit(alone, fold_masks(alone.families, 0))
     assert Fitted.of(alone, none).errors_by_reach is None
     assert stated_cells(np.nan, np.nan, None) == ('-', ) * 5
-
-
-def test_the_mean_accuracy_is_within_everybody_s_reach():
-    task = task_of(small_tables())
-    fit = Constant().fit(task, fold_masks(task.families, 0))
-    stated = Fitted.of(task, fit).errors_by_reach
-    assert stated.within.mse == pytest.approx(fit.cv_mse)
-    assert stated.beyond.n_models == 0 and np.isnan(stated.beyond.mse)
 
 
 def test_a_predictor_states_them():

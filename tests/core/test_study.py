@@ -1,12 +1,14 @@
 """Studies: which models are predicted from which, and what counts."""
 import math
 from dataclasses import dataclass, field, replace
+from math import inf, isinf, nan
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
-import csv_plugin.core.split_studies as module
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -16,7 +18,7 @@ from csv_plugin.core.salience import Constant, Ridge, SalienceFit, Uniform
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.split_studies import leave_families_out, split_study
 from csv_plugin.core.splits import grouped_folds
-from csv_plugin.core.study import Study, geometric_mean
+from csv_plugin.core.study import Study, geometric_mean, outliers
 from tests.runs import FITTED, dump, model_losses, train
 from tests.tables import Tables, small_tables
 
@@ -121,21 +123,6 @@ def test_a_fitted_model_without_a_score_counts(tables):
     assert later.errors('ridge')['hard'].n_models == 8
 
 
-def test_methods(study, left_out):
-    for either in (study, left_out):
-        assert either.predictions.methods == ('ridge', 'uniform', 'constant')
-
-
-def test_all_models_and_scores_are_there(tables, study, left_out):
-    for either in (study, left_out):
-        assert either.predictions.models == tables.models
-        assert either.predictions.benchmarks == tables.accuracies.benchmarks
-        np.testing.assert_array_equal(either.predictions.real,
-                                      tables.accuracies.values)
-        np.testing.assert_array_equal(either.n_items,
-                                      tables.accuracies.n_items)
-
-
 def test_the_study_is_what_the_predictors_say(tables, study):
     models = tables.models[:10]
     for solver in (Ridge(), Uniform(), Constant()):
@@ -209,29 +196,6 @@ def test_predictor_of_a_study(tables, study, left_out):
                 full.predict(tables.features))  # yapf: disable
 
 
-@pytest.mark.parametrize('run, n_fits', [
-    (lambda tables, solver: split(tables, 10, solver), 2),
-    (lambda tables, solver: leave_out(tables, solver, n_folds=3), 7),
-])
-def test_a_baseline_is_not_fitted_twice(monkeypatch, tables, run, n_fits):
-    fits = []
-
-    def count(*args):
-        fits.append(args[3].name)
-        return fit_predictor(*args)
-
-    monkeypatch.setattr(module, 'fit_predictor', count)
-    study = run(tables.only('easy'), Uniform())
-    assert study.predictions.methods == ('uniform', 'constant')
-    assert len(fits) == n_fits
-
-
-def test_the_seed_deals_the_families(tables, left_out):
-    other = leave_out(tables, Constant(), n_folds=3, seed=1)
-    assert (of(other, 'constant').values[:, 0]
-            != of(left_out, 'constant').values[:, 0]).any()
-
-
 def test_progress(tables):
     seen = []
 
@@ -246,13 +210,6 @@ def test_progress(tables):
     seen.clear()
     leave_out(tables, Uniform(), n_folds=3, progress=progress)
     assert seen == [0, 1, 2]
-
-
-def test_eight_folds_unless_told(tables):
-    many = small_tables(n_models=20, n_families=10).only('easy')
-    seen = []
-    leave_out(many, Uniform(), progress=lambda i: seen.extend(i) or i)
-    assert len(seen) == 8
 
 
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
@@ -311,7 +268,7 @@ def test_geometric_mean(values, mean):
     assert geometric_mean(values) == pytest.approx(mean, nan_ok=True)
 
 
-def test_what_no_other_family_was_run_on_is_not_predicted(tables):
+def test_what_no_other_family_was_run_on_is_not_predicted(tables, study):
     values = tables.accuracies.values.copy()
     own = np.array(tables.groups) == 'family-1'
     values[~own, 0] = np.nan
@@ -326,6 +283,84 @@ def test_what_no_other_family_was_run_on_is_not_predicted(tables):
     model = tables.models[own.argmax()]
     assert 'that were fitted to was run' in sparse.predictions.at(
         model, 'easy').reason
-    assert sparse.predictions.chance == leave_out(tables).predictions.chance
+    assert sparse.predictions.chance == study.predictions.chance
     errors = sparse.errors('uniform')['easy']
     assert errors.n_models == own.sum() and np.isnan(errors.mse)
+
+
+MODELS, BENCHMARKS = ('a', 'b', 'c'), ('x', 'y')
+
+
+def predictions(observed, values, low, high, in_sample=False) -> Predictions:
+    shape = (len(MODELS), len(BENCHMARKS))
+    table = Predictions.of_method(
+        MODELS, BENCHMARKS, {
+            'values': np.broadcast_to(np.array(values, float), shape),
+            'low': np.broadcast_to(np.array(low, float), shape),
+            'high': np.broadcast_to(np.array(high, float), shape),
+            'extrapolated': np.zeros(shape, bool),
+            'in_sample': np.broadcast_to(np.array(in_sample), shape)
+        }, 0.9)
+    real = np.broadcast_to(np.array(observed, float), shape)
+    return replace(table, real=real)
+
+
+def test_distances():
+    # Half an interval is 0.1 below the prediction and 0.2 above it.
+    observed = [[0.5, 0.9], [0.1, 0.75], [nan, 0.35]]
+    far = outliers(predictions(observed, 0.5, 0.4, 0.7))
+    assert [(o.model, o.benchmark) for o in far] == [('b', 'x'), ('a', 'y'),
+                                                     ('c', 'y'), ('b', 'y')]
+    np.testing.assert_allclose([o.distance for o in far], [-4, 2, -1.5, 1.25])
+    first = far[0]
+    assert (first.observed, first.predicted, first.low,
+            first.high) == (0.1, 0.5, 0.4, 0.7)
+    assert len(outliers(predictions(observed, 0.5, 0.4, 0.7), limit=1.6)) == 2
+    assert len(outliers(predictions(observed, 0.5, 0.4, 0.7), limit=0)) == 4
+
+
+def test_fitted_models_do_not_count():
+    in_sample = [[True, False], [False, False], [False, True]]
+    far = outliers(predictions(0.9, 0.5, 0.4, 0.7, in_sample))
+    assert [(o.model, o.benchmark) for o in far] == [('a', 'y'), ('b', 'x'),
+                                                     ('b', 'y'), ('c', 'x')]
+
+
+def test_another_method():
+    table = predictions([[0.9, 0.5], [0.5, 0.5], [0.5, 0.1]], 0.5, 0.4, 0.7)
+    far = predictions(0.5, 0.1, 0.0, 0.2)
+    both = Predictions.side_by_side({
+        'near': table,
+        'far': far
+    }, MODELS, BENCHMARKS)
+    both = replace(both, real=table.real)
+    assert outliers(both) == outliers(both, 'near') == outliers(table)
+    assert len(outliers(both, 'far')) == 5
+
+
+def test_cells_without_a_prediction():
+    assert outliers(predictions(0.5, nan, nan, nan)) == []
+
+
+def test_intervals_without_width():
+    far = outliers(
+        predictions([[0.5, 0.6], [0.4, 0.5], [0.5, 0.5]], 0.5, 0.5, 0.5))
+    assert [(o.model, o.distance) for o in far] == [('a', inf), ('b', -inf)]
+
+
+@given(st.lists(st.tuples(*[st.floats(0, 1)] * 4), min_size=6, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_listed_are_those_outside_their_interval(cells):
+    low, value, high = np.sort([cell[:3] for cell in cells]).T.reshape(3, 3, 2)
+    observed = np.array([cell[3] for cell in cells]).reshape(3, 2)
+    far = outliers(predictions(observed, value, low, high))
+    assert all(
+        isinf(o.distance) or o.observed < o.low or o.observed > o.high
+        or abs(o.distance) < 1 + 1e-6 for o in far)
+    outside = (observed < low - 1e-9) | (observed > high + 1e-9)
+    names = {(o.model, o.benchmark) for o in far}
+    assert all(
+        (MODELS[m], BENCHMARKS[b]) in names for m, b in np.argwhere(outside))
+    distances = [abs(o.distance) for o in far]
+    assert distances == sorted(distances, reverse=True)
+    assert all((o.distance > 0) == (o.observed > o.predicted) for o in far)

@@ -3,16 +3,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import csc_array
 
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import answer_mask, mean_token_loss
+from csv_plugin.core.features import (answer_mask, group_columns,
+                                      mean_token_loss, text_columns)
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.salience import Auto
+from csv_plugin.core.losses import LossTable
+from csv_plugin.core.salience import (Auto, Constant, NonNegative, Ridge,
+                                      Uniform, fold_masks)
 from csv_plugin.core.scaling_law import fit_curve
-from csv_plugin.core.training import JoinedColumns, loss_blocks
+from csv_plugin.core.training import (Block, JoinedColumns, loss_blocks,
+                                      path_curve)
 from tests.core.training_worlds import (CHARACTERS, FAMILIES, FITTED, MODELS,
                                         OTHERS, TEXTS, make_training,
                                         make_training_world, table_of)
+from tests.core.worlds import make_world, mse
 
 WORLD = DUMPS, ACCURACIES = make_training_world(CHARACTERS)
 TRAINING = make_training(CHARACTERS, WORLD)
@@ -62,28 +70,6 @@ def test_the_seed_deals_the_families():
         for seed in (0, 1, 0)
     ]
     assert errors[0] == errors[2] != errors[1]
-
-
-@pytest.mark.slow
-def test_who_watches_sees_the_path():
-    seen = {}
-    predictor = TRAINING.fit(
-        BLOCKS, watch=lambda name, task, fit: seen.update({name: (task, fit)}))
-    (name, (task, fit)), = seen.items()
-    benchmark, = predictor.benchmarks
-    assert (name, fit.solver, fit.penalty) == ('sums', benchmark.solver,
-                                               benchmark.penalty)
-    assert fit.path is not None and fit.penalty in fit.path.penalties
-    np.testing.assert_allclose(
-        fit.model.predict(task.values),
-        predicted(predictor, FITTED),
-        atol=1e-9)
-
-
-def test_who_waits_sees_the_benchmarks():
-    seen = []
-    TRAINING.fit(BLOCKS[1:], lambda names: seen.extend(names) or names)
-    assert seen == ['sums', 'sums']
 
 
 def test_it_sees_no_accuracy_of_other_models():
@@ -149,11 +135,134 @@ def test_all_baselines_by_name():
     assert list(renamed.baselines()) == ['uniform', 'constant']
 
 
-@pytest.mark.slow
-def test_losses_on_other_texts_are_refused():
-    elsewhere = replace(TRAINING.losses, fingerprint='other')
-    training = replace(TRAINING, losses=elsewhere)
-    with pytest.raises(InputError, match='target tokens of the texts other'):
-        training.fit(loss_blocks(elsewhere, TEXTS, CHARACTERS))
-    with pytest.raises(InputError, match='target tokens of the texts other'):
-        training.all_token_loss()
+RNG = np.random.default_rng(0)
+TABLE = LossTable(('m', 'n'), ('a', 'b'), RNG.uniform(1, 2, (2, 5)),
+                  np.array([0, 2, 5]), np.array([4, 6]), np.array([4, 6]),
+                  'f')  # yapf: disable
+GROUPS = group_columns(TABLE, ['x', 'y', 'x', 'x', 'y'])
+BY_TEXT = text_columns(TABLE)
+
+
+def test_columns_stand_side_by_side():
+    columns = JoinedColumns(
+        [Block('groups', GROUPS, ()),
+         Block('texts', BY_TEXT, ())])
+    assert columns.columns.units == ('groups: x', 'groups: y', 'texts: a',
+                                     'texts: b')
+    features = columns.features(TABLE)
+    assert features.columns.fingerprint == TABLE.fingerprint
+    assert features.columns.scored.all()
+    np.testing.assert_allclose(
+        features.values,
+        np.hstack([
+            GROUPS.features(TABLE).values,
+            BY_TEXT.features(TABLE).values,
+        ]))
+    np.testing.assert_allclose(features.mean_loss,
+                               TABLE.losses.sum(axis=1) / 10)
+
+
+@given(
+    st.integers(0, 4).flatmap(lambda n: arrays(
+        float, (4, n), elements=st.floats(-9, 9).map(np.float32),
+        fill=st.just(0.))))  # yapf: disable
+def test_sums_of_columns_are_sums_of_tokens(coefficients):
+    columns = JoinedColumns(
+        [Block('groups', GROUPS, ()),
+         Block('texts', BY_TEXT, ())])
+    combined = columns.combine(csc_array(coefficients))
+    dense = np.hstack([GROUPS.matrix.toarray(), BY_TEXT.matrix.toarray()])
+    assert combined.shape == (5, coefficients.shape[1])
+    np.testing.assert_allclose(
+        combined.toarray(), dense @ coefficients, atol=1e-12)
+    # What a nat of a token adds: features and sums agree.
+    np.testing.assert_allclose(
+        TABLE.losses @ combined.toarray(),
+        columns.features(TABLE).values @ coefficients,
+        atol=1e-12)
+
+
+def test_each_solver_gets_its_own_columns():
+    solvers = JoinedColumns([
+        Block('groups', GROUPS, (Ridge(), NonNegative())),
+        Block('texts', BY_TEXT, (Ridge(), ))
+    ]).solvers('sums')
+    assert [solver.name for solver in solvers
+            ] == ['groups ridge', 'groups nonnegative', 'texts ridge']
+    assert [solver.columns.tolist() for solver in solvers] == [[0, 1], [0, 1],
+                                                               [2, 3]]
+    for solver, part in zip(solvers, (GROUPS, GROUPS, BY_TEXT)):
+        np.testing.assert_array_equal(solver.uniform, part.columns.uniform)
+    assert [type(solver.solver)
+            for solver in solvers] == [Ridge, NonNegative, Ridge]
+
+
+def test_answers_of_other_sources_are_not_offered():
+    columns = JoinedColumns([
+        Block('groups', GROUPS, (Ridge(), )),
+        Block('answers of a', BY_TEXT, (Ridge(), ), 'a'),
+        Block('answers of b', BY_TEXT, (Ridge(), ), 'b')
+    ])
+    offered = {
+        name: [(solver.name, solver.columns.tolist())
+               for solver in columns.solvers(name)]
+        for name in 'abc'
+    }
+    groups, of_a, of_b = offered['c']
+    assert offered['a'] == [groups, of_a]
+    assert offered['b'] == [groups, of_b]
+    assert (groups[1], of_a[1], of_b[1]) == ([0, 1], [2, 3], [4, 5])
+    # Its own answers are the favourite of a benchmark.
+    assert [columns.auto(name).favourite for name in 'abc'
+            ] == ['answers of a ridge', 'answers of b ridge', None]
+
+
+TASKS = {
+    name: make_world(n=20, salience=salience, noise=.02, seed=seed).task
+    for name, salience, seed in (('exam', (3, 1, 0), 0), ('quiz', (1, 4, 1),
+                                                          1))
+}
+
+
+def fits(**solvers):
+    return {
+        name: (TASKS[name],
+               solver.fit(TASKS[name], fold_masks(TASKS[name].families, 0)))
+        for name, solver in solvers.items()
+    }
+
+
+@pytest.fixture(scope='module')
+def both():
+    return fits(exam=Ridge(), quiz=Ridge(penalties=(.1, .01)))
+
+
+def test_errors_along_the_paths(both):
+    curve = path_curve(both)
+    assert curve.benchmarks == ('exam', 'quiz')
+    assert curve.x.tolist() == list(range(22))
+    for b, (task, fit) in enumerate(both.values()):
+        n = len(fit.path.penalties)
+        for s in range(n):
+            fitted = fit.path.models[s].predict(task.values)
+            assert curve.train[s, b] == pytest.approx(
+                mse(fitted, task.accuracy), 1e-12)
+        np.testing.assert_array_equal(curve.validation[:n, b],
+                                      fit.path.held_out_mse)
+        assert np.isnan(curve.train[n:, b]).all()
+        assert np.isnan(curve.validation[n:, b]).all()
+        assert fit.path.penalties[curve.best[b]] == fit.penalty
+        assert curve.validation[curve.best[b], b] == fit.cv_mse
+    assert 0 < curve.best[0]
+
+
+def test_uniform_weights_are_one_step():
+    curve = path_curve(fits(exam=Uniform()))
+    assert curve.x.tolist() == [0] and curve.best.tolist() == [0]
+
+
+def test_benchmarks_without_a_path_are_left_out(both):
+    mixed = {**both, **fits(quiz=Constant())}
+    assert path_curve(mixed).benchmarks == ('exam', )
+    assert path_curve(fits(quiz=Constant())) is None
+    assert path_curve({}) is None

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from csv_plugin.core.fitting import Fitted, fit_predictor, learn_witnesses
-from csv_plugin.core.salience import Constant, Ridge, Task, Uniform, fold_masks
+from csv_plugin.core.salience import Constant, Ridge, Uniform, fold_masks
 from csv_plugin.core.salience.choice import OnColumns
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import Curve, fit_curve
@@ -166,15 +166,6 @@ def test_a_predictor_widens_marks_and_names():
         if not cell.alarm:
             assert (cell.low, cell.high) == (before.low, before.high)
     assert any(line.startswith('! ') for line in rung.legend())
-
-
-def test_a_task_of_other_columns_has_other_witnesses():
-    """Directions of hidden states have no part in the mean loss."""
-    values = np.hstack([TASK.values, TASK.values**2])
-    wide = Task.of(values, np.append(TASK.uniform, np.zeros(4)), TASK.accuracy,
-                   TASK.chance, TASK.families)
-    _, (witness, ) = learned(wide)
-    assert not witness.model.coefficients[4:].any()
 
 
 def test_a_measure_that_was_learned_by_other_columns_is_no_witness():

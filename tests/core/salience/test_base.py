@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.salience import fold_masks
-from csv_plugin.core.salience.base import (MOST_PARTS, SharedFeatures,
-                                           fit_notes, floor_candidates,
-                                           held_out_mse)
+from csv_plugin.core.salience.base import (SharedFeatures, fit_notes,
+                                           floor_candidates, held_out_mse)
 from csv_plugin.core.salience_model import SalienceModel
 from csv_plugin.core.scaling_law import PROBLEMS, Curve
 from tests.core.worlds import make_world
@@ -45,13 +44,6 @@ def test_from_linear_predicts_what_the_linear_form_does(shape):
                                   > 0)
 
 
-def test_uniform_weights_are_one():
-    model = SalienceModel.from_linear(-6 * UNIFORM, np.array(12.0), 0, UNIFORM)
-    np.testing.assert_allclose(model.coefficients, UNIFORM, rtol=1e-14)
-    assert model.curve.alpha == pytest.approx(-6)
-    assert model.curve.beta == pytest.approx(2)
-
-
 @pytest.mark.parametrize('offset', [-700.0, -4.5, 0.0, 4.5, 700.0])
 def test_a_flat_linear_form_is_a_flat_model(offset):
     model = SalienceModel.from_linear(
@@ -59,26 +51,6 @@ def test_a_flat_linear_form_is_a_flat_model(offset):
     assert np.isfinite(model.curve.beta)
     np.testing.assert_allclose(
         model.predict(np.ones((2, 3))), 0.2 + 0.8 / (1 + np.exp(-offset)))
-
-
-def test_stacks_take_models_apart_and_put_them_together():
-    gradient, offset, floor, values = linear(0, (4, ))
-    stack = SalienceModel.from_linear(gradient, offset, floor, UNIFORM)
-    again = SalienceModel.stack([stack[i] for i in range(4)])
-    np.testing.assert_array_equal(again.predict(values), stack.predict(values))
-    np.testing.assert_allclose(stack[2].predict(values),
-                               stack.predict(values)[2], 1e-12)
-    np.testing.assert_allclose(stack[:-1].scores(values),
-                               (stack.coefficients @ values.T)[:3], 1e-12)
-
-
-@pytest.mark.parametrize('accuracy', [np.array(0.7), np.array([0.0, 0.3, 1])])
-def test_constant_models_ignore_the_losses(accuracy):
-    model = SalienceModel.constant(accuracy, np.ones(3))
-    predicted = model.predict(np.random.default_rng(0).normal(size=(5, 3)))
-    assert predicted.shape == (*accuracy.shape, 5)
-    np.testing.assert_allclose(
-        predicted, np.repeat(accuracy[..., None], 5, -1), atol=1e-15)
 
 
 def test_tasks_are_taken_by_index_or_mask():
@@ -91,13 +63,6 @@ def test_tasks_are_taken_by_index_or_mask():
         assert set(part.families) == {'family 1'}
         assert part.chance == task.chance
         assert part.uniform is task.uniform
-
-
-def test_a_task_names_its_problems():
-    task = make_world().task
-    assert task.problems == ()
-    assert task.select(np.arange(2)).problems == ('too_few_models', )
-    assert 'constant_score' in task.select(np.zeros(5, dtype=int)).problems
 
 
 @given(
@@ -137,11 +102,6 @@ def test_masks_depend_on_the_seed_alone():
     assert (masks[:5] != masks[5:10]).any()
 
 
-@pytest.mark.parametrize('n', [0, 1, 4])
-def test_one_family_leaves_nothing_to_hold_out(n):
-    assert fold_masks(np.array(['a'] * n), 0).shape == (0, n)
-
-
 def test_held_out_error_is_the_mean_over_held_out_models():
     rng = np.random.default_rng(0)
     predicted, accuracy = rng.random((2, 3, 4)), rng.random(4)
@@ -151,12 +111,6 @@ def test_held_out_error_is_the_mean_over_held_out_models():
                    for i in range(4) if not masks[f, i]]
         assert len(squares) == 4
         assert error == pytest.approx(np.mean(squares), 1e-12)
-
-
-def test_nothing_held_out_has_no_error():
-    error = held_out_mse(
-        np.zeros((2, 0, 4)), np.zeros(4), np.zeros((0, 4), dtype=bool))
-    assert error.shape == (2, ) and np.isnan(error).all()
 
 
 def test_floors_run_from_chance_to_zero():
@@ -225,11 +179,3 @@ def test_what_is_made_is_made_once_for_the_same_rows():
     assert whole.once(make) == VALUES.sum()
     assert whole.select(~ROWS).once(make) == VALUES[~ROWS].sum()
     assert len(calls) == 3
-
-
-def test_only_the_last_parts_are_remembered():
-    make, calls = counter()
-    whole = SharedFeatures(np.eye(9), np.ones(9))
-    for row in [*range(MOST_PARTS + 1), MOST_PARTS, 0]:
-        whole.select(np.array([row])).once(make)
-    assert len(calls) == MOST_PARTS + 2

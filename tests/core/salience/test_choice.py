@@ -211,16 +211,3 @@ def test_columns_without_a_difference_between_models(solver):
         'flat, on its columns alone: all models have the '
         'same capability score', )
     assert Auto((flat, )).fit(task, MASKS).solver == 'uniform'
-
-
-def test_auto_offers_what_it_is_given_and_the_mean_loss():
-    good = OnColumns('good', Ridge(), np.array([0, 1]), np.array([.5, .5]))
-    bad = OnColumns('bad', Uniform(), np.array([3]), np.array([1.]))
-    solution = Auto((bad, good)).fit(WORLD.task, MASKS)
-    assert solution.solver == 'good'
-    assert solution.cv_mse == good.fit(WORLD.task, MASKS).cv_mse
-    note = solution.notes[-1]
-    assert [
-        name for name in ('uniform', 'bad', 'good', 'ridge')
-        if f'{name} ' in note
-    ] == ['uniform', 'bad', 'good']
