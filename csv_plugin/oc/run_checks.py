@@ -2,12 +2,16 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Any, Union
 
+import opencompass
 from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
 from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
 from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
 from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
+from opencompass.registry import MODELS
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
@@ -16,6 +20,7 @@ from csv_plugin.core.conventions import InputError, check_unique, shortened
 from csv_plugin.core.predicting import predictable_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 
@@ -36,7 +41,8 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
 
     Returns:
         list[str]: Possible mistakes, one line each: predictors that do not
-        exist yet, or whose texts are not run.
+        exist yet or whose texts are not run, benchmarks that are not run, and
+        models that give no token losses.
 
     Raises:
         InputError: Two models have one name, or the predictors or benchmarks
@@ -46,6 +52,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     datasets = config['datasets']
     files = dict(_predictors_of_evaluators(datasets))
     names: dict[str, Name] = {}
+    missing: list[str] = []
     summarizer = config.get('summarizer') or {}
     if class_name(summarizer.get('type', '')) == _SUMMARIZER:
         files |= predictor_files(summarizer.get('predictors', ()))
@@ -53,6 +60,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             summarizer.get('summary_groups', ()), datasets)
         names = names_in_run(
             summarizer.get('benchmarks', ()), datasets, groups)
+        missing = _missing(names, datasets, groups)
     absent = {
         label: path
         for label, path in files.items() if not os.path.lexists(path)
@@ -68,6 +76,11 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
         'Losses are recorded without it; once it is there, -m viz -r shows '
         'its predictions.' for label, path in absent.items()
     ]
+    if missing:
+        warnings.append(f'no dataset or summary group of this run is called '
+                        f'{shortened(", ".join(missing), 200)}: predictions '
+                        'of these benchmarks have no accuracy beside them.')
+    warnings += _models_without_losses(config['models'], datasets)
     present = [*map(dataset_abbr_from_cfg, datasets)]
     for label, predictor in predictors.items():
         texts = dataset_abbr(predictor.columns.fingerprint)
@@ -75,6 +88,23 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             warnings.append(f'predictor {label!r}: it predicts nothing, for '
                             f'its texts, {texts}, are not in this run.')
     return warnings
+
+
+def _models_without_losses(models: Sequence[Any],
+                           datasets: Sequence[Any]) -> list[str]:
+    """Return a warning for each model behind an API that is to score texts."""
+    if not any(map(is_texts, datasets)):
+        return []
+    return [
+        f'model {model_abbr_from_cfg(model)!r}: no token losses will come of '
+        'it, as an API returns none. Wrap it as TokenLossModel with an engine '
+        'for its losses (docs/opencompass.md).' for model in models
+        if getattr(_class(model['type']), 'is_api', False)
+    ]
+
+
+def _class(kind: Any) -> Any:
+    return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
 def class_name(kind: Any) -> str:
@@ -156,25 +186,62 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
 
     Raises:
         InputError: They are not pairs as `PredictedSummarizer` takes them,
-            a benchmark occurs twice, or a name is nearly that of a dataset or
-            group.
+            a benchmark occurs twice, or a name that no benchmark is known by
+            is one typing error from a dataset or group of the run.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     check_unique('benchmarks of PredictedSummarizer',
                  (benchmark for benchmark, _ in pairs))
-    present = [
+    names = dict(pairs)
+    for name in _missing(names, datasets, groups):
+        near = [
+            known for known in _present(datasets, groups)
+            if _one_typing_error(name, known)
+        ]
+        if len(near) == 1 and _plain(name) not in _known_names():
+            _check_name(name, near, 'dataset or summary group of this run')
+    return names
+
+
+def _missing(names: Mapping[str, Name], datasets: Sequence[Any],
+             groups: Sequence[Any]) -> list[str]:
+    """Return the names that are neither a dataset nor a group of the run."""
+    present = _present(datasets, groups)
+    plain = []
+    for name in names.values():
+        if not isinstance(name, str):
+            [(name, _)
+             ] = _pairs('benchmarks', [name],
+                        "such as ('my_mmlu', 'accuracy') for a metric")
+        plain.append(name)
+    return [name for name in plain if name not in present]
+
+
+def _present(datasets: Sequence[Any], groups: Sequence[Any]) -> list[str]:
+    return [
         *map(dataset_abbr_from_cfg, datasets),
         *(group['name'] for group in groups)
     ]
-    for _, name in pairs:
-        if not isinstance(name, str):
-            [name] = _pairs('benchmarks', [name],
-                            "such as ('my_mmlu', 'accuracy') for a metric")
-            name = name[0]
-        # A run of the texts alone has none of the benchmarks.
-        if get_close_matches(name, present):
-            _check_name(name, present, 'dataset or summary group of this run')
-    return dict(pairs)
+
+
+def _one_typing_error(first: str, second: str) -> bool:
+    """Return whether a character was changed, added, left out or swapped."""
+    longest = max(len(first), len(second))
+    same = len(os.path.commonprefix([first, second])) + len(
+        os.path.commonprefix([first[::-1], second[::-1]]))
+    return same >= longest - 1 or (same == longest - 2
+                                   and sorted(first) == sorted(second))
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """Return the benchmarks that this package and OpenCompass know."""
+    folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
+    return frozenset(map(_plain, [*known_benchmarks(), *os.listdir(folders)]))
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace('-', '_')
 
 
 def check_benchmarks(

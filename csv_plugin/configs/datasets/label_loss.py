@@ -7,6 +7,8 @@
     datasets = [*siqa_datasets, *map(label_loss, siqa_datasets)]
     del label_loss
 """
+from opencompass.utils import dataset_abbr_from_cfg
+
 from csv_plugin.oc.evaluators import LabelLossEvaluator
 from csv_plugin.oc.inferencers import LabelLossInferencer
 
@@ -15,7 +17,7 @@ def label_loss(dataset: dict) -> dict:
     """Return the entry for the loss of a benchmark's right answers."""
     entry = {key: dataset[key] for key in dataset if key not in ('k', 'n')}
     return {
-        **entry, 'abbr': dataset['abbr'] + '-label_loss',
+        **entry, 'abbr': dataset_abbr_from_cfg(dataset) + '-label_loss',
         'infer_cfg': {
             **dataset['infer_cfg'], 'inferencer':
             dict(type=LabelLossInferencer)
