@@ -9,12 +9,6 @@ from csv_plugin.core.conventions import (InputError, check_list, check_unique,
                                          short_repr)
 
 
-def test_names_once():
-    check_unique('models', ['a', 'b'])
-    with pytest.raises(InputError, match="models: .*, found 'b' twice"):
-        check_unique('models', ['a', 'b', 'c', 'b'])
-
-
 def test_an_error_is_one_line_that_a_terminal_shows():
     error = InputError('a\x1b[2J/b', 'text', 'x\n\t\u202ey\udcff\x00é猫', 'Go.')
     assert str(error) == (r'a\x1b[2J/b: expected text, found '
@@ -57,5 +51,6 @@ def test_one_name_is_no_list(one, shown):
                                 f'Put it into a list: [{shown}].')
     with pytest.raises(InputError, match='models: expected a list'):
         check_unique('models', one)
-    check_list('models', [one])
-    check_list('models', None)
+    check_unique('models', [one])
+    with pytest.raises(InputError, match='models: .* twice'):
+        check_unique('models', [one, 'b', one])

@@ -70,10 +70,6 @@ def test_a_benchmark_of_few_models_does_not_count():
     overall = Overall.of(replace(predictions, real=real))
     assert overall.benchmarks == ('b0', 'b1')
     assert np.isfinite(overall.real).all()
-    # Two models are not enough to have more accuracies count.
-    real[:2, 2] = 0.5
-    assert Overall.of(replace(predictions,
-                              real=real)).benchmarks == ('b0', 'b1')
     # Without a benchmark that all have, nothing is lost by any.
     gaps = np.where(np.eye(6, 3, dtype=bool), NAN, predictions.real)[:3]
     some = replace(predictions.select(predictions.models[:3]), real=gaps)
@@ -107,6 +103,9 @@ def test_equal_means_share_a_rank():
     values = np.stack([predictions.real, real], axis=2)
     overall = Overall.of(replace(predictions, real=real, values=values))
     np.testing.assert_array_equal(ranks(overall.real), np.ones(6))
+    np.testing.assert_array_equal(
+        ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
+    assert ranks([]).shape == (0, )
     # All models are equal: there is no order to agree with.
     for method in overall.methods:
         value, n_models = overall.agreement(method)
@@ -168,13 +167,6 @@ def test_agreement_of_the_orders_of_enough_models():
     assert overall.in_sample.sum() == 2
 
 
-def test_ranks():
-    np.testing.assert_array_equal(
-        ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
-    np.testing.assert_array_equal(ranks([NAN, NAN]), [NAN, NAN])
-    assert ranks([]).shape == (0, )
-
-
 def with_holes() -> Predictions:
     """Of six models, one lacks two of three benchmarks, one lacks all."""
     predictions = table()
@@ -194,6 +186,7 @@ def test_holes_are_filled_by_the_first_method():
     # The first method is right.
     expected = predictions.values[:, :, 0].mean(axis=1)
     np.testing.assert_allclose(filled.values, expected)
+    assert sorted(filled.ranks()) == [1, 2, 3, 4, 5, 6]
     off = filled.n_predicted / 3
     np.testing.assert_allclose(filled.low, expected - 0.05 * off)
     np.testing.assert_allclose(filled.high, expected + 0.02 * off)
@@ -203,24 +196,10 @@ def test_means_of_one_kind_are_not_filled():
     predictions = with_holes()
     for real in (np.full((6, 3), NAN), table().real):
         assert not FilledMeans.of(replace(predictions, real=real)).has_both
-    nothing = np.full_like(predictions.values, NAN)
-    assert not FilledMeans.of(
-        replace(predictions, values=nothing, low=nothing,
-                high=nothing)).has_both
-    assert not FilledMeans.of(
-        replace(predictions, values=nothing, low=nothing, high=nothing,
-                real=np.full((6, 3), NAN))).has_both  # yapf: disable
-
-
-def test_models_that_were_not_run_rank_among_those_that_were():
-    real = np.where(np.arange(6)[:, None] < 3, NAN, table().real)
-    filled = FilledMeans.of(replace(with_holes(), real=real))
-    assert filled.has_both
-    assert filled.n_predicted.tolist() == [3, 3, 3, 0, 0, 0]
-    assert sorted(filled.ranks()) == [1, 2, 3, 4, 5, 6]
     # A single benchmark is its own mean.
-    one = replace(with_holes(), real=real).select(benchmarks=['b0'])
-    assert not FilledMeans.of(one).has_both
+    assert not FilledMeans.of(predictions.select(benchmarks=['b0'])).has_both
+    nothing = dict.fromkeys(('values', 'low', 'high'), np.array(NAN))
+    assert not FilledMeans.of(replace(predictions, **nothing)).has_both
 
 
 def test_holes_are_filled_by_a_method_that_predicts():

@@ -59,15 +59,6 @@ def test_predictions_are_those_of_the_dumps(run, predictor):
             assert cell.extrapolated == (model == 'far')
 
 
-def test_benchmarks_of_all_usable_predictors(predictor):
-    assert predictable_benchmarks({
-        'bad': Missing('broken'),
-        'hard': train(('hard', )),
-        'both': predictor
-    }) == ('hard', 'easy')
-    assert predictable_benchmarks({'bad': Missing('broken')}) == ()
-
-
 def test_one_bad_dump_leaves_the_others(run, predictor):
     name = f'{dataset_abbr(TEXTS.fingerprint)}.safetensors'
     path = run / 'predictions' / 'new' / name
@@ -80,16 +71,6 @@ def test_one_bad_dump_leaves_the_others(run, predictor):
     assert table.at('far', 'easy').value > 0
 
 
-def test_dump_with_the_name_of_another(run, predictor):
-    """The whole fingerprint counts, not just the file's name."""
-    folder = run / 'predictions' / 'new'
-    write_losses(run, 'new', model_losses(1, OTHER_TEXTS), OTHER_TEXTS)
-    other = folder / f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.safetensors'
-    other.replace(folder / f'{dataset_abbr(TEXTS.fingerprint)}.safetensors')
-    reason = predicted(run, {'p': predictor}).at('new', 'easy').reason
-    assert TEXTS.fingerprint in reason and OTHER_TEXTS.fingerprint in reason
-
-
 def test_an_unusable_predictor_leaves_the_others(run, predictor):
     bad = attempt(load_predictor, run / 'bad')
     assert str(run / 'bad') in bad.reason
@@ -97,6 +78,11 @@ def test_an_unusable_predictor_leaves_the_others(run, predictor):
     for benchmark in table.benchmarks:
         assert table.at('new', benchmark, 'bad') == bad
     assert table.at('new', 'easy').value > 0
+    assert predictable_benchmarks({
+        'bad': bad,
+        'hard': train(('hard', )),
+        'both': predictor
+    }) == ('hard', 'easy')
     # Alone, there is nothing but reasons.
     assert predicted(run, {'bad': bad}).at('far', 'easy') == bad
     with pytest.raises(ZeroDivisionError):

@@ -13,7 +13,6 @@ from csv_plugin.core.losses import TargetTokens, TokenLosses
 from csv_plugin.core.salience import Ridge
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.io.predictors import load_predictor, save_predictor
 from tests.runs import dump
 
 TEXTS = TextSet(tuple(Text(f't{i}', 'abcdef') for i in range(4)))
@@ -114,27 +113,6 @@ def test_a_weight_for_every_token(world):
         assert score == pytest.approx(sum(weights * nats) / (4 * 6))
 
 
-def test_token_weights_that_are_not_known(world):
-    _, _, columns, predictor = world
-    with pytest.raises(InputError, match='fitted to tables'):
-        predictor.token_weights('exam')
-    with pytest.raises(InputError, match="'exam'.*found 'other'"):
-        predictor.with_tokens(TARGETS, columns).token_weights('other')
-
-
-def test_a_saved_predictor_predicts_losses(world, tmp_path):
-    losses, _, columns, predictor = world
-    able = predictor.with_tokens(TARGETS, columns)
-    save_predictor(able, tmp_path / 'p')
-    loaded = load_predictor(tmp_path / 'p')
-    assert loaded.targets.text_ids == TEXTS.ids
-    assert loaded.targets.hashes == TARGETS.hashes
-    assert loaded.targets.spans == TARGETS.spans
-    np.testing.assert_array_equal(
-        loaded.predict(dumps(losses)).values,
-        able.predict(dumps(losses)).values)
-
-
 def test_what_does_not_fit_is_refused(world):
     losses, _, columns, predictor = world
     able = predictor.with_tokens(TARGETS, columns)
@@ -173,6 +151,8 @@ def test_a_predictor_without_tokens_takes_features_alone(world):
     for same in (dumps(losses), TARGETS.table(losses)):
         with pytest.raises(InputError, match='fitted to tables'):
             predictor.predict(same)
+    with pytest.raises(InputError, match='fitted to tables'):
+        predictor.token_weights('exam')
 
 
 def test_tokens_that_are_not_those_of_the_training_are_refused(world):

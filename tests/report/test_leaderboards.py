@@ -79,24 +79,6 @@ def test_text():
     ]  # yapf: disable
 
 
-def test_text_of_several_benchmarks():
-    """Means over the benchmarks and ranks stand in front."""
-    cells = some_cells(2, labels=('predicted', ))
-    cells.predicted['predicted', 'm0', 'bench-0'] = predict(in_sample=True)
-    cells.predicted['predicted', 'm1', 'bench-1'] = predict(0.8)
-    cells.real['m2', 'bench-1'] = NO_DUMP
-    lines = as_text(cells.board()).splitlines()
-    assert [line[:48].rstrip() for line in lines[:6]] == [
-        '                mean of 2',
-        'model                real  rank  predicted  rank',
-        '--------------  ---------  ----  ---------  ----',
-        'm0                   50.0     1      40.0*     2',
-        'm1                   50.0     1       60.0     1',
-        'm2                      -     -       40.0     -',
-    ]
-    assert lines[6].split()[3] == '10.0'
-
-
 def test_holes_are_filled():
     """One real accuracy is 50, what is predicted in place of the other 40."""
     cells = some_cells(2, labels=('predicted', ))
@@ -151,6 +133,15 @@ def test_standings():
     assert real.differences == []
     assert main.differences == ['-10.0'] * 3 + ['10.0']
     assert standings(some_cells(1).board().predictions) == ('', [])
+    # A model that was fitted on has a mark, one without a score no mean.
+    cells = some_cells(2)
+    cells.predicted['predicted', 'm0', 'bench-0'] = predict(in_sample=True)
+    cells.predicted['predicted', 'm1', 'bench-1'] = predict(0.8)
+    cells.real['m2', 'bench-1'] = NO_DUMP
+    _, (real, main, _) = standings(cells.board().predictions)
+    assert (real.means, real.ranks) == (['50.0', '50.0', '-'], ['1', '1', '-'])
+    assert main.means == ['40.0*', '60.0', '40.0']
+    assert main.ranks == ['2', '1', '-'] and main.differences[-1] == '10.0'
     # A predictor that lacks a benchmark has no mean to compare.
     cells = some_cells(2)
     for model in MODELS:
@@ -217,46 +208,24 @@ def test_nothing_known():
         'predicted, all-token of all 3 models on bench-0: no dump', )
 
 
-# What a run says.
-
-
-def run_predictions(predictors, models=FITTED) -> Predictions:
-    """What predictors say about models by their skill."""
-    names = tuple(predictors.values())[0].names
-    losses = {
-        model: dump(model, model_losses(skill))
-        for model, skill in models.items()
-    }
-    return Predictions.side_by_side(
-        {
-            label: predictor.predict(losses)
-            for label, predictor in predictors.items()
-        }, tuple(models), names)
-
-
 def test_compare():
     """Shown under one name, stored and fitted on under another."""
-    predictions = run_predictions(
+    skills = {'fit-4': FITTED['fit-4'], 'new': 1.1}
+    losses = {name: dump(name, model_losses(x)) for name, x in skills.items()}
+    predictions = Predictions.side_by_side(
         {
-            'predicted': train(),
-            'all-token': train(('easy', ), Uniform())
-        }, {
-            'fit-4': FITTED['fit-4'],
-            'new': 1.1
-        })
+            'predicted': train().predict(losses),
+            'all-token': train(('easy', ), Uniform()).predict(losses)
+        }, tuple(skills), ('easy', 'hard'))
     folders = {'New': 'new', 'Fit': 'fit-4'}
     real = dict.fromkeys(product(folders, ('easy', 'hard')), 0.1)
     real['Fit', 'hard'] = Missing('not run')
     board = compare(predictions, folders, real, ('a remark', ))
     table = board.predictions
     assert table.models == ('New', 'Fit') and board.folders == folders
-    assert table.benchmarks == ('easy', 'hard')
-    assert table.methods == ('predicted', 'all-token')
-    for model, folder in folders.items():
-        for benchmark in table.benchmarks:
-            for label in table.methods:
-                assert table.at(model, benchmark, label) == predictions.at(
-                    folder, benchmark, label)
+    for model, label in product(folders, table.methods):
+        assert table.at(model, 'easy',
+                        label) == predictions.at(folders[model], 'easy', label)
     np.testing.assert_array_equal(table.real, [[.1, .1], [.1, np.nan]])
     assert table.at('Fit', 'easy').in_sample
     assert table.at('New', 'hard', 'all-token') == UNKNOWN_BENCHMARK
@@ -267,20 +236,13 @@ def test_compare():
     assert board.predictions.chance == {'easy': 0.0, 'hard': 0.0}
 
 
-# Files.
-
-
-def awkward_cells() -> Cells:
+def test_files(tmp_path):
     cells = some_cells()
     cells.real['m1', 'bench-1'] = NO_DUMP
     cells.predicted['all-token', 'm1', 'bench-1'] = Missing('unknown')
     cells.predicted['all-token', 'm0', 'bench-0'] = predict(
         0.25, 0.1, 0.05, extrapolated=True, alarm=True)
-    return cells
-
-
-def test_files(tmp_path):
-    board = awkward_cells().board()
+    board = cells.board()
     paths = write_leaderboard(tmp_path / 'leader.board', board)
     assert [path.name for path in paths] == [
         f'leader.board.{kind}' for kind in ('txt', 'md', 'csv', 'json')

@@ -158,15 +158,6 @@ def test_stated_errors(study):
         assert cells(row)[1:] == [*part.stated_cells]
 
 
-def test_of_two_families_there_is_only_the_error_of_all():
-    few = small_tables(n_families=2)
-    study = split_study(few.features, few.accuracies, few.families,
-                        few.models[:6], Uniform())
-    easy = study.predictor.benchmark('easy')
-    assert stated_line(study, ('easy', )).endswith(
-        f' over the main benchmarks): {100 * easy.cv_mse**.5:.1f} in all')
-
-
 def test_leaderboard(study):
     """That of a run: of the solver alone, on the models to show."""
     models = study.predictions.models[:2][::-1]
