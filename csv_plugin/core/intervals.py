@@ -57,7 +57,7 @@ _ROUNDS = 10
 #: is estimated (Agresti and Coull, The American Statistician 52(2), 1998).
 _IMAGINED_ITEMS = 4
 #: Share of the binomial variance that is a model's own, as measured on
-#: neighbouring checkpoints (docs/results.md, "Noise of items").
+#: neighbouring checkpoints (docs/appendix/real_runs.md, "Noise of items").
 OWN_SHARE = 0.25
 
 

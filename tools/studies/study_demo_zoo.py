@@ -1,6 +1,6 @@
 """Errors of all methods on zoo models that none of them has seen.
 
-The tables of docs/results.md, from losses and accuracies in the package:
+The tables of docs/appendix/zoo.md, from losses and accuracies in the package:
 
     python -m tools.studies.study_demo_zoo
 

@@ -1,7 +1,7 @@
 """Errors on families left out, by number of models and of their families.
 
-The table and the picture of docs/how_many_models.md, from tables as
-docs/formats.md describes them:
+The table of docs/appendix/public_models.md, from tables as docs/formats.md
+describes them:
 
     T=../shared/real
     python -m tools.studies.study_models --losses $T/losses.csv \\

@@ -1,6 +1,6 @@
 """Errors on the zoo of the package by number of texts and of their sources.
 
-The table and the picture of docs/results.md:
+The table of docs/appendix/zoo.md:
 
     python -m tools.studies.study_texts --out outputs/texts_study
 

@@ -1,7 +1,8 @@
 """Forecasts of runs from their first checkpoints, by several forecasters.
 
-The tables of docs/results.md on the zoo, from losses and accuracies in the
-package (two minutes for the held-out runs, ten for the others):
+The tables of docs/appendix/intervals_and_forecasts.md on the zoo, from losses
+and accuracies in the package (two minutes for the held-out runs, ten for the
+others):
 
     python -m tools.studies.study_triage
     python -m tools.studies.study_triage --leave-run-out

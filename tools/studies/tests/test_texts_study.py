@@ -99,7 +99,7 @@ def test_the_whole_set_gives_the_figures_of_the_zoo(study):
         (row.method, row.models): row.mse
         for row in texts_study(study, whole)
     }
-    # What docs/results.md gives for `groups, ridge` and the baseline.
+    # What docs/appendix/zoo.md gives for `groups, ridge` and the baseline.
     expected = {'unseen series': (7.63, 28.85), 'larger sizes': (15.86, 90.36)}
     for kind, (groups, baseline) in expected.items():
         assert 1e3 * rows['groups, ridge', kind] == pytest.approx(
