@@ -51,7 +51,7 @@ _PUBLIC = {
     'plot_predicted': ('extras.pictures.predicted_by_real', 'plot_predicted'),
     'plot_trajectories':
     ('extras.pictures.accuracy_by_tokens', 'plot_trajectories'),
-    'read_accuracies': ('io.tables', 'read_accuracies'),
+    'read_accuracies': ('io.model_tables', 'read_accuracies'),
     'read_collection': ('io.collection', 'read_collection'),
     'read_dumps': ('io.dumps', 'read_dumps'),
     'read_loss_features': ('io.model_tables', 'read_loss_features'),
@@ -59,7 +59,7 @@ _PUBLIC = {
     'read_texts': ('io.text_sets', 'read_texts'),
     'save': ('io.predictors', 'save_predictor'),
     'score': ('lm.dumping', 'score'),
-    'shipped_texts': ('io.validation_sets', 'shipped_texts'),
+    'shipped_texts': ('io.text_sets', 'shipped_texts'),
     'split_study': ('core.split_studies', 'split_study'),
     'with_known_scores': ('extras.partial_scores', 'with_known_scores'),
     'write_dump': ('io.dumps', 'write_dump'),

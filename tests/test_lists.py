@@ -11,8 +11,7 @@ from csv_plugin.extras.choosing_units import choose_units
 from csv_plugin.extras.importers.lm_eval_accuracies import \
     read_lm_eval_accuracies
 from csv_plugin.extras.sharing.merging import merge_contributions
-from csv_plugin.io.model_columns import ModelColumns
-from csv_plugin.io.model_splits import models_in
+from csv_plugin.io.tables import models_in
 from csv_plugin.lm.methods import check_validation
 from csv_plugin.triage.dumps import find_dumps
 from tests.runs import TEXTS, dump, model_losses, train
@@ -35,7 +34,6 @@ def dumps():
     lambda: FEATURES.select('ab'),
     lambda: cp.FeatureTable.of_losses('ab', NAMES, np.ones((2, 2))),
     lambda: cp.FeatureTable.of_losses(NAMES, 'ab', np.ones((2, 2))),
-    lambda: ModelColumns(NAMES, NAMES, np.ones((2, 2))).select('ab', 'a.csv'),
     lambda: cp.split_study(FEATURES, ACCURACIES, {}, 'ab', cp.SOLVERS['plain']
                            ),
     lambda: choose_units(FEATURES, ACCURACIES, 'ab', 1),

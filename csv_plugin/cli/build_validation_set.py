@@ -40,10 +40,9 @@ from csv_plugin.cli.arguments import add_out, check_folder, whole_number
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.collection import BENCHMARKS, read_collection
 from csv_plugin.io.tables import read_benchmarks
-from csv_plugin.io.text_sets import read_texts
-from csv_plugin.io.validation_sets import (MANIFEST, TEXTS,
-                                           shipped_validation_set,
-                                           write_validation_set)
+from csv_plugin.io.text_sets import (MANIFEST, TEXTS, read_texts,
+                                     shipped_validation_set,
+                                     write_validation_set)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

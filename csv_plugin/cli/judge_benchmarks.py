@@ -19,8 +19,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.benchmark_trust import (predicted_by_others, record,
                                                trust_benchmarks, trust_table,
                                                write_trust)
-from csv_plugin.io.model_tables import read_model_tables
-from csv_plugin.io.tables import read_accuracy_columns
+from csv_plugin.io.model_tables import read_accuracy_columns, read_model_tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,9 +22,10 @@ from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.predicting import collect_features, predict_models
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.io.model_tables import read_loss_features
+from csv_plugin.io.model_tables import (read_accuracy_columns,
+                                        read_loss_features)
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.tables import read_accuracy_columns, read_benchmarks
+from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.report.leaderboards import (Leaderboard, as_text, scoring_lms,
                                             write_leaderboard)
 from csv_plugin.report.notes import predictor_notes

@@ -11,8 +11,7 @@ from csv_plugin.cli.arguments import (add_flag, add_option, add_predictor,
                                       named_number, positive, refuse,
                                       whole_number)
 from csv_plugin.core.conventions import InputError, Progress
-from csv_plugin.io.collecting import collect
-from csv_plugin.io.collection import Collection
+from csv_plugin.io.collection import Collection, collect
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, read_benchmarks,
                                   split_name)

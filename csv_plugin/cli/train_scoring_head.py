@@ -24,9 +24,10 @@ from csv_plugin.cli.table_arguments import (add_seed, add_sources,
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.training import Training
-from csv_plugin.io import model_splits
 from csv_plugin.io.collection import MODELS, Collection, read_collection
-from csv_plugin.io.tables import ModelInfo, read_models, split_name
+from csv_plugin.io.paper import SPLITS, TABLE, named_models, split_models
+from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_models,
+                                  split_name)
 from csv_plugin.lm.head import OPTIMISERS, HeadSettings
 from csv_plugin.lm.methods import METHODS, Trained, check_validation
 from csv_plugin.report.notes import shortage_notes, shortages
@@ -53,8 +54,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('training')
     group.add_argument(
         '--split',
-        choices=model_splits.SPLITS,
-        default=model_splits.TABLE,
+        choices=SPLITS,
+        default=TABLE,
         help='how to split models: by the column of the table, by size '
         "within families, or as in the paper's Table 2 (default table)")
     add_option(
@@ -161,7 +162,7 @@ def run(args: argparse.Namespace) -> None:
 def _chosen_method(args: argparse.Namespace, info: Mapping[str, ModelInfo],
                    settings: Optional[HeadSettings]) -> _Method:
     """The models that the options name, and how to fit to them."""
-    models = model_splits.models_to_fit(args.fit, tuple(info), info)
+    models = models_to_fit(args.fit, tuple(info), info)
     validation = [
         model for model in models if info[model].split == 'validation'
     ]
@@ -208,8 +209,8 @@ def _model_infos(args: argparse.Namespace) -> dict[str, ModelInfo]:
     """Families and splits of the models that the options name."""
     if args.collection:
         info = read_models(args.collection / MODELS)
-        return model_splits.split_models(info, args.split)
-    return model_splits.named_models(args.models, args.split)
+        return split_models(info, args.split)
+    return named_models(args.models, args.split)
 
 
 def _collected(args: argparse.Namespace,

@@ -1,27 +1,41 @@
-"""What a predictor is trained on: dumps, accuracies and texts, joined."""
+"""Collections: dumps, accuracies and texts that a predictor is trained on."""
 import math
-from collections.abc import Mapping, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError, Progress
+from csv_plugin.core.accuracies import (FRACTIONS_REMEDY, AccuracyTable,
+                                        fractions_found, seem_fractions)
+from csv_plugin.core.cells import counted
+from csv_plugin.core.conventions import InputError, Progress, shortened
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io import model_splits
-from csv_plugin.io.dumps import read_dumps, write_dump
+from csv_plugin.io.dumps import merge_dumps, read_dump, read_dumps, write_dump
 from csv_plugin.io.files import FilePath, check_file_names
+from csv_plugin.io.known_benchmarks import group_remedy
+from csv_plugin.io.model_paths import paths_by_model
+from csv_plugin.io.model_tables import (ModelColumns, read_accuracies,
+                                        read_accuracy_columns, with_all_models)
+from csv_plugin.io.paper import PAPER, paper_accuracies
+from csv_plugin.io.runs.run_dumps import read_run_dump
+from csv_plugin.io.runs.run_scores import (SUMMARY, newest_summary,
+                                           read_run_accuracies)
 from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_models_in,
-                                  read_accuracies, read_benchmarks,
-                                  read_models, with_all_models, write_csv)
-from csv_plugin.io.text_sets import read_texts, write_texts
+                                  models_in, models_to_fit, read_benchmarks,
+                                  read_models, write_csv)
+from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
-#: Files of a collection beside the dumps.
-TEXTS, MODELS = 'texts.jsonl', 'models.csv'
-SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
+#: Tables of a collection beside the dumps and the texts.
+MODELS, SCORES, BENCHMARKS = 'models.csv', 'scores.csv', 'benchmarks.csv'
+#: Accuracies in 0..1 by model and benchmark, without those that were not run.
+_Accuracies = dict[str, dict[str, float]]
+_RUNS = 'runs'
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +64,13 @@ class Collection:
     @property
     def families(self) -> dict[str, str]:
         """Family of each model."""
-        return model_splits.families(self.info)
+        return {model: info.family for model, info in self.info.items()}
 
     def coverage(self, fitted: Sequence[str]) -> list[str]:
-        """Models with losses, then for each benchmark those with accuracies.
+        """Return lines for the screen: one on losses, one per benchmark.
 
         Args:
             fitted (Sequence[str]): Models that are to be fitted to.
-
-        Returns:
-            list[str]: One line on the losses, and one per benchmark, to be
-            shown on the screen.
 
         Raises:
             InputError: A benchmark has no accuracy of a model to fit to.
@@ -83,32 +93,30 @@ class Collection:
                     f'those of {len(evaluated)} models, none to fit to',
                     'Run the benchmark on them, or leave it out.')
             missing = [model for model in models if model not in evaluated]
-            lacking = f'; none of {", ".join(missing)}' if missing else ''
+            rest = f'; none of {", ".join(missing)}' if missing else ''
             lines.append(f'{name}: accuracies of {len(evaluated)} of '
                          f'{len(models)} models, {n_fitted} of them to fit to'
-                         f'{lacking}')
+                         f'{rest}')
         return list(map(one_line, lines))
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Models of some splits, in the order of the losses.
+        """Return the models of some splits, in the order of the losses.
 
         Raises:
             InputError: A split has no model.
         """
-        return model_splits.models_in(splits, self.accuracies.models,
-                                      self.info)
+        return models_in(splits, self.accuracies.models, self.info)
 
     def models_to_fit(self, splits: Sequence[str] = ()) -> tuple[str, ...]:
-        """Models of some splits, by default of all but the test split.
+        """Return those of some splits, by default of all but the test split.
 
         Raises:
             InputError: A split has no model, or no model has a split.
         """
-        return model_splits.models_to_fit(splits, self.accuracies.models,
-                                          self.info)
+        return models_to_fit(splits, self.accuracies.models, self.info)
 
     def select(self, models: Sequence[str]) -> 'Collection':
-        """The given models, in the given order.
+        """Return the given models, in the given order.
 
         Raises:
             InputError: A model is not among those of the collection.
@@ -121,7 +129,7 @@ class Collection:
                   for model in models})
 
     def select_texts(self, texts: TextSet) -> 'Collection':
-        """The same models on some of the texts."""
+        """Return the same models on some of the texts."""
         return replace(self, losses=self.losses.select_texts(texts))
 
     def write(self, folder: FilePath,
@@ -158,9 +166,9 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
         progress (Progress): Wraps the dumps.
 
     Raises:
-        InputError: A file is missing or cannot be used, or `models.csv`
-            lacks a model of `scores.csv` or names one that no file can be
-            named after.
+        InputError: A file is missing or cannot be used, or a model of
+            `scores.csv` is not in `models.csv`, or no file can be named
+            after a model.
     """
     root = Path(folder)
     texts, info = read_texts(root / TEXTS), read_models(root / MODELS)
@@ -216,3 +224,200 @@ def write_collection(folder: FilePath, texts: TextSet,
               ((name, details.chance, details.n_items, int(
                   details.main), details.kind)
                for name, details in benchmarks.items()))
+
+
+def collect(texts: TextSet,
+            info: Mapping[str, ModelInfo],
+            benchmarks: Mapping[str, BenchmarkInfo],
+            runs: Sequence[FilePath] = (),
+            dumps: Sequence[FilePath] = (),
+            scores: Optional[FilePath] = None,
+            progress: Progress = iter) -> Collection:
+    """Return a collection from OpenCompass runs, or from dumps and a table.
+
+    Args:
+        texts (TextSet): The validation set.
+        info (Mapping[str, ModelInfo]): The models.
+        benchmarks (Mapping[str, BenchmarkInfo]): The benchmarks.
+        runs (Sequence): Time-stamped folders, the newest last. If several
+            contain a dump of a model or an accuracy, the last counts; for
+            accuracies, runs without a summary are skipped.
+        dumps (Sequence): Paths such as `losses/my-model.safetensors`, used if
+            there are no runs. A warning names other models that have a file.
+        scores (Optional[FilePath]): The table of accuracies, as in
+            `read_accuracy_columns`, or 'paper' for Tables 3 and 4 of the
+            paper; None to read those of the runs.
+        progress (Progress): Wraps the models.
+
+    Raises:
+        InputError: A model has no losses on these texts, no model has an
+            accuracy on a benchmark, or a file cannot be used. The error
+            names all models whose losses are missing.
+    """
+    if scores:
+        accuracies = _accuracies_of_table(scores, info, list(benchmarks))
+    elif runs:
+        accuracies = _accuracies_of_runs(runs, info, list(benchmarks))
+        _check_percent(accuracies, benchmarks)
+    else:
+        raise InputError('dumps', 'a table of accuracies beside them', 'none',
+                         'Give the table, or give runs with summaries.')
+    losses = (
+        _dumps_of_runs(runs, info, texts.fingerprint, progress)
+        if runs else _dumps_of_files(dumps, info, texts.fingerprint, progress))
+    table = AccuracyTable(
+        tuple(info), tuple(benchmarks),
+        np.array([[
+            accuracies.get(model, {}).get(name, np.nan) for name in benchmarks
+        ] for model in info]),
+        np.array([details.chance for details in benchmarks.values()]),
+        np.array([details.n_items for details in benchmarks.values()]))
+    return Collection(
+        ModelLosses(texts, {
+            model: merge_dumps([dump], texts)
+            for model, dump in losses.items()
+        }), table, info,
+        tuple(name for name in benchmarks if not benchmarks[name].main))
+
+
+def _dumps_of_runs(runs: Sequence[FilePath],
+                   models: Iterable[str],
+                   fingerprint: str,
+                   progress: Progress = iter) -> dict[str, TokenLossDump]:
+    """Read the token losses of models from OpenCompass runs."""
+
+    def read(model: str) -> TokenLossDump:
+        reasons = []
+        for run in reversed(runs):
+            try:
+                return read_run_dump(run, model, fingerprint)
+            except InputError as error:
+                reasons.append(f'{os.fspath(run)}: {error}'.rstrip('.'))
+        raise InputError(f'losses of {model!r}', 'a dump in one of the runs',
+                         '; '.join(reasons) or 'no run',
+                         'Score the texts with the model.')
+
+    return _read_all(read, models, progress)
+
+
+def _dumps_of_files(paths: Sequence[FilePath],
+                    models: Iterable[str],
+                    fingerprint: str,
+                    progress: Progress = iter) -> dict[str, TokenLossDump]:
+    """Read the token losses of models from files named after them."""
+    files, models = paths_by_model(paths), list(models)
+    rest = [name for name in files if name not in models]
+    if rest:
+        warnings.warn(
+            f'losses of {counted(len(rest), "model")} without a row in the '
+            f'table of models are left out: {shortened(", ".join(rest), 80)}',
+            stacklevel=3)
+
+    def read(model: str) -> TokenLossDump:
+        if model not in files:
+            raise InputError(f'losses of {model!r}',
+                             f'a file {model}.safetensors', 'none',
+                             'Score the texts with the model.')
+        dump = read_dump(files[model])
+        if dump.info.fingerprint != fingerprint:
+            raise InputError(
+                str(files[model]), f'losses on the texts {fingerprint[:12]}',
+                f'losses on the texts {dump.info.fingerprint[:12]}',
+                'Score the texts of this validation set.')
+        return dump
+
+    return _read_all(read, models, progress)
+
+
+def _read_all(read: Callable[[str], TokenLossDump], models: Iterable[str],
+              progress: Progress) -> dict[str, TokenLossDump]:
+    """Read the dump of every model; one error names all that have none."""
+    dumps, errors = {}, {}
+    for model in progress(list(models)):
+        try:
+            dumps[model] = read(model)
+        except InputError as error:
+            errors[model] = error
+    if errors:
+        raise InputError(
+            'token losses', 'a dump of every model on these texts',
+            f'none of {len(errors)}: {", ".join(errors)} (the first error: '
+            f'{next(iter(errors.values()))})',
+            'Score the texts with these models, or remove the models from '
+            'the table.')
+    return dumps
+
+
+def _accuracies_of_runs(runs: Sequence[FilePath], models: Iterable[str],
+                        benchmarks: Sequence[str]) -> _Accuracies:
+    """Read the accuracies of models from OpenCompass runs."""
+    # A run of other models may have been given up before its summary.
+    finished = [run for run in runs if newest_summary(run, SUMMARY)]
+    summaries = [
+        read_run_accuracies(run, benchmarks) for run in finished or runs[:1]
+    ]
+    accuracies: _Accuracies = {model: {} for model in models}
+    _check_models(_RUNS, accuracies, set[str]().union(*summaries))
+    for summary in summaries:
+        for model in accuracies.keys() & summary:
+            accuracies[model].update(summary[model])
+    _check_benchmarks(_RUNS, accuracies, benchmarks)
+    return accuracies
+
+
+def _accuracies_of_table(path: FilePath, models: Iterable[str],
+                         benchmarks: Sequence[str]) -> _Accuracies:
+    """Read the accuracies of models from a table."""
+    if path == PAPER:
+        printed = paper_accuracies()
+        table = ModelColumns(printed.models, printed.benchmarks,
+                             printed.values)
+    else:
+        table = read_accuracy_columns(path)
+    where = f'accuracies of {os.fspath(path)}'
+    wanted = set(models)
+    _check_models(where, wanted, set(table.models))
+    accuracies: _Accuracies = {
+        model: {
+            name: float(value)
+            for name, value in zip(table.columns, row)
+            if name in benchmarks and not np.isnan(value)
+        }
+        for model, row in zip(table.models, table.values) if model in wanted
+    }
+    _check_benchmarks(where, accuracies, benchmarks)
+    return accuracies
+
+
+def _check_models(where: str, wanted: Iterable[str],
+                  present: set[str]) -> None:
+    if present.isdisjoint(wanted):
+        raise InputError(where,
+                         f'accuracies of models such as {min(wanted)!r}',
+                         f'models {", ".join(sorted(present)) or "none"}',
+                         'Use the same names in all tables.')
+
+
+def _check_percent(accuracies: _Accuracies,
+                   benchmarks: Mapping[str, BenchmarkInfo]) -> None:
+    for name, info in benchmarks.items():
+        values = [row[name] for row in accuracies.values() if name in row]
+        if seem_fractions(values, info.chance):
+            raise InputError(
+                f'accuracies on {name!r}', 'percentages, as OpenCompass has',
+                fractions_found(info.chance),
+                f'{FRACTIONS_REMEDY} Or give a table of fractions.')
+
+
+def _check_benchmarks(where: str, accuracies: _Accuracies,
+                      benchmarks: Sequence[str]) -> None:
+    missing = [
+        name for name in benchmarks
+        if not any(name in row for row in accuracies.values())
+    ]
+    if missing:
+        raise InputError(
+            where, 'an accuracy on every benchmark, of at least one model',
+            f'none on {", ".join(missing)}',
+            where == _RUNS and group_remedy(missing)
+            or 'Run the benchmarks, correct their names, or leave them out.')

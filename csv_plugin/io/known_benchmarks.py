@@ -18,32 +18,29 @@ GROUPS = {
 
 
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
-    """The table of benchmarks that comes with this package.
+    """Return the table of benchmarks that comes with this package.
 
     Names are those of OpenCompass 0.5.4: the abbreviation of a dataset or
     the name of a summary group. The chance level of a benchmark is 1/k if
     its questions have k options, and 0 if answers are free. The chance
-    level of bbh is the plain mean over its 27 tasks, as its accuracy is.
-    The chance level of such a task is the mean of 1/k over its questions;
-    it is 1/2 where a question allows two answers without listing them as
-    (A) and (B), and 0 where answers are free. The number of items is that
-    of the split on which OpenCompass evaluates, 0 where it is not certain.
+    level of bbh is the plain mean over its 27 tasks, as its accuracy is:
+    that of a task is the mean of 1/k over its questions, 1/2 where a
+    question allows two answers without listing them as (A) and (B). The
+    number of items is that of the split on which OpenCompass evaluates, 0
+    where it is not certain.
 
     Returns:
         dict[str, BenchmarkInfo]: By benchmark.
-
-    >>> known_benchmarks()['mmlu'].chance
-    0.25
     """
     with as_file(files('csv_plugin.data') / 'benchmarks.csv') as path:
         return read_benchmarks(path)
 
 
 def group_remedy(benchmarks: Sequence[str]) -> str:
-    """How the summary of a run gets averages that it lacks.
+    """Return how the summary of a run gets averages that are missing in it.
 
     Args:
-        benchmarks (Sequence[str]): Benchmarks of which it lacks accuracies.
+        benchmarks (Sequence[str]): Benchmarks whose accuracies are missing.
 
     Returns:
         str: One sentence, about the first that is known to be such an
@@ -61,52 +58,42 @@ def group_remedy(benchmarks: Sequence[str]) -> str:
 
 def benchmark_infos(names: Sequence[str],
                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
-    """Chance levels and numbers of items of benchmarks.
+    """Return chance levels and numbers of items of benchmarks.
 
     Args:
         names (Sequence[str]): Names of benchmarks.
         chance (Mapping[str, float]): Chance levels by benchmark, for
-            benchmarks that `known_benchmarks` lacks or in place of its
+            benchmarks that are not in `known_benchmarks`, or in place of its
             levels.
 
     Returns:
-        dict[str, BenchmarkInfo]: By benchmark, in the order of the names.
-        The number of items of a benchmark that `known_benchmarks` lacks is
-        unknown.
+        dict[str, BenchmarkInfo]: By benchmark, in the order of the names;
+        the number of items is 0 where it is unknown.
 
     Raises:
         InputError: A benchmark has no chance level, a given level is not in
             0..1 or not below 1, or it is for a benchmark that is not among
             the names.
-
-    >>> benchmark_infos(['mmlu', 'mine'], {'mine': 0.5})['mine'].chance
-    0.5
     """
     check_list('benchmarks', names)
-    _check_chance(names, chance)
+    for name, level in chance.items():
+        if name not in names or not 0 <= level < 1:
+            raise InputError(
+                f'chance level of {name!r}',
+                f'one of the benchmarks {", ".join(names)}, and a number in '
+                '0..1, below 1', f'{level:g}',
+                'Correct the name; with k choices the level is 1/k.')
     shipped = known_benchmarks()
     unknown = BenchmarkInfo(chance=0, n_items=0, main=True, kind='')
-    lacking = [name for name in names if name not in {**shipped, **chance}]
-    if lacking:
-        options = ' '.join(f'--chance {name}=0.25' for name in lacking)
+    missing = [name for name in names if name not in {**shipped, **chance}]
+    if missing:
+        options = ' '.join(f'--chance {name}=0.25' for name in missing)
         raise InputError(
             'chance levels', 'a level for every benchmark',
-            f'none for {", ".join(lacking)}',
+            f'none for {", ".join(missing)}',
             f'Give the accuracy of random guessing, such as {options}.')
     return {
         name: replace(info, chance=chance.get(name, info.chance))
         for name in names
         for info in [shipped.get(name, unknown)]
     }
-
-
-def _check_chance(names: Sequence[str], chance: Mapping[str, float]) -> None:
-    for name, level in chance.items():
-        if name not in names:
-            raise InputError(f'chance level of {name!r}',
-                             f'one of the benchmarks {", ".join(names)}',
-                             repr(name), 'Correct or add the name.')
-        if not 0 <= level < 1:
-            raise InputError(f'chance level of {name!r}',
-                             'a number in 0..1, below 1', f'{level:g}',
-                             'With k choices it is 1/k.')

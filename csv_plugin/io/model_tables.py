@@ -1,16 +1,50 @@
-"""The four tables of a study, read and joined."""
+"""Losses and accuracies by model, in CSV, Parquet or safetensors files.
+
+The ending of a file's name tells its format; docs/formats.md describes them.
+"""
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Optional
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, deserialize
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.io import model_splits
-from csv_plugin.io.files import FilePath
-from csv_plugin.io.tables import (ModelInfo, check_models_in, read_accuracies,
-                                  read_benchmarks, read_losses, read_models,
-                                  with_all_models)
+from csv_plugin.io.containers import metadata_of
+from csv_plugin.io.files import FilePath, read_bytes, read_text
+from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.parquet_tables import read_numbers
+from csv_plugin.io.tables import (ModelInfo, check_models_in, decimal,
+                                  models_in, read_benchmarks, read_models,
+                                  read_rows)
+
+#: Losses that differ by no more are the same.
+_SAME = 1e-9
+#: Types of floating-point numbers by their names in safetensors files. Those
+#: of BF16 are the upper halves of numbers of 32 bits.
+_FLOATS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2'}
+_HOW_TO_NAME = 'docs/formats.md says how rows and columns are named.'
+
+
+class ModelColumns(NamedTuple):
+    """A table with one row of numbers per model.
+
+    Args:
+        models (tuple[str, ...]): Unique names of M models.
+        columns (tuple[str, ...]): Unique names of K units of text, or of B
+            benchmarks.
+        values (NDArray): Losses, shape `(M, K)`; or accuracies in 0..1, NaN
+            where a model was not run on a benchmark, shape `(M, B)`.
+    """
+    models: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,33 +68,32 @@ class ModelTables:
     @property
     def families(self) -> dict[str, str]:
         """Family of each model."""
-        return model_splits.families(self.info)
+        return {model: info.family for model, info in self.info.items()}
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Models of some splits, in the order of the losses.
+        """Return the models of some splits, in the order of the losses.
 
         Raises:
             InputError: A split has no model.
         """
-        return model_splits.models_in(splits, self.features.models, self.info,
-                                      self.source)
+        return models_in(splits, self.features.models, self.info, self.source)
 
     def select(self, models: tuple[str, ...]) -> 'ModelTables':
-        """The given models, in the given order."""
+        """Return the given models, in the given order."""
         return replace(
             self,
             features=self.features.select(models),
             accuracies=self.accuracies.select(models))
 
     def select_benchmarks(self, benchmarks: Sequence[str]) -> 'ModelTables':
-        """The given benchmarks, in the given order."""
+        """Return the given benchmarks, in the given order."""
         return replace(
             self,
             accuracies=self.accuracies.select(benchmarks=benchmarks),
             main=tuple(name for name in self.main if name in benchmarks))
 
     def select_units(self, units: Sequence[str]) -> 'ModelTables':
-        """The given units, in the given order, as a table that has no other.
+        """Return the given units, in the given order, as a table of its own.
 
         Args:
             units (Sequence[str]): Some of the columns of losses.
@@ -76,7 +109,7 @@ class ModelTables:
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
                       models_path: FilePath,
                       benchmarks_path: FilePath) -> ModelTables:
-    """Read and join the tables; docs/formats.md describes them.
+    """Read and join the four tables of a study.
 
     Args:
         losses_path (FilePath): Losses by model and unit: CSV, Parquet or
@@ -87,8 +120,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
         benchmarks_path (FilePath): Chance level and number of items.
 
     Raises:
-        InputError: A file cannot be used, the table of models lacks a model
-            with losses, or a model with accuracies has no losses.
+        InputError: A file cannot be used, a model with losses is not in the
+            table of models, or a model with accuracies has no losses.
     """
     features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
@@ -108,8 +141,9 @@ def read_loss_features(path: FilePath,
     """Read a table of losses as columns to fit to or to predict from.
 
     Args:
-        path (FilePath): Losses by model and unit: CSV, Parquet or
-            safetensors, by the ending of the name; see docs/formats.md.
+        path (FilePath): Losses by model and unit, in any unit, the same for
+            all models: CSV, Parquet or safetensors, by the ending of the
+            name; see docs/formats.md.
         units (Optional[Sequence[str]]): Units to keep, in this order, such as
             those of a predictor; by default all.
 
@@ -118,9 +152,215 @@ def read_loss_features(path: FilePath,
         their plain mean.
 
     Raises:
-        InputError: As in `tables.read_losses`, or a unit is not there.
+        InputError: The file is not such a table, a loss is missing, not
+            finite or negative, all losses of a model are the same, or a unit
+            is missing.
     """
-    losses = read_losses(path)
+    file = os.fspath(path)
+    models, columns, values = table = _read(file, True)
+    _refuse(
+        file, table, ~((0 <= values) & np.isfinite(values)),
+        'a loss of 0 or more', 'Losses are -log p: change the sign of '
+        'log-likelihoods. Leave a model or a column with gaps out.')
+    lowest, highest = values.min(axis=1), values.max(axis=1)
+    # Some programs write 0, or next to nothing, where they fail.
+    for m in np.flatnonzero((highest - lowest <= _SAME) & (len(columns) > 1)):
+        raise InputError(
+            f'{file}, model {models[m]!r}',
+            'losses that differ from unit to unit',
+            f'{lowest[m]:g} on each of {len(columns)} units',
+            'Its scoring failed: score it again, or leave the model out.')
     if units is not None:
-        losses = losses.select(units, path)
-    return FeatureTable.of_losses(losses.models, losses.columns, losses.values)
+        check_list('units', units)
+        place = {name: k for k, name in enumerate(columns)}
+        for name in units:
+            if name not in place:
+                raise InputError(
+                    file, f'the {len(units)} columns that are needed',
+                    f'none of {name!r}',
+                    'Add it, or fit to the columns that are there.')
+        columns = tuple(units)
+        values = values[:, [place[name] for name in units]]
+    return FeatureTable.of_losses(models, columns, values)
+
+
+def read_accuracy_columns(path: FilePath) -> ModelColumns:
+    """Read accuracies: a column `model`, and one column per benchmark.
+
+    Args:
+        path (FilePath): The file, for example `scores.csv` or
+            `scores.parquet`. A cell is empty where the model was not run on
+            the benchmark.
+
+    Returns:
+        ModelColumns: Accuracies in 0..1, NaN where the cell is empty. Shape
+        `(M, B)`.
+
+    Raises:
+        InputError: The file is not such a table, or an accuracy is not a
+            number in 0..1.
+    """
+    file = os.fspath(path)
+    table = _read(file, False)
+    _refuse(
+        file, table, (table.values < 0) | (table.values > 1),
+        'an accuracy in 0..1', 'If they are in percent, divide them by 100. '
+        'Leave the cell empty if the benchmark was not run.')
+    return table
+
+
+def read_accuracies(scores_path: FilePath,
+                    benchmarks_path: FilePath) -> AccuracyTable:
+    """Join the accuracies of one file with the benchmarks of another.
+
+    Args:
+        scores_path (FilePath): As in `read_accuracy_columns`.
+        benchmarks_path (FilePath): As in `tables.read_benchmarks`; it may
+            describe more benchmarks than the first file has.
+
+    Returns:
+        AccuracyTable: Models and benchmarks in the order of the first file.
+
+    Raises:
+        InputError: One of the files cannot be used, or a benchmark of the
+            first has no row in the second.
+    """
+    accuracies = read_accuracy_columns(scores_path)
+    info = read_benchmarks(benchmarks_path)
+    for benchmark in accuracies.columns:
+        if benchmark not in info:
+            raise InputError(
+                f'{os.fspath(scores_path)}, column {benchmark!r}',
+                f'a benchmark of {os.fspath(benchmarks_path)}',
+                repr(benchmark),
+                'Add a row with its chance level and number of items there.')
+    benchmarks = [info[benchmark] for benchmark in accuracies.columns]
+    return AccuracyTable(
+        accuracies.models, accuracies.columns, accuracies.values,
+        np.array([benchmark.chance for benchmark in benchmarks], np.float64),
+        np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
+
+
+def with_all_models(accuracies: AccuracyTable,
+                    models: Sequence[str]) -> AccuracyTable:
+    """Return a row for each model, NaN where it was run on no benchmark.
+
+    Args:
+        accuracies (AccuracyTable): Of some of the models.
+        models (Sequence[str]): M names, in the order of the rows to return.
+    """
+    values = np.full((len(models), len(accuracies.benchmarks)), np.nan)
+    row = {model: index for index, model in enumerate(models)}
+    values[[row[model] for model in accuracies.models]] = accuracies.values
+    return replace(accuracies, models=tuple(models), values=values)
+
+
+def _read(file: str, losses: bool) -> ModelColumns:
+    """A table in the format of its name's ending; only losses are tensors."""
+    ending = Path(file).suffix.lower()
+    if ending == '.csv':
+        return _of_csv(file)
+    if ending == '.parquet':
+        names, columns, values = read_numbers(file, 'model')
+        if not names or not columns:
+            raise InputError(
+                file, "a row or more, and a column besides 'model'",
+                f'{len(names)} rows, {len(columns)} such columns',
+                'Add one row per model, one column per text or benchmark.')
+        return ModelColumns(
+            _names(f'{file}, models', names), tuple(columns), values)
+    if ending == '.safetensors' and losses:
+        return _of_tensor(file)
+    endings = '.csv or .parquet'
+    if losses:
+        endings = '.csv, .parquet or .safetensors'
+    raise InputError(file, f'a name that ends in {endings}', ending
+                     or 'no ending', 'Write the table in such a format.')
+
+
+def _of_csv(file: str) -> ModelColumns:
+    rows = read_rows(file, ('model', ))
+    columns = tuple(name for name in rows[0].cells if name != 'model')
+    if not columns:
+        raise InputError(f'{file}, header', "a column besides 'model'", 'none',
+                         'Add one column per text or benchmark.')
+    values = np.array([[decimal(row.cells[name]) for name in columns]
+                       for row in rows])
+    # NaN stands for an empty cell; other cells that are no number are wrong.
+    for m, k in np.argwhere(np.isnan(values)):
+        if rows[m].cells[columns[k]]:
+            raise rows[m].error(columns[k], 'a number or an empty cell',
+                                'Write a number there, such as 0.25.')
+    return ModelColumns(
+        tuple(row.cells['model'] for row in rows), columns, values)
+
+
+def _of_tensor(file: str) -> ModelColumns:
+    data = read_bytes(file)
+    try:
+        tensors = dict(deserialize(data))
+    except (SafetensorError, ValueError) as error:
+        raise InputError(file, 'a readable safetensors file', f'{error}',
+                         'Fetch an intact copy.') from error
+    tensor = tensors.get('losses', {'dtype': 'none'})
+    if tensor['dtype'] not in _FLOATS:
+        found = ', '.join(f'{name} of {tensors[name]["dtype"]}'
+                          for name in sorted(tensors))[:200] or 'none'
+        raise InputError(file, "a tensor 'losses' of " + ', '.join(_FLOATS),
+                         found, 'Rename it, or write it as float32.')
+    numbers = np.frombuffer(tensor['data'], _FLOATS[tensor['dtype']])
+    if tensor['dtype'] == 'BF16':
+        numbers = (numbers.astype('<u4') << 16).view('<f4')
+    values = numbers.astype(np.float64).reshape(tensor['shape'])
+    source, models = _models_of(file, metadata_of(data))
+    units = str(Path(file).with_name('units.txt'))
+    columns = _lines(units)
+    expected = len(models), len(columns)
+    if values.shape != expected:
+        raise InputError(
+            f"{file}, 'losses'", f'a tensor of shape {expected}: the models '
+            f'of {source}, the lines of {units}', f'the shape {values.shape}',
+            'Name every row and every column.')
+    return ModelColumns(models, columns, values)
+
+
+def _models_of(file: str,
+               metadata: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """What names the rows of a tensor, and the names."""
+    if 'models' in metadata:
+        source = f"{file}, metadata 'models'"
+        return source, _names(
+            source, parse_json(metadata['models'], source, _HOW_TO_NAME))
+    source = str(Path(file).with_name('models.txt'))
+    if os.path.exists(source):
+        return source, _lines(source)
+    source = str(Path(file).with_name('models.csv'))
+    names = tuple(row.cells['model'] for row in read_rows(source, ['model']))
+    warnings.warn(
+        f'{file} does not name its models: its rows were taken in the '
+        f'order of {source}. Name them in models.txt beside it, one a line.',
+        stacklevel=2)
+    return source, names
+
+
+def _lines(file: str) -> tuple[str, ...]:
+    """Names in a file beside a tensor, one a line."""
+    lines = read_text(file).removesuffix('\n').split('\n')
+    return _names(file, [line.strip() for line in lines])
+
+
+def _names(source: str, names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(
+            name and isinstance(name, str) for name in names):
+        raise InputError(source, 'a list of names without a gap',
+                         repr(names)[:80], _HOW_TO_NAME)
+    check_unique(source, names)
+    return tuple(names)
+
+
+def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
+            expected: str, remedy: str) -> None:
+    for m, k in np.argwhere(wrong):
+        raise InputError(
+            f'{file}, model {table.models[m]!r}, column {table.columns[k]!r}',
+            expected, f'{table.values[m, k]:g}', remedy)

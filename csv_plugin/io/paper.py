@@ -1,33 +1,42 @@
-"""Models and accuracies of the paper (Ge et al. 2025), as it prints them.
+"""Models and accuracies of the paper (Ge et al. 2025), and splits of models.
 
-All names are those of its Tables 3 and 4. Two models there, gemma-2-2b-it
-and gemma-2-9b-it, have accuracies but are in no split of Table 2. Two models
-of Table 2, internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft, have no
-accuracies. Nothing is filled in. 57 models are in both `paper_models` and
-`paper_accuracies` and can be used for fits and comparisons.
+All names are those of its Tables 3 and 4. 57 models are in both
+`paper_models` and `paper_accuracies`. gemma-2-2b-it and gemma-2-9b-it are in
+no split of Table 2; internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft
+have no accuracies.
 """
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import as_file, files
-from typing import NamedTuple
+from math import isnan
+from typing import NamedTuple, Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.io.csv_rows import read_rows
-from csv_plugin.io.tables import ModelInfo, read_accuracies
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.splits import split_by_size
+from csv_plugin.io.files import FilePath
+from csv_plugin.io.model_tables import read_accuracies
+from csv_plugin.io.tables import CsvRow, ModelInfo, read_models, read_rows
+
+TABLE, FAMILY_SIZE, PAPER = 'table', 'family-size', 'paper'
+#: Ways to split models.
+SPLITS = (TABLE, FAMILY_SIZE, PAPER)
 
 
 class PaperWeights(NamedTuple):
-    """Where the weights of a model are, and what they need.
+    """Weights of a model.
 
     Args:
         path (str): Name on the hub.
-        gpus (int): How many GPUs of 80 GB the weights in 16 bits fill less
-            than half of: a power of two.
+        gpus (int): Number of GPUs of 80 GB that the weights in 16 bits fill
+            less than half of: a power of two.
     """
     path: str
     gpus: int
 
 
 def paper_accuracies() -> AccuracyTable:
-    """Tables 3 and 4: accuracies of 59 models on six benchmarks.
+    """Return Tables 3 and 4: accuracies of 59 models on six benchmarks.
 
     Returns:
         AccuracyTable: Accuracies in 0..1, none missing. Chance levels and
@@ -45,26 +54,21 @@ def paper_accuracies() -> AccuracyTable:
 
 
 def paper_models() -> dict[str, ModelInfo]:
-    """Table 2: the series, splits and sizes of 59 models.
-
-    Returns:
-        dict[str, ModelInfo]: By model, with its series as the family.
+    """Return Table 2: the series (as family), split and size of 59 models.
 
     >>> paper_models()['Yi-34B']
     ModelInfo(family='Yi', split='validation', params_b=34.0, tokens=nan)
     """
-    with as_file(files('csv_plugin.data') / 'paper_table2.csv') as path:
-        rows = read_rows(path, ('model', 'series', 'split'))
     return {
         row.cells['model']:
         ModelInfo(
             row.text('series'), row.text('split'), row.number('params_b'))
-        for row in rows
+        for row in _rows('paper_table2.csv', 'series', 'split')
     }
 
 
 def paper_weights() -> dict[str, PaperWeights]:
-    """Where the weights of the 59 models of Tables 3 and 4 are on the hub.
+    """Return the weights on the hub of the 59 models of Tables 3 and 4.
 
     Names on the hub are those that OpenCompass has for these models, or for
     others of their series; InternLM2 and 2.5 need the code that comes with
@@ -72,14 +76,79 @@ def paper_weights() -> dict[str, PaperWeights]:
 
     Returns:
         dict[str, PaperWeights]: By model, base models first.
-
-    >>> paper_weights()['llama-2-70b-hf'].path
-    'meta-llama/Llama-2-70b-hf'
     """
-    with as_file(files('csv_plugin.data') / 'paper_list.csv') as path:
-        rows = read_rows(path, ('model', 'path', 'gpus'))
     return {
         row.cells['model']:
         PaperWeights(row.text('path'), int(row.number('gpus')))
-        for row in rows
+        for row in _rows('paper_list.csv', 'path', 'gpus')
     }
+
+
+def _rows(name: str, *columns: str) -> list[CsvRow]:
+    with as_file(files('csv_plugin.data') / name) as path:
+        return read_rows(path, ('model', *columns))
+
+
+def named_models(table: Optional[FilePath],
+                 split: str) -> dict[str, ModelInfo]:
+    """Return the models to train on and to predict, with their splits.
+
+    Args:
+        table (Optional[FilePath]): As in `read_models`. With the split
+            'paper' it may be None: then the models are those of the paper
+            with a split and accuracies, as in configs/eval_csv_paper.py.
+        split (str): A way to split models, from `SPLITS`: 'table' takes the
+            splits of the table, 'family-size' splits each family by size
+            (see `split_by_size`), 'paper' takes those of the paper's Table
+            2.
+
+    Returns:
+        dict[str, ModelInfo]: By model, in the order of the table.
+
+    Raises:
+        InputError: The table is missing or cannot be used, or as in
+            `split_models`.
+    """
+    if table is not None:
+        return split_models(read_models(table), split)
+    if split != PAPER:
+        raise InputError('models', 'a table of models', 'none',
+                         'Give a table, or use the split of the paper.')
+    models, evaluated = paper_models(), paper_accuracies().models
+    return {model: models[model] for model in models if model in evaluated}
+
+
+def split_models(info: Mapping[str, ModelInfo],
+                 split: str) -> dict[str, ModelInfo]:
+    """Replace the splits of models.
+
+    Args:
+        info (Mapping[str, ModelInfo]): By model.
+        split (str): As in `named_models`.
+
+    Returns:
+        dict[str, ModelInfo]: The same models in the same order.
+
+    Raises:
+        InputError: The split needs sizes and the size of a model is
+            unknown, or it is that of the paper and a model is not in it.
+    """
+    if split == TABLE:
+        return dict(info)
+    if split == FAMILY_SIZE:
+        unknown = [model for model in info if isnan(info[model].params_b)]
+        if unknown:
+            raise InputError('models', 'params_b of every model',
+                             f'none of {", ".join(unknown)}',
+                             'Give their billions of parameters.')
+        sizes = split_by_size([model.family for model in info.values()],
+                              [model.params_b for model in info.values()])
+        parts = dict(zip(info, map(str, sizes)))
+    else:
+        parts = {name: row.split for name, row in paper_models().items()}
+        unknown = [model for model in info if model not in parts]
+        if unknown:
+            raise InputError('models', "models of the paper's Table 2",
+                             ', '.join(unknown),
+                             'Use the names of its tables.')
+    return {model: replace(info[model], split=parts[model]) for model in info}

@@ -1,7 +1,6 @@
 """Parquet tables of other programs, read by pyarrow.
 
-pyarrow checks little of what a file says of itself: a forged one can end
-Python (docs/reliability.md).
+A forged file can end Python (docs/reliability.md).
 """
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,25 +14,15 @@ from numpy.typing import NDArray
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.files import FilePath, read_bytes
 
-#: Bytes that any table may expand to, and those for each byte of its file.
-_FREE_BYTES, _BYTES_PER_BYTE = 2**24, 1000
 _REMEDY = 'Fetch an intact copy, or write the file again.'
 
 
 def read_rows_of(path: FilePath,
                  names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Rows of some columns, of any types, one after the other.
-
-    Args:
-        path (FilePath): The file.
-        names (Sequence[str]): The columns.
-
-    Yields:
-        dict[str, Any]: Values by column.
+    """Yield the rows of some columns, of any types, as dicts by column.
 
     Raises:
-        InputError: A column is missing or twice there, a page is damaged, or
-            the columns expand beyond all measure.
+        InputError: A column is missing or twice there, or a page is damaged.
     """
     with _intact(path):
         file = _opened(path)
@@ -55,7 +44,7 @@ def read_numbers(
 
     Args:
         path (FilePath): The file.
-        key (str): The column of names.
+        key (str): The column of names, of texts.
 
     Returns:
         tuple: M names, None where there is none; names of the K other
@@ -63,17 +52,15 @@ def read_numbers(
 
     Raises:
         InputError: The column of names is missing, a column is of another
-            type or twice there, a page is damaged, or the columns expand
-            beyond all measure.
+            type or twice there, or a page is damaged.
     """
     where = f'{path}'
     with _intact(path):
         table = _opened(path).read()
         table.validate(full=True)
         check_unique(f'{where}, columns', table.column_names)
-        if key not in table.column_names or not _is_text(
-                table.schema.field(key).type):
-            raise InputError(where, f'a column {key!r} of texts',
+        if key not in table.column_names:
+            raise InputError(where, f'a column {key!r}',
                              f'the columns {", ".join(table.column_names)}'
                              [:200], 'Add or rename it.')  # yapf: disable
         units = [name for name in table.column_names if name != key]
@@ -89,27 +76,10 @@ def read_numbers(
         return table.column(key).to_pylist(), units, values
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds texts, or numbers that stand for them."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
 def _opened(path: FilePath) -> pq.ParquetFile:
-    """The file, which may not say that it expands beyond all measure."""
-    data = read_bytes(path)
     # pyarrow gets no path, which it might take for a network address.
-    file = pq.ParquetFile(
-        pa.BufferReader(data), page_checksum_verification=True)
-    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    size = sum(group.total_byte_size for group in groups)
-    most = _FREE_BYTES + _BYTES_PER_BYTE * len(data)
-    if size > most:
-        raise InputError(f'{path}', f'a file that expands to at most {most} '
-                         'bytes', f'{size} bytes',
-                         'Write it in several parts.')  # yapf: disable
-    return file
+    return pq.ParquetFile(
+        pa.BufferReader(read_bytes(path)), page_checksum_verification=True)
 
 
 @contextmanager

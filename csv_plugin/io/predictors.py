@@ -32,7 +32,7 @@ from csv_plugin.io.containers import (errors_name, read_container,
                                       write_container)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import check_fields
-from csv_plugin.io.licences import forbidden_uses
+from csv_plugin.io.text_sets import forbidden_uses
 
 KIND = 'csv_plugin.predictor'
 

@@ -1,36 +1,16 @@
-"""Tables: losses and accuracies of models, families, and benchmarks.
-
-A CSV file is UTF-8 with a header. The readers take columns in any order and
-raise `InputError` with the file, line, column and text of the wrong cell.
-Losses and accuracies may be in files of other formats too.
-"""
+"""CSV tables of models and benchmarks, read with the place of each error."""
 import csv
+import io
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import Optional
 
-import numpy as np
-
-from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.escaping import csv_cell
-from csv_plugin.io.csv_rows import CsvRow, read_rows
-from csv_plugin.io.files import FilePath, atomic_path
-from csv_plugin.io.model_columns import (ModelColumns, Quantity,
-                                         read_model_columns)
-
-_LOSSES = Quantity('a loss of 0 or more', float(np.finfo(np.float64).max),
-                   False, 'Leave the model or the column out.',
-                   'Losses are -log p: change the sign of log-likelihoods.',
-                   '', 'losses')
-#: Losses that differ by no more are the same.
-_SAME = 1e-9
-_NOT_RUN = 'Leave the cell empty if the benchmark was not run.'
-_ACCURACIES = Quantity(
-    'an accuracy in 0..1', 1, True, _NOT_RUN, _NOT_RUN,
-    'The accuracies of this column seem to be in percent: divide them by 100.')
+from csv_plugin.core.conventions import InputError, check_list, check_unique
+from csv_plugin.core.escaping import csv_cell, from_csv_cell
+from csv_plugin.io.files import FilePath, atomic_path, read_text
 
 
 @dataclass(frozen=True)
@@ -66,61 +46,145 @@ class BenchmarkInfo:
     kind: str
 
 
-def read_losses(path: FilePath) -> ModelColumns:
-    """Read losses by model and unit of text.
+def decimal(text: str) -> float:
+    """Return the number that a text is in full, NaN if it is none.
+
+    >>> decimal('-2.5e1'), decimal('1_000'), decimal('25%')
+    (-25.0, nan, nan)
+    """
+    try:
+        # Python would also take 1_000 and digits of other scripts.
+        return float(text) if text.isascii() and '_' not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+@dataclass(frozen=True)
+class CsvRow:
+    """One row of a CSV file.
 
     Args:
-        path (FilePath): The file, for example `losses.csv`,
-            `losses.parquet` or `losses.safetensors`; see
-            `read_model_columns`.
+        path (str): The file.
+        line (int): Line on which the row begins; the file's first is 1.
+        cells (Mapping[str, str]): Text of each column, without spaces
+            around it.
+    """
+    path: str
+    line: int
+    cells: Mapping[str, str]
 
-    Returns:
-        ModelColumns: Losses in the unit of the file, such as nats per token
-        or bits per byte, which the file does not tell. Shape `(M, K)`.
+    def text(self, column: str) -> str:
+        """Return the text of a cell, or raise `InputError` if it is empty."""
+        if not self.cells[column]:
+            raise self.error(column, 'some text', 'Fill the cell in.')
+        return self.cells[column]
+
+    def number(self, column: str, empty: Optional[float] = None) -> float:
+        """Return the finite number in a cell.
+
+        Args:
+            column (str): A column.
+            empty (Optional[float]): Taken where the cell is empty or the file
+                has no such column; None if there must be a number.
+
+        Raises:
+            InputError: The cell contains no finite number.
+        """
+        if empty is not None and not self.cells.get(column):
+            return empty
+        number = decimal(self.cells[column])
+        if not math.isfinite(number):
+            raise self.error(column, 'a finite number',
+                             'Write a number there, such as 0.25.')
+        return number
+
+    def error(self, column: str, expected: str, remedy: str) -> InputError:
+        """Return the error to raise for a cell that cannot be used.
+
+        Args:
+            column (str): The cell's column.
+            expected (str): What the cell should contain.
+            remedy (str): What the user can do about it, one sentence.
+        """
+        cell = self.cells[column]
+        return InputError(f'{self.path}, line {self.line}, column {column!r}',
+                          expected,
+                          repr(cell) if cell else 'an empty cell', remedy)
+
+
+def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
+    """Read a CSV file with a header, at least one row, and a key column.
+
+    The file is UTF-8, with or without a byte order mark. Blank lines are
+    skipped.
+
+    Args:
+        path (FilePath): The file.
+        columns (Sequence[str]): Columns that the file must have, in any
+            order; it may have more. The first of them is the key, which
+            must be filled in and differ from row to row.
 
     Raises:
-        InputError: The file is not such a table, a loss is missing, not
-            finite or negative, or all losses of a model are the same.
+        InputError: The file cannot be read or decoded, has no rows or no
+            such column; the header leaves a column without a name or gives
+            two columns the same name; or a row is shorter or longer than the
+            header, repeats an earlier key or leaves it empty.
     """
-    losses = read_model_columns(path, _LOSSES)
-    _check_not_constant(os.fspath(path), losses)
-    return losses
+    file = os.fspath(path)
+    (_, header), *records = list(_records(file)) or [(1, [])]
+    for column in columns:
+        if column not in header:
+            raise InputError(f'{file}, header', f'a column {column!r}',
+                             repr(','.join(header)[:80]),
+                             'Add it, and separate columns by commas.')
+    if '' in header:
+        raise InputError(f'{file}, header', 'a name for every column',
+                         f'none for column {header.index("") + 1}',
+                         'Name the column, or remove it.')
+    check_unique(f'{file}, header', header)
+    if not records:
+        raise InputError(file, 'a row', 'none',
+                         f'Add one row per {columns[0]} below the header.')
+    first_line: dict[str, int] = {}
+    rows = []
+    for line, cells in records:
+        if len(cells) != len(header):
+            raise InputError(
+                f'{file}, line {line}',
+                f'{len(header)} cells, as in the header', str(len(cells)),
+                'Leave no cell out and quote cells that contain commas.')
+        row = CsvRow(file, line, dict(zip(header, cells)))
+        earlier = first_line.setdefault(row.text(columns[0]), line)
+        if earlier != line:
+            raise row.error(
+                columns[0], f'a {columns[0]} that no earlier line has',
+                f'Line {earlier} has it too: remove one of the two rows.')
+        rows.append(row)
+    return rows
 
 
-def _check_not_constant(file: str, losses: ModelColumns) -> None:
-    """Refuse models with one loss for all of several units."""
-    lowest, highest = losses.values.min(axis=1), losses.values.max(axis=1)
-    n_units = len(losses.columns)
-    # Some programs write 0, or next to nothing, where they fail.
-    for m in np.flatnonzero((highest - lowest <= _SAME) & (n_units > 1)):
+def _records(file: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and stripped cells of every record that is not blank."""
+    text = read_text(file)
+    has_escapes = "'" in text  # seldom, and tables may have millions of cells
+    reader = csv.reader(io.StringIO(text, newline=''), strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if cells:
+                cells = [cell.strip() for cell in cells]
+                yield line, (
+                    list(map(from_csv_cell, cells)) if has_escapes else cells)
+            line = reader.line_num + 1
+    except csv.Error as error:
         raise InputError(
-            f'{file}, model {losses.models[m]!r}',
-            'losses that differ from unit to unit',
-            f'{lowest[m]:g} on each of {n_units} units',
-            'Its scoring failed: score it again, or leave the model out.')
-
-
-def read_accuracy_columns(path: FilePath) -> ModelColumns:
-    """Read accuracies: a column `model`, and one column per benchmark.
-
-    Args:
-        path (FilePath): The file, for example `scores.csv` or
-            `scores.parquet`. A cell is empty where the model was not run on
-            the benchmark.
-
-    Returns:
-        ModelColumns: Accuracies in 0..1, NaN where the cell is empty. Shape
-        `(M, B)`.
-
-    Raises:
-        InputError: The file is not such a table, or an accuracy is not a
-            number in 0..1.
-    """
-    return read_model_columns(path, _ACCURACIES)
+            f'{file}, line {line}', 'comma-separated cells', str(error),
+            'Close every quotation mark; double those inside a cell.'
+        ) from error
 
 
 def split_name(text: str) -> str:
-    """The name of a split, of which one has two.
+    """Return the name of a split, of which one has two.
 
     >>> split_name('val'), split_name('seen')
     ('validation', 'seen')
@@ -143,15 +207,18 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
         InputError: The file is not such a table, a family is empty, or a
             size is not positive.
     """
-    rows = read_rows(path, ('model', 'family'))
-    return {
-        row.cells['model']:
-        ModelInfo(
+    models = {}
+    for row in read_rows(path, ('model', 'family')):
+        sizes = {}
+        for column in ('params_b', 'tokens'):
+            sizes[column] = row.number(column, math.nan)
+            if sizes[column] <= 0:
+                raise row.error(column, 'a number of more than 0',
+                                'Leave the cell empty where it is unknown.')
+        models[row.cells['model']] = ModelInfo(
             row.text('family'), split_name(row.cells.get('split', '')),
-            _positive(row, 'params_b', 'billions of parameters'),
-            _positive(row, 'tokens', 'a number of tokens'))
-        for row in rows
-    }
+            **sizes)
+    return models
 
 
 def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
@@ -169,51 +236,28 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
         InputError: The file is not such a table, or a cell is out of its
             range.
     """
-    rows = read_rows(path, ('benchmark', 'chance', 'n_items'))
-    return {
-        row.cells['benchmark']:
-        BenchmarkInfo(
-            _chance(row), _n_items(row), _main(row), row.cells.get('kind', ''))
-        for row in rows
-    }
-
-
-def read_accuracies(scores_path: FilePath,
-                    benchmarks_path: FilePath) -> AccuracyTable:
-    """Join the accuracies of one file with the benchmarks of another.
-
-    Args:
-        scores_path (FilePath): As in `read_accuracy_columns`.
-        benchmarks_path (FilePath): As in `read_benchmarks`; it may
-            describe more benchmarks than the first file has.
-
-    Returns:
-        AccuracyTable: Models and benchmarks in the order of the first file.
-
-    Raises:
-        InputError: One of the files cannot be used, or a benchmark of the
-            first has no row in the second.
-    """
-    accuracies = read_accuracy_columns(scores_path)
-    info = read_benchmarks(benchmarks_path)
-    for benchmark in accuracies.columns:
-        if benchmark not in info:
-            raise InputError(
-                f'{os.fspath(scores_path)}, column {benchmark!r}',
-                f'a benchmark of {os.fspath(benchmarks_path)}',
-                repr(benchmark),
-                'Add a row with its chance level and number of items there.')
-    benchmarks = [info[benchmark] for benchmark in accuracies.columns]
-    return AccuracyTable(
-        accuracies.models, accuracies.columns, accuracies.values,
-        np.array([benchmark.chance for benchmark in benchmarks], np.float64),
-        np.array([benchmark.n_items for benchmark in benchmarks], np.int64))
+    benchmarks = {}
+    for row in read_rows(path, ('benchmark', 'chance', 'n_items')):
+        chance, n_items = row.number('chance'), row.number('n_items', 0)
+        main = row.cells.get('main') or '1'
+        if not 0 <= chance < 1:
+            raise row.error(
+                'chance', 'a chance level in 0..1, below 1',
+                'With k choices it is 1/k; divide percentages by 100.')
+        if n_items != int(n_items) or not 0 <= n_items < 2**53:
+            raise row.error('n_items', 'a whole number, 0 or more',
+                            'Leave the cell empty where it is unknown.')
+        if main not in ('0', '1'):
+            raise row.error('main', '1 or 0', 'Use 1 to show it in tables.')
+        benchmarks[row.cells['benchmark']] = BenchmarkInfo(
+            chance, int(n_items), main == '1', row.cells.get('kind', ''))
+    return benchmarks
 
 
 def check_models_in(path: FilePath, models: Collection[str],
                     other_path: FilePath,
                     other_models: Collection[str]) -> None:
-    """Refuse a file that names models which another file lacks.
+    """Refuse a file that names models which are missing in another file.
 
     Args:
         path (FilePath): The file, for the error.
@@ -222,7 +266,7 @@ def check_models_in(path: FilePath, models: Collection[str],
         other_models (Collection[str]): Models of the other file.
 
     Raises:
-        InputError: The other file lacks a model.
+        InputError: A model is missing in the other file.
     """
     missing = [model for model in models if model not in other_models]
     if missing:
@@ -232,18 +276,43 @@ def check_models_in(path: FilePath, models: Collection[str],
             f'{missing[0]!r}{more}', 'Add them there or remove them here.')
 
 
-def with_all_models(accuracies: AccuracyTable,
-                    models: Sequence[str]) -> AccuracyTable:
-    """A row for each model, NaN where it was run on no benchmark.
+def models_in(splits: Sequence[str],
+              models: Sequence[str],
+              info: Mapping[str, ModelInfo],
+              where: str = 'models') -> tuple[str, ...]:
+    """Return the models that are in one of the splits, in their order.
 
     Args:
-        accuracies (AccuracyTable): Of some of the models.
-        models (Sequence[str]): M names, in the order of the rows to return.
+        splits (Sequence[str]): Names of splits.
+        models (Sequence[str]): Names.
+        info (Mapping[str, ModelInfo]): By model.
+        where (str): The table of models, for errors.
+
+    Raises:
+        InputError: A split has no model.
     """
-    values = np.full((len(models), len(accuracies.benchmarks)), np.nan)
-    row = {model: index for index, model in enumerate(models)}
-    values[[row[model] for model in accuracies.models]] = accuracies.values
-    return replace(accuracies, models=tuple(models), values=values)
+    check_list('splits', splits)
+    present = {info[model].split for model in models} - {''}
+    for split in splits:
+        if split not in present:
+            raise InputError(
+                where, f'models in split {split!r}',
+                f'only {", ".join(sorted(present))}' if present else
+                'no split', 'Separate the names of splits by spaces.' if ','
+                in split else 'Name a split that has models, or split them.')
+    return tuple(model for model in models if info[model].split in splits)
+
+
+def models_to_fit(splits: Sequence[str], models: Sequence[str],
+                  info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+    """Return the models of some splits, by default of all but the test split.
+
+    Args and errors as in `models_in`; it is an error, too, if no model has a
+    split.
+    """
+    present = {info[model].split for model in models}
+    chosen = splits or sorted(present - {'', 'test'}) or ('train', )
+    return models_in(chosen, models, info)
 
 
 def write_csv(path: FilePath, header: Sequence[str],
@@ -262,19 +331,17 @@ def write_csv(path: FilePath, header: Sequence[str],
     Raises:
         InputError: The folder does not exist.
     """
-    with atomic_path(path) as temporary:
-        # UTF-8 cannot hold names of files that are not Unicode.
-        with temporary.open(
-                'w', encoding='utf-8', errors='backslashreplace',
-                newline='') as file:
-            plain = csv.writer(file, lineterminator='\n')
-            quoted = csv.writer(
-                file, lineterminator='\n', quoting=csv.QUOTE_ALL)
-            for row in chain([header], rows):
-                cells = list(map(_cell, row))
-                # Python before 3.13 quotes no carriage return by itself.
-                breaks = any('\r' in str(cell) for cell in cells)
-                (quoted if breaks else plain).writerow(cells)
+    # UTF-8 cannot hold names of files that are not Unicode.
+    with atomic_path(path) as temporary, temporary.open(
+            'w', encoding='utf-8', errors='backslashreplace',
+            newline='') as file:
+        plain = csv.writer(file, lineterminator='\n')
+        quoted = csv.writer(file, lineterminator='\n', quoting=csv.QUOTE_ALL)
+        for row in chain([header], rows):
+            cells = list(map(_cell, row))
+            # Python before 3.13 quotes no carriage return by itself.
+            breaks = any('\r' in str(cell) for cell in cells)
+            (quoted if breaks else plain).writerow(cells)
 
 
 def _cell(value: object) -> object:
@@ -282,40 +349,3 @@ def _cell(value: object) -> object:
         return csv_cell(value)
     # Only NaN, of whatever float type, differs from itself.
     return '' if value != value else value
-
-
-def _positive(row: CsvRow, column: str, meaning: str) -> float:
-    """A number, or NaN for an empty or absent cell."""
-    if not row.cells.get(column):
-        return math.nan
-    number = row.number(column)
-    if number <= 0:
-        raise row.error(column, f'{meaning}, more than 0',
-                        'Leave the cell empty where it is unknown.')
-    return number
-
-
-def _chance(row: CsvRow) -> float:
-    chance = row.number('chance')
-    if not 0 <= chance < 1:
-        raise row.error(
-            'chance', 'a chance level in 0..1, below 1',
-            'With k choices it is 1/k; divide percentages by 100.')
-    return chance
-
-
-def _n_items(row: CsvRow) -> int:
-    if not row.cells['n_items']:
-        return 0
-    n_items = row.number('n_items')
-    if not (n_items.is_integer() and 0 <= n_items < 2**53):
-        raise row.error('n_items', 'a whole number, 0 or more',
-                        'Leave the cell empty where the number is unknown.')
-    return int(n_items)
-
-
-def _main(row: CsvRow) -> bool:
-    main = row.cells.get('main') or '1'
-    if main not in ('0', '1'):
-        raise row.error('main', '1 or 0', 'Use 1 to show it in tables.')
-    return main == '1'

@@ -1,15 +1,37 @@
-"""Validation sets as JSON lines: one text per line, in order."""
+"""Validation sets as JSON lines, their licences, and the shipped one."""
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
+from csv_plugin import __version__
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
+from csv_plugin.io.containers import errors_name
 from csv_plugin.io.files import FilePath, read_bytes, write_text
-from csv_plugin.io.json_files import parse_json
+from csv_plugin.io.json_files import check_fields, parse_json
 
-_REMEDY = 'Write one JSON object per line.'
+#: Files of a validation set in its folder.
+TEXTS, MANIFEST = 'texts.jsonl', 'manifest.json'
+#: Parts of the names of licences, and the uses that they forbid.
+_FORBIDDEN = {
+    'NC|non-?commercial': 'commercial use',
+    r'ND|no-?deriv\w*': 'sharing changed copies',
+    'research(?: use)? only': 'uses other than research',
+}
+#: Licences that allow any use and any change, and ask at most that authors and
+#: the licence are named. Blanks stand for hyphens too.
+_PERMISSIVE = re.compile(
+    r'0?BSD( [0-4] clause)?|Apache 2(\.0)?|CC BY( \d\.\d)?|CC0( 1\.0)?|ISC|'
+    r'MIT|MIT 0|ODC BY( 1\.0)?|PDDL( 1\.0)?|Public domain|Unlicense',
+    re.IGNORECASE)
+_FIELDS = dict.fromkeys(('text_id', 'text', 'source', 'licence'), 'a text')
+_REMEDY = 'Repair the line: one JSON object per line.'
 
 
 def read_texts(path: FilePath) -> TextSet:
@@ -49,6 +71,36 @@ def read_texts(path: FilePath) -> TextSet:
     return TextSet(tuple(texts))
 
 
+def _records(file: str) -> Iterator[tuple[int, Any]]:
+    """Line number and JSON value of every line that is not blank."""
+    data = read_bytes(file)
+    # Not splitlines(): JSON may contain other line separators, unescaped.
+    lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
+    for line, content in enumerate(lines, start=1):
+        if content.strip():
+            yield line, parse_json(content, f'{file}, line {line}', _REMEDY)
+
+
+def _text(where: str, record: Any) -> Text:
+    if isinstance(record, dict):
+        record = {'source': '', 'licence': '', 'answer': None} | record
+    check_fields(where, 'the line', record, _FIELDS, _REMEDY)
+    answer = record['answer']
+    if answer is not None and not _is_pair(answer):
+        raise InputError(
+            where, "two whole numbers as 'answer'",
+            repr(answer)[:80], 'Give the positions of its first character and '
+            'of the character after its last, counted from 0.')
+    with errors_name(where, 'a text with a valid answer', _REMEDY):
+        return Text(record['text_id'], record['text'], record['source'],
+                    answer, record['licence'])
+
+
+def _is_pair(answer: Any) -> bool:
+    return (isinstance(answer, list) and len(answer) == 2
+            and all(type(offset) is int for offset in answer))
+
+
 def write_texts(path: FilePath, texts: TextSet) -> None:
     """Write a validation set; the file appears whole or not at all.
 
@@ -78,40 +130,102 @@ def _record(text: Text) -> dict[str, Any]:
     return record
 
 
-def _records(file: str) -> Iterator[tuple[int, Any]]:
-    """Line number and JSON value of every line that is not blank."""
-    data = read_bytes(file)
-    # Not splitlines(): JSON may contain other line separators, unescaped.
-    lines = data.removeprefix(b'\xef\xbb\xbf').split(b'\n')
-    for line, content in enumerate(lines, start=1):
-        if content.strip():
-            yield line, parse_json(content, f'{file}, line {line}', _REMEDY)
+@dataclass(frozen=True)
+class ValidationSet:
+    """Texts and how they were made.
+
+    Args:
+        texts (TextSet): In the order of source, sub-task and place in the
+            split.
+        manifest (dict[str, Any]): See docs/validation_sets.md.
+    """
+    texts: TextSet
+    manifest: dict[str, Any]
 
 
-def _text(where: str, record: Any) -> Text:
-    if not isinstance(record, dict):
-        raise InputError(where, 'a JSON object', repr(record)[:80], _REMEDY)
-    source, answer = record.get('source', ''), record.get('answer')
-    licence = record.get('licence', '')
-    for name, value in (('text_id',
-                         record.get('text_id')), ('text', record.get('text')),
-                        ('source', source), ('licence', licence)):
-        if not isinstance(value, str):
-            raise InputError(where, f'a text as {name!r}',
-                             repr(value)[:80] if name in record else 'none',
-                             'Put it in quotation marks.')
-    if answer is not None and not _is_pair(answer):
-        raise InputError(
-            where, "two whole numbers as 'answer'",
-            repr(answer)[:80], 'Give the positions of its first character and '
-            'of the character after its last, counted from 0.')
-    try:
-        return Text(record['text_id'], record['text'], source, answer, licence)
-    except InputError as error:
-        raise InputError(where, 'a text with a valid answer and encoding',
-                         f'an error ({error})', 'Repair the line.') from error
+def write_validation_set(folder: FilePath,
+                         validation_set: ValidationSet) -> None:
+    """Write `texts.jsonl`, then `manifest.json`, each whole or not at all.
+
+    Args:
+        folder (FilePath): Is made if it does not exist.
+        validation_set (ValidationSet): The texts and their manifest.
+    """
+    out = Path(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    # If the writing is interrupted, no old manifest stays beside new texts.
+    (out / MANIFEST).unlink(missing_ok=True)
+    write_texts(out / TEXTS, validation_set.texts)
+    record = json.dumps(validation_set.manifest, indent=1, ensure_ascii=False)
+    write_text(out / MANIFEST, record + '\n')
 
 
-def _is_pair(answer: Any) -> bool:
-    return (isinstance(answer, list) and len(answer) == 2
-            and all(type(offset) is int for offset in answer))
+def shipped_texts() -> TextSet:
+    """Return the texts that come with the package, which everybody may use.
+
+    The project wrote them, in English and Chinese, and gives them away under
+    CC0 1.0. They need no other file and no other package; see
+    docs/validation_sets.md.
+
+    Returns:
+        TextSet: 500 texts with their answers.
+
+    >>> texts = shipped_texts()
+    >>> len(texts), texts.licences
+    (500, {'csv_plugin': 'CC0 1.0'})
+    """
+    with as_file(files('csv_plugin.data') / 'shipped_texts.jsonl') as path:
+        return read_texts(path)
+
+
+def shipped_validation_set() -> ValidationSet:
+    """Return `shipped_texts` with a manifest, as if they had been drawn."""
+    texts = shipped_texts()
+    (source, licence), = texts.licences.items()
+    subtasks = Counter(map(subtask_name, texts))
+    manifest = dict(
+        fingerprint=texts.fingerprint,
+        n_texts=len(texts),
+        versions=dict(csv_plugin=__version__),
+        sources=[
+            dict(
+                name=source,
+                licence=licence,
+                n_texts=len(texts),
+                n_subtasks=len(subtasks),
+                subtasks=dict(subtasks))
+        ])
+    return ValidationSet(texts, manifest)
+
+
+def subtask_name(text: Text) -> str:
+    """Return the sub-task that a text belongs to, from its id.
+
+    >>> subtask_name(Text('mmlu/anatomy/17', 'x'))
+    'anatomy'
+    """
+    return text.text_id.partition('/')[2].rpartition('/')[0]
+
+
+def is_permissive(licence: str) -> bool:
+    """Return whether a licence is known to allow any use, by its whole name.
+
+    >>> is_permissive('Apache-2.0'), is_permissive('CC BY-SA 4.0')
+    (True, False)
+    """
+    return bool(_PERMISSIVE.fullmatch(licence.strip().replace('-', ' ')))
+
+
+def forbidden_uses(licence: str) -> list[str]:
+    """Return the uses that one or several licences forbid, by their names.
+
+    A licence whose name does not say it, such as one of a company, may forbid
+    uses all the same.
+
+    >>> forbidden_uses('CC BY-NC-SA 4.0'), forbidden_uses('MIT, CC BY 4.0')
+    (['commercial use'], [])
+    """
+    return [
+        use for part, use in _FORBIDDEN.items()
+        if re.search(rf'\b(?:{part})\b', licence, re.IGNORECASE)
+    ]

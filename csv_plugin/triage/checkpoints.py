@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.io.csv_rows import CsvRow, read_rows
 from csv_plugin.io.files import FilePath
+from csv_plugin.io.tables import CsvRow, read_rows
 
 #: A name such as `7b-mix2@36000`; no step has more digits.
 _NAME = re.compile(r'(?P<run>.+)@(?P<step>[0-9]{1,18})')

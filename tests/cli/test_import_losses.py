@@ -6,7 +6,7 @@ import pytest
 
 import csv_plugin as cp
 from csv_plugin.cli import salience
-from csv_plugin.io.tables import read_accuracies, read_losses
+from csv_plugin.io.model_tables import read_accuracies, read_loss_features
 from tests.extras.importers.outputs import (ANSWERS, DATA, LIGHTEVAL, LM_EVAL,
                                             TEXTS)
 
@@ -25,13 +25,13 @@ def test_tables_of_losses_and_accuracies(tmp_path, capsys):
     ])
     printed = capsys.readouterr().out
     assert '2 models, 5 units' in printed and 'benchmarks.csv' in printed
-    losses = read_losses(out / 'losses.csv')
+    losses = read_loss_features(out / 'losses.csv')
     table = cp.import_losses('lm-eval', {
         'c-l-80': LM_EVAL / 'c-l-80',
         'small': LM_EVAL / 'd-s-100'
     }, cp.read_texts(TEXTS))
     assert losses.models == table.models
-    assert losses.columns == table.columns.units
+    assert losses.columns.units == table.columns.units
     assert losses.values.tolist() == table.values.tolist()
     scores = read_accuracies(out / 'scores.csv', out / 'benchmarks.csv')
     assert scores.values.tolist() == [[1.0, 0.0], [0.5, 0.0]]
@@ -82,7 +82,8 @@ def test_folders_with_equals_signs(tmp_path):
         'import', 'lighteval', path, f'm={path}', '--out',
         str(tmp_path / 'out')
     ])
-    assert read_losses(tmp_path / 'out/losses.csv').models == ('c-l-80', 'm')
+    assert read_loss_features(tmp_path / 'out/losses.csv').models == ('c-l-80',
+                                                                      'm')
 
 
 @pytest.mark.parametrize('arguments, message', [

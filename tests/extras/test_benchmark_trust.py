@@ -7,7 +7,7 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.benchmark_trust import NOT_HERE, Trust, trust_benchmarks
-from csv_plugin.io.tables import read_accuracy_columns
+from csv_plugin.io.model_tables import read_accuracy_columns
 from csv_plugin.triage.checkpoints import describe_checkpoints
 
 STEPS = (10, 20, 40, 80, 100)

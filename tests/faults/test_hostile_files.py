@@ -28,11 +28,12 @@ from csv_plugin.extras.importers.lm_eval_accuracies import \
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import read_dump, read_dump_info, write_dump
 from csv_plugin.io.json_files import read_json
+from csv_plugin.io.model_tables import (read_accuracy_columns,
+                                        read_loss_features)
 from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.runs.run_plan import read_run_plan
 from csv_plugin.io.runs.run_scores import read_run_accuracies
-from csv_plugin.io.tables import (read_accuracy_columns, read_benchmarks,
-                                  read_losses, read_models)
+from csv_plugin.io.tables import read_benchmarks, read_models
 from csv_plugin.io.text_sets import read_texts, write_texts
 from csv_plugin.triage.checkpoints import read_checkpoints
 from tests import runs
@@ -41,7 +42,7 @@ from tests.extras.importers.test_olmo_eval import rows
 from tests.io.dump_files import TEXTS, write_dumps
 
 #: Seconds that no reader takes.
-_HUNG = 20
+_HUNG = 60
 
 
 class Reader(NamedTuple):
@@ -168,17 +169,21 @@ READERS = {
         ('cat', r'\\ud800'), ('"b"', '"b", "text_id": "c"'),
         ('"cat"', '[' * 9999 + ']' * 9999), ('0, 1', '0, ' + '9' * 400)),
     'losses':
-    text('l.csv', 'model,x,y\nm,1.5,2\nn,2.5,3\n', read_losses,
+    text('l.csv', 'model,x,y\nm,1.5,2\nn,2.5,3\n', read_loss_features,
          *no_numbers('1.5'), ('model', 'modal'), ('x', 'y'), ('x', ''),
          ('n,', 'm,'), ('m,', ','), (',3', ''), (',3', ',3,4'),
          ('2.5', '"2.5'), ('2.5,3', '3,3'), ('(?s)\n.*', '\n')),
     'losses in Parquet':
-    Reader('t.parquet', write_parquet, read_losses),
+    Reader('t.parquet', write_parquet, read_loss_features),
     'losses in a tensor':
-    Reader('t.safetensors', write_tensor, read_losses, or_else='models.csv'),
+    Reader(
+        't.safetensors',
+        write_tensor,
+        read_loss_features,
+        or_else='models.csv'),
     'names of units':
     Reader('units.txt', write_tensor,
-           lambda path: read_losses(path.with_name('t.safetensors')),
+           lambda path: read_loss_features(path.with_name('t.safetensors')),
            (('x', 'y'), ('x', ''), ('y', 'y\nz'))),
     'accuracies':
     text('s.csv', 'model,x,y\nm,0.5,\nn,.25,1\n', read_accuracy_columns,

@@ -1,17 +1,16 @@
 """Collections: folders of dumps and accuracies."""
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import TextSet
-from csv_plugin.io.collection import read_collection, write_collection
+from csv_plugin.io.collection import collect, read_collection, write_collection
+from csv_plugin.io.paper import paper_accuracies
 from csv_plugin.io.tables import BenchmarkInfo, ModelInfo, read_benchmarks
 from csv_plugin.io.text_sets import write_texts
 from tests.hostile_names import LEADING_OUT
 from tests.io.dump_files import (OTHER_TEXTS, TEXTS, dump, losses_in,
-                                 write_dumps)
+                                 write_dumps, write_run)
 
 MODELS = {'m@1': 'train', 'm@2': 'validation', 'n': 'test'}
 
@@ -85,20 +84,10 @@ def test_models_to_fit_by_default(tmp_path):
                                                if splits[m] != 'test')
     assert collection.models_to_fit(['test']) == tuple(m for m in splits
                                                        if splits[m] == 'test')
-    info = {
-        model: replace(info, split='')
-        for model, info in collection.info.items()
-    }
-    with pytest.raises(InputError, match='no split'):
-        replace(collection, info=info).models_to_fit()
-
-
-def test_benchmarks_that_means_leave_out(tmp_path):
-    write_folder(tmp_path)
-    assert read_collection(tmp_path).side == ()
-    (tmp_path / 'benchmarks.csv'
-     ).write_text('benchmark,chance,n_items,main\nexam,0.25,,0\n')
-    assert read_collection(tmp_path).side == ('exam', )
+    write_folder(tmp_path, split=False)
+    collection = read_collection(tmp_path)
+    with pytest.raises(InputError, match="split 'train', found no split"):
+        collection.models_to_fit()
 
 
 def test_files_that_contradict_each_other_are_refused(tmp_path):
@@ -116,22 +105,6 @@ def test_files_that_contradict_each_other_are_refused(tmp_path):
         read_collection(tmp_path)
 
 
-def test_losses_on_other_texts_are_refused(tmp_path):
-    write_folder(tmp_path)
-    write_dumps(tmp_path, {'n': 1.}, OTHER_TEXTS)
-    with pytest.raises(
-            InputError, match="dump of 'n'.*earlier wording of 'a'"):
-        read_collection(tmp_path)
-
-
-def test_models_without_splits_have_no_split_to_name(tmp_path):
-    write_folder(tmp_path, split=False)
-    collection = read_collection(tmp_path)
-    assert {info.split for info in collection.info.values()} == {''}
-    with pytest.raises(InputError, match="in split 'train', found no split"):
-        collection.models_in('train')
-
-
 INFO = {
     'm@1': ModelInfo('m', 'train', .5, 3e11),
     'm@2': ModelInfo('m', '', np.nan),
@@ -145,6 +118,9 @@ SCORES = {'m@1': {'exam': 1 / 3}, 'n': {'exam': .75, 'quiz': 0.}}
 
 
 def write(folder):
+    """Files that are there already are replaced."""
+    folder.mkdir(parents=True)
+    write_folder(folder)
     dumps = {model: dump(model, i + .5) for i, model in enumerate(INFO)}
     write_collection(folder, TEXTS, dumps, INFO, SCORES, BENCHMARKS)
 
@@ -166,15 +142,6 @@ def test_written_collections_are_read_back(tmp_path):
     np.testing.assert_array_equal(table.n_items, [40, 0])
 
 
-def test_earlier_files_are_replaced(tmp_path):
-    write(tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    write_folder(tmp_path)
-    write(tmp_path)
-    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert after == before
-
-
 @pytest.mark.parametrize('name', LEADING_OUT)
 def test_no_model_leads_out_of_the_folder(tmp_path, name):
     """Neither in the tables of a stranger nor in one's own."""
@@ -190,3 +157,155 @@ def test_no_model_leads_out_of_the_folder(tmp_path, name):
         write_collection(inside / 'new', TEXTS, {name: dump('m', 1.)},
                          {name: ModelInfo('a', '', 1.)}, {}, {})
     assert sorted(tmp_path.rglob('*')) == before
+
+
+TRAINED = {model: ModelInfo(model[0], 'train', np.nan) for model in MODELS}
+EXAM = {'exam': BenchmarkInfo(.25, 40, True, '')}
+QUIZ = {'quiz': BenchmarkInfo(0, 7, False, 'F1')}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """The second run holds 'm@1' again."""
+    return [
+        write_run(tmp_path / 'run1', {
+            'm@1': 1.,
+            'm@2': 2.
+        }, [('exam', ['25.0', '50']), ('quiz', ['10', '-'])]),
+        write_run(tmp_path / 'run2', {
+            'n': 3.,
+            'm@1': 4.
+        }, [('exam', ['75', '100.0'])])
+    ]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / 'scores.csv'
+    path.write_text('model,exam,quiz\nn,0.25,0.5\nm@2,,\nm@1,0.75,\nz,1,1\n')
+    return path
+
+
+def collected(runs=(), models=TRAINED, benchmarks=EXAM, **sources):
+    return collect(TEXTS, {name: TRAINED['n'] for name in models}, benchmarks,
+                   runs, **sources)  # yapf: disable
+
+
+def test_runs_become_a_collection(tmp_path, runs):
+    """The last dump on these texts and the last accuracy count."""
+    write_run(tmp_path / 'run3', {'n': 9.}, texts=OTHER_TEXTS)
+    runs.append(tmp_path / 'run3')
+    wrapped = []
+    benchmarks = {**QUIZ, **EXAM}
+    collection = collect(
+        TEXTS,
+        TRAINED,
+        benchmarks,
+        runs,
+        progress=lambda models: wrapped.extend(models) or models)
+    assert wrapped == list(collection.losses) == list(MODELS)
+    assert collection.info == TRAINED and collection.side == ('quiz', )
+    np.testing.assert_array_equal(collection.accuracies.values,
+                                  [[.1, 1], [np.nan, .5], [np.nan, .75]])
+    assert losses_in(collection.losses) == {'m@1': 4., 'm@2': 2., 'n': 3.}
+    assert [text.text_id
+            for text in collection.losses['n'].texts] == ['a', 'b']
+    collection.write(tmp_path / 'new', benchmarks)
+    again = read_collection(tmp_path / 'new')
+    assert again.side == ('quiz', ) and again.info.keys() == TRAINED.keys()
+    for name in ('values', 'chance', 'n_items'):
+        np.testing.assert_array_equal(
+            getattr(again.accuracies, name),
+            getattr(collection.accuracies, name))
+    assert losses_in(again.losses) == losses_in(collection.losses)
+
+
+def test_all_models_without_losses_are_named_in_one_line(tmp_path, runs):
+    write_run(tmp_path / 'run3', {'o': 9.}, texts=OTHER_TEXTS)
+    runs.append(tmp_path / 'run3')
+    with pytest.raises(InputError) as error:
+        collected(runs, ('o', *MODELS, 'p'))
+    line = str(error.value)
+    assert 'found none of 2: o, p (the first error: ' in line
+    assert '\n' not in line
+    # The error of the first model says what each run has.
+    assert 'run1: ' in line and 'run2: ' in line and 'm@1' not in line
+    for texts in TEXTS, OTHER_TEXTS:
+        assert texts.fingerprint[:12] in line
+
+
+def test_files_are_named_after_their_models(tmp_path, table):
+    """Whoever names three may not notice that two are used."""
+    paths = write_dumps(tmp_path, {'n': 1., 'm@1': 2., 'q': 3.})
+    with pytest.warns(UserWarning, match='of 1 model without a row .*out: q'):
+        collection = collected(models=['m@1', 'n'], dumps=paths, scores=table)
+    assert losses_in(collection.losses) == {'m@1': 2., 'n': 1.}
+    # Models that the table does not name are left out.
+    assert collection.accuracies.column('exam').tolist() == [.75, .25]
+    paths = paths[:2] + write_dumps(tmp_path, {'o': 1.}, OTHER_TEXTS)
+    with pytest.raises(InputError) as error:
+        collected(models=['n', 'm@1', 'o', 'p'], dumps=paths, scores=table)
+    line = str(error.value)
+    assert 'none of 2: o, p (the first error: ' in line and '\n' not in line
+    assert (
+        f'expected losses on the texts {TEXTS.fingerprint[:12]}, found losses '
+        f'on the texts {OTHER_TEXTS.fingerprint[:12]}') in line
+    with pytest.raises(InputError, match='expected a file p.safetensors'):
+        collected(models=['n', 'm@1', 'p'], dumps=paths[:2], scores=table)
+    with pytest.raises(InputError, match="'n'"):
+        collected(
+            models=['n'],
+            dumps=[paths[0], tmp_path / 'a/n.safetensors'],
+            scores=table)
+    with pytest.raises(InputError, match='a table of accuracies beside'):
+        collected(models=['n'], dumps=paths[:1])
+
+
+def test_a_table_counts_more_than_the_summaries_of_runs(runs, table):
+    column = collected(runs, scores=table).accuracies.column('exam')
+    np.testing.assert_array_equal(column, [.75, np.nan, .25])
+
+
+def test_the_paper_is_a_table_too(tmp_path):
+    paths = write_dumps(tmp_path, {'Qwen2-72B': 1., 'mine': 1.})
+    benchmarks = {'gsm8k': EXAM['exam'], 'mmlu': EXAM['exam']}
+    models = ['Qwen2-72B', 'mine']
+    found = collected((), models, benchmarks, dumps=paths, scores='paper')
+    np.testing.assert_array_equal(found.accuracies.values, [[
+        .8954, paper_accuracies().select(models[:1]).column('mmlu')[0]
+    ], [np.nan, np.nan]])
+    with pytest.raises(InputError, match='paper: .*none on exam'):
+        collected((), models, EXAM, dumps=paths, scores='paper')
+
+
+def test_benchmarks_that_no_model_was_run_on_are_named(runs, table):
+    typos = {**EXAM, 'typo': EXAM['exam'], **QUIZ, 'other': EXAM['exam']}
+    expected = 'found none on typo, other'
+    with pytest.raises(InputError, match=f'^runs: .*{expected}'):
+        collected(runs, benchmarks=typos)
+    with pytest.raises(InputError, match=f'scores.csv: .*{expected}'):
+        collected(runs, benchmarks=typos, scores=table)
+    # Only the given models count.
+    with pytest.raises(InputError, match='found none on quiz'):
+        collected(runs, ['m@1', 'm@2'], QUIZ, scores=table)
+
+
+def test_other_names_of_models_are_an_error_of_their_own(runs, table):
+    with pytest.raises(InputError, match="such as 'o', found models m@1, m"):
+        collected(runs, ('o', 'p'))
+    with pytest.raises(InputError, match='Use the same names in all tables'):
+        collected(runs, ('o', ), scores=table)
+
+
+def test_summaries_that_are_missing_or_damaged(runs):
+    """One of another run has accuracies of the same models, but earlier."""
+    path, = (runs[1] / 'summary').glob('*.csv')
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    with pytest.raises(InputError, match=f'{path}: .*-m viz -r'):
+        collected(runs)
+    path.unlink()
+    np.testing.assert_array_equal(
+        collected(runs).accuracies.column('exam'), [.25, .5, np.nan])
+    with pytest.raises(InputError, match='a run with a summary'):
+        collected(runs[1:], ['n'])

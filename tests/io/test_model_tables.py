@@ -1,17 +1,231 @@
-"""The four tables of a study, joined."""
+"""Losses and accuracies in three formats: one table, the same refusals."""
+import json
+from math import inf, nan
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import save
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.texts import fingerprint
-from csv_plugin.io.model_tables import (ModelTables, read_loss_features,
-                                        read_model_tables)
-from csv_plugin.io.tables import ModelInfo
+from csv_plugin.io.model_tables import (ModelTables, read_accuracy_columns,
+                                        read_loss_features, read_model_tables)
+from csv_plugin.io.tables import write_csv
 
 REAL = Path(__file__).parents[3] / 'shared/real/gemstones'
+VALUES = np.array([[0, 1.5], [0.25, 3]])
+NAMES, COLUMNS = ('a/b', 'c'), ('ü 0', 'text, 1')
+ENDINGS = '.csv', '.parquet', '.safetensors'
+
+
+def write(path: Path,
+          values=VALUES,
+          names=NAMES,
+          columns=COLUMNS,
+          tensor='losses',
+          metadata=None) -> Path:
+    """A table in the format of the name's ending; a tensor names its rows."""
+    if path.suffix == '.csv':
+        write_csv(path, ['model', *columns],
+                  ([name, *map(float, row)]
+                   for name, row in zip(names, values)))
+    elif path.suffix == '.parquet':
+        pq.write_table(
+            pa.table(
+                [pa.array(names, pa.string()), *np.array(values).T.copy()],
+                ['model', *columns]), path)
+    else:
+        if metadata is None:
+            metadata = {'models': json.dumps(names)}
+        path.write_bytes(
+            save({tensor: np.ascontiguousarray(values)}, metadata))
+        path.with_name('units.txt').write_text('\n'.join([*columns, '']),
+                                               'utf-8')
+    return path
+
+
+def assert_refused(path: Path, message: str, read=read_loss_features) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        read(path)
+    assert str(error.value).startswith(str(path.parent))
+
+
+@pytest.mark.parametrize('ending', ENDINGS)
+@pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
+def test_every_format_holds_the_same_losses(tmp_path, ending, dtype):
+    values = np.random.default_rng(0).random((3, 2)).astype(dtype)
+    path = write(tmp_path / f'l{ending}', values, [*NAMES, 'd'])
+    for name in f'l{ending}', f'l{ending.upper()}':
+        path = path.rename(tmp_path / name)
+        losses = read_loss_features(path)
+        assert losses.models == (*NAMES, 'd')
+        assert losses.columns.units == COLUMNS
+        np.testing.assert_array_equal(losses.values, values.astype(np.float64))
+
+
+def test_numbers_of_16_bits_with_a_large_range(tmp_path):
+    """The upper halves of 1, 1.5, 0 and the largest number of 32 bits."""
+    halves = np.array([[0x3f80, 0x3fc0], [0, 0x7f7f]], '<u2')
+    path = write(tmp_path / 'l.safetensors')
+    header = json.dumps({
+        '__metadata__': {
+            'models': json.dumps(NAMES)
+        },
+        'losses': {
+            'dtype': 'BF16',
+            'shape': [2, 2],
+            'data_offsets': [0, 8]
+        }
+    }).encode()
+    path.write_bytes(
+        len(header).to_bytes(8, 'little') + header + halves.tobytes())
+    np.testing.assert_array_equal(
+        read_loss_features(path).values,
+        [[1, 1.5], [0, 2.**127 * (2 - 2**-7)]])
+
+
+@pytest.mark.parametrize('ending', ENDINGS[:2])
+def test_accuracies_that_were_not_run_are_nan(tmp_path, ending):
+    path = write(tmp_path / f's{ending}', [[.5, nan], [.5, 0.5]])
+    np.testing.assert_array_equal(
+        read_accuracy_columns(path).values, [[.5, nan], [.5, 0.5]])
+
+
+@pytest.mark.parametrize(
+    'kind', [pa.large_string(),
+             pa.dictionary(pa.int8(), pa.string())])
+def test_tables_of_other_programs(tmp_path, kind):
+    pq.write_table(
+        pa.table({
+            'x': pa.array([None, 0.5], pa.float16()),
+            'model': pa.array(['a', 'b']).cast(kind)
+        }), tmp_path / 's.parquet')
+    scores = read_accuracy_columns(tmp_path / 's.parquet')
+    assert (scores.models, scores.columns) == (('a', 'b'), ('x', ))
+    np.testing.assert_array_equal(scores.values, [[nan], [0.5]])
+
+
+@pytest.mark.parametrize('ending', ENDINGS)
+@pytest.mark.parametrize('number, message', [
+    (nan, "model 'c', column 'ü 0': expected a loss of 0 or more"),
+    (inf, "column 'ü 0': expected a loss of 0 or more, found inf"),
+    (-0.5, 'found -0.5. .* change the sign'),
+    (3, "model 'c': expected losses that differ from unit to unit, found 3"),
+])
+def test_losses_that_cannot_be(tmp_path, ending, number, message):
+    values = VALUES.astype(np.float16)
+    values[1, 0] = number
+    assert_refused(write(tmp_path / f'l{ending}', values), message)
+    # A single unit has one loss.
+    write(tmp_path / f'l{ending}', [[2.5], [2.5]], columns=['t0'])
+    assert read_loss_features(tmp_path / f'l{ending}').values.max() == 2.5
+
+
+@pytest.mark.parametrize('small', ['0', '1e-300', '1e-12'])
+def test_a_model_whose_losses_are_next_to_nothing(tmp_path, small):
+    path = tmp_path / 'l.csv'
+    path.write_text(f'model,x,y\na,1,2\nb,0,{small}\n')
+    assert_refused(path, "model 'b': expected losses that di")
+    path.write_text('model,x,y\na,1,2\nb,0,1e-6\n')
+    read_loss_features(path)
+
+
+@pytest.mark.parametrize('ending', ENDINGS[:2])
+@pytest.mark.parametrize('number, message',
+                         [(54.3, 'found 54.3.* divide them by 100'),
+                          (-1, 'found -1.* Leave the')])
+def test_accuracies_that_cannot_be(tmp_path, ending, number, message):
+    path = write(tmp_path / f's{ending}', [[1, nan], [0, number]])
+    assert_refused(
+        path, f"column 'text, 1': expected an accuracy in 0..1, {message}",
+        read_accuracy_columns)
+
+
+@pytest.mark.parametrize('name, found', [('l', 'no ending'),
+                                         ('l.xlsx', '.xlsx'),
+                                         ('l.csv.gz', '.gz')])
+def test_other_endings_are_refused(tmp_path, name, found):
+    assert_refused(tmp_path / name, f'a name that ends in .*found {found}')
+    path = write(tmp_path / 's.safetensors')
+    assert_refused(path, 'found .safetensors', read_accuracy_columns)
+
+
+@pytest.mark.parametrize('table, message', [
+    (dict(x=[1.0]), "a column 'model', found the columns x. Add or"),
+    (dict(model=['a']), 'found 1 rows, 0 such columns'),
+    (dict(model=pa.array([], pa.string()), x=pa.array(
+        [], pa.float32())), 'found 0 rows, 1 such columns'),
+    (dict(model=[1], x=[1.0]), 'models: expected a list of names'),
+    (dict(model=['a', None], x=[1.0, 1]), 'names without a gap'),
+    (dict(model=['a', 'b', 'a'], x=[1.0, 1, 1]), "models: .*'a' twice"),
+    (dict(model=['a'], x=['1']), "column 'x': expected floating-point numbers"
+     ', found string'),
+    (dict(model=['a'], x=[[1.0]]), "column 'x': .* found list<"),
+])
+def test_other_parquet_tables_are_refused(tmp_path, table, message):
+    path = tmp_path / 't.parquet'
+    pq.write_table(pa.table(table), path)
+    assert_refused(path, message)
+
+
+@pytest.mark.parametrize('values, tensor, message', [
+    (VALUES, 'loss', "a tensor 'losses' of .*, found loss of F64. Rename"),
+    (VALUES[:1], 'losses', r'a tensor of shape \(2, 2\): the models of .*'
+     r'units.txt, found the shape \(1, 2\). Name every row and every'),
+    (VALUES.T[..., None], 'losses', r'the shape \(2, 2, 1\)'),
+    (VALUES > 1, 'losses', 'found losses of BOOL'),
+])
+def test_other_tensors_are_refused(tmp_path, values, tensor, message):
+    path = write(tmp_path / 'l.safetensors', values, tensor=tensor)
+    assert_refused(path, message)
+
+
+def test_names_of_the_rows_of_a_tensor(tmp_path):
+    """Its metadata come first, then a list and last a table beside it."""
+    path = write(tmp_path / 'l.safetensors')
+    table, names = tmp_path / 'models.csv', tmp_path / 'models.txt'
+    table.write_text('model,family\nc,F\na/b,F\n', 'utf-8')
+    names.write_text('x\r\ny\n', 'utf-8')
+    assert read_loss_features(path).models == NAMES
+    write(path, metadata={})
+    assert read_loss_features(path).models == ('x', 'y')
+    names.write_text('c\n', 'utf-8')
+    assert_refused(path, r'shape \(1, 2\): the models of .*models.txt, the li')
+    names.unlink()
+    with pytest.warns(
+            UserWarning,
+            match='does not name its models: .*order '
+            'of .*models.csv. Name them in models.txt'):
+        assert read_loss_features(path).models == NAMES[::-1]
+    table.unlink()
+    assert_refused(path, 'models.csv')
+
+
+@pytest.mark.parametrize('models, message', [
+    ('a,c', "metadata 'models': expected JSON in UTF-8"),
+    ('["a", 3]', "metadata 'models': expected a list of names"),
+    ('["a", ""]', 'names without a gap'),
+    ('["a", "a"]', "'a' twice"),
+    ('["a"]', r'a tensor of shape \(1, 2\)'),
+])
+def test_names_in_a_tensor_that_cannot_be(tmp_path, models, message):
+    path = write(tmp_path / 'l.safetensors', metadata={'models': models})
+    assert_refused(path, message)
+
+
+def test_units_of_editors_are_read(tmp_path):
+    path = write(tmp_path / 'l.safetensors')
+    for content in ('ü 0\ntext, 1', '\ufeffü 0\r\ntext, 1 \r\n'):
+        path.with_name('units.txt').write_bytes(content.encode())
+        assert read_loss_features(path).columns.units == COLUMNS
+    path.with_name('units.txt').unlink()
+    assert_refused(path, 'units.txt: expected a file that can be read')
+
+
 CONTENT = {
     'losses': 'model,t0,t1\na,1,3\nb,2,2.5\nc,0.5,1\nd,3,3.5\n',
     'scores': 'model,x,y\nc,0.5,\na,0.25,0.75\n',
@@ -47,7 +261,6 @@ def test_real_item_losses():
     assert features.values.shape == (180, 34_412)
     assert features.models[0] == '1024x28@2385'
     assert features.columns.units[-1].startswith('winogrande/')
-    assert features.values.dtype == np.float64
     part = features.values[:, :100]
     assert np.array_equal(part, part.astype(np.float16))
     assert [
@@ -56,46 +269,23 @@ def test_real_item_losses():
     ] == [120, 24, 36]
 
 
-def test_losses(read):
-    features = read().features
-    assert features.models == ('a', 'b', 'c', 'd')
+def test_tables_are_joined_by_name(read):
+    tables = read()
+    features, accuracies = tables.features, tables.accuracies
+    assert features.models == accuracies.models == ('a', 'b', 'c', 'd')
     assert features.columns.units == ('t0', 't1')
     np.testing.assert_array_equal(features.values,
                                   [[1, 3], [2, 2.5], [0.5, 1], [3, 3.5]])
-
-
-def test_the_uniform_score_is_the_plain_mean(read):
-    features = read().features
-    np.testing.assert_array_equal(features.values @ features.columns.uniform,
-                                  [2, 2.25, 0.75, 3.25])
-
-
-def test_scores_are_joined_by_name(read):
-    accuracies = read().accuracies
-    assert accuracies.models == ('a', 'b', 'c', 'd')
+    np.testing.assert_array_equal(features.mean_loss, [2, 2.25, 0.75, 3.25])
     assert accuracies.benchmarks == ('x', 'y')
-    nan = np.nan
     np.testing.assert_array_equal(
         accuracies.values, [[0.25, 0.75], [nan, nan], [0.5, nan], [nan, nan]])
     assert accuracies.chance.tolist() == [0.25, 0.5]
     assert accuracies.n_items.tolist() == [100, 0]
-
-
-def test_main_benchmarks(read):
-    assert read().main == ('x', )
-    text = CONTENT['benchmarks'].replace(',main', '').replace(',1\n',
-                                                              '\n').replace(
-                                                                  ',0\n', '\n')
-    assert read(benchmarks=text).main == ('x', 'y')
-
-
-def test_info_of_the_models(read):
-    tables = read()
-    assert list(tables.info) == ['d', 'a', 'b', 'c', 'unused']
+    assert tables.main == ('x', )
     assert tables.info['c'].split == 'validation'
-    assert isinstance(tables.info['c'], ModelInfo)
     assert tables.families == {
-        'a': 'F', 'b': 'G', 'c': 'G', 'd': 'F', 'unused': 'H'
+        'd': 'F', 'a': 'F', 'b': 'G', 'c': 'G', 'unused': 'H'
     }  # yapf: disable
 
 
@@ -109,7 +299,6 @@ def test_fingerprint_is_of_the_units(read):
 
 
 @pytest.mark.parametrize('splits, models', [
-    (('train', ), ('a', 'b')), (('test', ), ('d', )),
     (('test', 'train'), ('a', 'b', 'd')),
     (('train', 'validation', 'train'), ('a', 'b', 'c')),
 ])  # yapf: disable
@@ -117,16 +306,15 @@ def test_models_in_splits(read, splits, models):
     assert read().models_in(*splits) == models
 
 
-@pytest.mark.parametrize('splits', [('validation', ), ('train', 'validation')])
-def test_an_empty_split(read, splits):
+def test_an_empty_split(read):
     text = CONTENT['models'].replace('val', 'train')
     message = (r"models.csv: expected models in split 'validation', "
                r'found only test, train\. Name a split')
     with pytest.raises(InputError, match=message):
-        read(models=text).models_in(*splits)
-
-
-def test_a_split_whose_models_have_no_losses_is_empty(read):
+        read(models=text).models_in('train', 'validation')
+    with pytest.raises(InputError, match='Separate the names of splits by'):
+        read().models_in('train,val')
+    # A split whose models have no losses is empty.
     text = CONTENT['losses'].replace('d,3,3.5\n', '')
     with pytest.raises(InputError, match="split 'test'"):
         read(losses=text).models_in('test')
@@ -138,7 +326,7 @@ def test_select(read):
     assert part.features.models == part.accuracies.models == ('c', 'a')
     np.testing.assert_array_equal(part.features.values, [[0.5, 1], [1, 3]])
     np.testing.assert_array_equal(part.accuracies.values,
-                                  [[0.5, np.nan], [0.25, 0.75]])
+                                  [[0.5, nan], [0.25, 0.75]])
     assert (part.info, part.main) == (tables.info, tables.main)
     assert part.features.columns is tables.features.columns
 
@@ -146,39 +334,14 @@ def test_select(read):
 @pytest.mark.parametrize('table, row, message', [
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
      "found 'e'. Add them there or"),
-    ('scores', 'e,1,1\n', "scores.csv: expected models of .*losses.csv, "
-     "found 'e'. Add them there or"),
+    ('scores', 'e,1,1\nf,1,1\n', "scores.csv: expected models of .*losses.csv"
+     ", found 'e' and 1 more"),
     ('scores', 'unused,1,1\n', "scores.csv: .*losses.csv, found 'unused'"),
     ('losses', 'a,1,1\n', "losses.csv, line 6.*earlier line.*'a'"),
-    ('scores', 'c,1,1\n', "scores.csv, line 4.*earlier line.*'c'"),
-    ('models', 'a,F,test\n', "models.csv, line 7.*earlier line.*'a'"),
-    ('benchmarks', 'y,0,1,1\n', "benchmarks.csv, line 5.*earlier line.*'y'"),
-    ('losses', 'e,,1\n', "losses.csv, model 'e', column 't0': .*found nan"),
-    ('scores', 'b,45.5,1\n', "scores.csv, model 'b', column 'x': .*45.5.*"
-     'divide them by 100'),
-    ('benchmarks', 'w,1,1,1\n', "line 5, column 'chance': .*below 1.*'1'"),
 ])
 def test_rows_that_cannot_be_used(read, table, row, message):
     with pytest.raises(InputError, match=message):
         read(**{table: CONTENT[table] + row})
-
-
-def test_splits_are_separated_by_spaces(read):
-    with pytest.raises(
-            InputError,
-            match="split 'train,val', found only test,"
-            ' train, validation. Separate the names of splits by'):
-        read().models_in('train,val')
-
-
-@pytest.mark.parametrize('table', ['scores', 'losses'])
-def test_how_many_models_are_not_there(read, table):
-    rows = 'e,1,.5\nf,1,.5\ng,1,.5\n'
-    with pytest.raises(
-            InputError,
-            match=f'{table}.csv: .*, found '
-            "'e' and 2 more. Add them there or remove them here."):
-        read(**{table: CONTENT[table] + rows})
 
 
 def test_a_benchmark_that_is_not_described(read):
@@ -190,12 +353,12 @@ def test_a_benchmark_that_is_not_described(read):
 def test_losses_in_an_array_are_those_of_a_table(tmp_path):
     table = FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [.5, 3]])
     path = tmp_path / 'losses.csv'
-    path.write_text('model,y,x\na,2,1\nb,3,0.5\n')
+    path.write_text('model,z,y,x\na,9,2,1\nb,8,3,0.5\n')
     read = read_loss_features(path, units=['x', 'y'])
     assert read.columns.fingerprint == table.columns.fingerprint
     assert read.values.tolist() == table.values.tolist()
     assert read.mean_loss.tolist() == table.mean_loss.tolist()
-    with pytest.raises(InputError, match='change the sign'):
-        FeatureTable.of_losses(['a'], ['x'], [[-1]])
-    with pytest.raises(InputError, match=r'values of shape \(1, 2\)'):
-        FeatureTable.of_losses(['a'], ['x', 'y'], [[1]])
+    with pytest.raises(InputError, match="the 2 columns .* none of 'u'"):
+        read_loss_features(path, units=['x', 'u'])
+    with pytest.raises(InputError, match='expected a list'):
+        read_loss_features(path, units='xy')

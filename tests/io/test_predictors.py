@@ -13,6 +13,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.salience import Averaged, Plain, Ridge, Uniform
+from csv_plugin.core.texts import TextSet
 from csv_plugin.io.containers import read_container, write_container
 from csv_plugin.io.predictors import KIND, load_predictor, save_predictor
 from tests.core.strict_alarm import strict
@@ -460,6 +461,28 @@ def test_scores_of_a_training_that_are_none(path, change, arrays, part):
 def test_a_predictor_without_its_training_scores(predictor, path):
     save_predictor(replace(predictor, training_scores=None), path)
     assert load_predictor(path).training_scores is None
+
+
+def test_licences_come_from_the_texts_of_the_training():
+    training = make_training(CHARACTERS, make_training_world(CHARACTERS))
+    texts = TextSet(
+        tuple(
+            replace(text, licence='CC BY-NC 4.0') for text in training.texts))
+    licences = replace(training, texts=texts).all_token_loss().licences
+    assert licences == {text.source: 'CC BY-NC 4.0' for text in texts}
+    assert training.all_token_loss().licences == {}
+
+
+def test_loading_says_what_the_licence_of_the_texts_forbids(predictor, path):
+    licences = {'ceval': 'CC BY-NC-SA 4.0', 'cmmlu': 'CC BY-NC-SA 4.0',
+                'gsm8k': 'MIT'}  # yapf: disable
+    save_predictor(replace(predictor, licences=licences), path)
+    with pytest.warns(UserWarning) as warned:
+        assert load_predictor(path).licences == licences
+    assert [str(warning.message) for warning in warned] == [
+        f'{path} was trained on texts of ceval, cmmlu under CC BY-NC-SA 4.0, '
+        'which forbids commercial use'
+    ]
 
 
 #: Readers of pickles, and functions that execute text as code.

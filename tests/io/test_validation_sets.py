@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import csv_plugin as cp
-from csv_plugin.io.licences import forbidden_uses, is_permissive
-from csv_plugin.io.validation_sets import subtask_name
+from csv_plugin.io.text_sets import forbidden_uses, is_permissive, subtask_name
 from tests.io import text_checks
 
 TEXTS = cp.shipped_texts()

@@ -12,8 +12,7 @@ from csv_plugin.core.salience import Uniform
 from csv_plugin.core.split_studies import split_study
 from csv_plugin.extras.live.trackers import TensorBoardLog
 from csv_plugin.extras.sharing.predictor_cards import predictor_card
-from csv_plugin.io.csv_rows import read_rows
-from csv_plugin.io.tables import write_csv
+from csv_plugin.io.tables import read_rows, write_csv
 from csv_plugin.report import study_tables
 from csv_plugin.report.leaderboards import write_leaderboard
 from csv_plugin.report.notes import learning_notes

@@ -21,8 +21,7 @@ from csv_plugin.core.features import answer_mask
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.texts import Text
 from csv_plugin.io.dumps import read_dump
-from csv_plugin.io.text_sets import read_texts
-from csv_plugin.io.validation_sets import subtask_name
+from csv_plugin.io.text_sets import read_texts, subtask_name
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
 

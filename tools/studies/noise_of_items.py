@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.io.model_tables import read_models
-from csv_plugin.io.tables import read_accuracies, split_name
+from csv_plugin.io.model_tables import read_accuracies
+from csv_plugin.io.tables import read_models, split_name
 from csv_plugin.triage.checkpoints import read_checkpoints, rows_by_run
 
 #: Checkpoints of a run that count, its last.

@@ -12,9 +12,9 @@ from csv_plugin.extras.importers.lighteval_details import read_lighteval
 from csv_plugin.extras.importers.lm_eval import read_lm_eval
 from csv_plugin.extras.importers.olmo_eval import read_olmo_eval
 from csv_plugin.extras.importers.text_losses import TextLoss, feature_table
-from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_paths import paths_by_model
+from csv_plugin.io.tables import read_rows
 
 #: Columns of losses, one of which a table has, and the nats of a text by the
 #: number in it.

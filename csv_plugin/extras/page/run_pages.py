@@ -23,11 +23,12 @@ from csv_plugin.extras.pictures import (capability_picture, coverage_picture,
                                         methods_picture, save)
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
+from csv_plugin.io.model_tables import read_accuracy_columns
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import RunDumps, run_models
 from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
                                            read_run_accuracies)
-from csv_plugin.io.tables import read_accuracy_columns, read_models
+from csv_plugin.io.tables import read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboards import Leaderboard, predict_run
 

@@ -9,7 +9,7 @@ from csv_plugin.core.conventions import shortened
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictor import BenchmarkPredictor, Predictor
 from csv_plugin.core.stated_errors import STATED_HEADER, STATED_LEGEND
-from csv_plugin.io.licences import forbidden_uses
+from csv_plugin.io.text_sets import forbidden_uses
 from csv_plugin.report.notes import learning_notes
 
 #: Most characters of a list of names.

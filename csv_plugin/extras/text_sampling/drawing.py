@@ -18,8 +18,7 @@ from csv_plugin.extras.text_sampling.prompts import (Subtask, load_subtask,
                                                      load_worked_examples,
                                                      question, squeeze)
 from csv_plugin.extras.text_sampling.recipes import TextSource
-from csv_plugin.io.licences import is_permissive
-from csv_plugin.io.validation_sets import ValidationSet, subtask_name
+from csv_plugin.io.text_sets import ValidationSet, is_permissive, subtask_name
 
 _T = TypeVar('_T')
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Optional
 
 from csv_plugin.core.conventions import InputError, check_unique
-from csv_plugin.io.csv_rows import decimal
 from csv_plugin.io.files import FilePath, read_bytes
+from csv_plugin.io.tables import decimal
 
 #: Leaderboards and OpenCompass's summaries; the name ends with the time.
 LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'

@@ -8,9 +8,9 @@ from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.csv_rows import read_rows
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
+from csv_plugin.io.tables import read_rows
 from tools.studies import world
 from tools.studies.zoo import building
 from tools.studies.zoo.recipes import MODELS, recipe_of
