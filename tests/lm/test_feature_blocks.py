@@ -79,25 +79,21 @@ def test_answers_of_a_source_alone(world, with_states):
             table.losses[:, part].sum(axis=1) / table.n_chars.sum())
 
 
+def names_of(*arguments):
+    return [block.name for block in feature_blocks(*arguments)]
+
+
 def test_answers_that_a_model_did_not_score_are_left_out(world):
-    """No block of a source without a scored answer."""
+    """No block of a source without a scored answer, nor of all answers."""
     targets, table, states = world
     sources = np.repeat([text.source for text in TEXTS],
                         [len(spans) for spans in targets.spans])
     lost = answer_mask(TEXTS, targets.spans) & (sources == 'sums')
     fewer = replace(table, losses=np.where(lost, np.nan, table.losses))
-    names = [
-        block.name for block in feature_blocks(fewer, TEXTS, targets, states)
+    assert names_of(fewer, TEXTS, targets, states) == [
+        'groups', 'texts', 'answers of facts', 'states'
     ]
-    # Nor one of all answers, which would be those of one source.
-    assert names == ['groups', 'texts', 'answers of facts', 'states']
-
-
-def test_without_answers_there_are_no_answer_states(world):
-    targets, table, states = world
     plain = TextSet(
         tuple(Text(text.text_id, text.text, text.source) for text in TEXTS))
-    names = [
-        block.name for block in feature_blocks(table, plain, targets, states)
-    ]
-    assert names == ['groups', 'texts', 'states']
+    assert names_of(table, plain, targets,
+                    states) == ['groups', 'texts', 'states']

@@ -80,35 +80,26 @@ def test_a_model_in_training_reads_without_dropout_and_trains_on():
     assert model.training and torch.is_grad_enabled()
 
 
-def short_of_memory(monkeypatch, most_tokens):
-    """Let batches of more tokens end as on a GPU that is full."""
-    shapes = []
+def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
+    """Down to single texts; one that has no room is an error."""
+    model = make('llama')
+    expected = hidden_states(model, tokenizer(), TEXTS)
+    shapes, most = [], CONTEXT + 10
 
     def body_states(model, inputs):
-        shapes.append(tuple(inputs.shape))
-        if inputs.numel() > most_tokens:
+        shapes.append(inputs.numel())
+        if inputs.numel() > most:
             raise torch.cuda.OutOfMemoryError('CUDA out of memory.')
         return causal_lm.body_states(model, inputs)
 
     monkeypatch.setattr(module, 'body_states', body_states)
-    return shapes
-
-
-def test_batches_for_which_a_gpu_has_no_room_are_halved(monkeypatch):
-    model = make('llama')
-    expected = hidden_states(model, tokenizer(), TEXTS)
-    shapes = short_of_memory(monkeypatch, CONTEXT + 10)
     halved = hidden_states(model, tokenizer(), TEXTS)
     np.testing.assert_allclose(halved, expected, rtol=0, atol=1e-4)
-    assert any(rows * width > CONTEXT + 10 for rows, width in shapes)
-
-
-def test_one_text_for_which_a_gpu_has_no_room_is_told(monkeypatch):
-    model = make('llama').train()
-    short_of_memory(monkeypatch, 20)
+    assert max(shapes) > most
+    most = 20
     message = 'room on the GPU for .* tokens.*CUDA out of memory'
     with pytest.raises(InputError, match=message):
-        hidden_states(model, tokenizer(), TEXTS)
+        hidden_states(model.train(), tokenizer(), TEXTS)
     assert model.training
 
 

@@ -26,8 +26,8 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
 
     Args:
         tokens (Sequence[str]): Token strings as the vocabulary has them.
-        is_unknown (NDArray): Whether a token stands for text outside the
-            vocabulary, so that its string does not spell it. Shape `(n,)`.
+        is_unknown (NDArray): Tokens outside the vocabulary, whose strings do
+            not spell their text. Bool, `(n,)`.
         offsets (ArrayLike): First character of each token and the character
             after its last. Shape `(n, 2)`.
         text (str): The text.
@@ -82,7 +82,6 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
 
 def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
               length: int) -> bool:
-    """Whether starts and ends never decrease and stay inside the text."""
     return bool(
         len(starts) and np.all(starts <= ends)
         and np.all(np.diff(starts, prepend=0) >= 0)
@@ -98,11 +97,9 @@ def _overlaps(starts: NDArray[np.int64],
 
 def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
                         ends: NDArray[np.int64], text: str) -> None:
-    """Give no characters to space tokens that the tokenizer added.
+    """Empty, in place, the spans of spaces that the tokenizer added.
 
-    Such a token claims characters of a neighbouring word. Its span becomes
-    empty, before the word or after it; `starts` and `ends` are changed in
-    place.
+    Such a space claims characters of a neighbouring word.
     """
     added = [
         i for i in np.flatnonzero(_overlaps(starts, ends)) if
@@ -120,8 +117,7 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
           text: str) -> TokenSpans | None:
     """Byte spans from character ranges: overlaps divided, gaps closed.
 
-    None if a gap holds a visible character, or a span would end before it
-    starts.
+    None if a gap holds a visible character, or spans contradict each other.
     """
     n = len(text)
     # Cumulated, the number of tokens at each character.
@@ -147,14 +143,10 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
 def _cuts(starts: NDArray[np.int64],
           ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The byte at which each token ends and the next token starts.
+    """The byte at which each token ends and the next starts, `(n - 1,)`.
 
-    Where tokens overlap, that is inside the overlap; a series of tokens
-    with the same overlap divides it evenly.
-
-    Args:
-        starts (NDArray): First byte of the next token. Shape `(n - 1,)`.
-        ends (NDArray): Byte after the last of the token. Shape `(n - 1,)`.
+    A series of tokens with the same overlap divides it evenly. `starts` are
+    of the next tokens, `ends` of the tokens.
     """
     same_overlap = (np.diff(starts) == 0) & (np.diff(ends) == 0)
     first = np.flatnonzero(np.append(True, ~same_overlap)[:len(starts)])
@@ -166,15 +158,10 @@ def _cuts(starts: NDArray[np.int64],
 
 def _place(pieces: Sequence[str],
            chars: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
-    """Characters of the text that pieces of the folded text cover.
+    """First and last characters of the text that folded pieces cover.
 
-    Args:
-        pieces (Sequence[str]): Folded tokens that spell the folded text.
-        chars (Sequence[str]): Each character of the text, folded.
-
-    Returns:
-        tuple: `starts` and `ends` in characters. An empty piece covers the
-            characters between its neighbours.
+    `chars` are the characters of the text, folded. An empty piece covers the
+    characters between its neighbours.
     """
     lengths = [len(char) for char in chars]
     origin = np.repeat(np.arange(len(chars)), lengths)
@@ -189,9 +176,8 @@ def _place(pieces: Sequence[str],
 def _fold_char(char: str, ignored: str) -> str:
     """A character in compatibility form (NFKD), casefolded.
 
-    Args:
-        char (str): The character; every kind of space becomes ' '.
-        ignored (str): First letters of the Unicode categories to leave out.
+    Every kind of space becomes ' '. Characters whose Unicode category starts
+    with one of the letters `ignored` are left out.
     """
     if char == '\u2581' or char.isspace():
         char = ' '
@@ -216,10 +202,7 @@ def _is_blank(char: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _continues_character(char: str) -> bool:
-    """Whether a character belongs to the character before it.
-
-    Combining marks, half-width voicing marks, vowels and finals of Hangul.
-    """
+    """Whether it is a combining or voicing mark, or no first of Hangul."""
     first = unicodedata.normalize('NFKD', char)[0]
     return _category(first) == 'M' or '\u1160' <= first <= '\u11ff'
 

@@ -48,13 +48,11 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
     return None
 
 
-def byte_level_chars(data: bytes) -> str:
-    """Bytes as GPT-2's vocabulary writes them.
-
-    >>> byte_level_chars(' é'.encode())
-    'ĠÃ©'
-    """
-    return ''.join(map(_CHARS.__getitem__, data))
+def string_of(entry: str | bytes) -> str:
+    """A vocabulary entry; bytes are written as GPT-2's vocabulary does."""
+    if isinstance(entry, str):
+        return entry
+    return ''.join(map(_CHARS.__getitem__, entry))
 
 
 def readings_of_all(
@@ -67,9 +65,9 @@ def readings_of_all(
         added (Set[str]): Tokens added to the vocabulary.
 
     Yields:
-        tuple: The words, where tokens that hold parts of a character make
-            one word together; the indices of the words that are added
-            tokens; and the number of tokens of each word.
+        tuple: The words, where tokens with parts of one character make one
+            word; the indices of the words that are added tokens; and the
+            number of tokens of each word.
     """
     literal = added & set(tokens)
     for spelling in (*_SPELLINGS, _without_word_sign):
@@ -108,11 +106,7 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
 
 @functools.lru_cache(maxsize=1 << 18)
 def readings(token: str) -> tuple[str, ...]:
-    """The texts that a token may stand for, parts of characters left out.
-
-    >>> readings('Ġthe')
-    ('Ġthe', ' the', 'Ġthe')
-    """
+    """The texts that a token may stand for, parts of characters left out."""
     words = []
     for spelling in (_without_word_sign, _byte_level, _sentencepiece):
         data = spelling(token)
@@ -124,8 +118,7 @@ def readings(token: str) -> tuple[str, ...]:
 def _printed_bytes() -> Iterator[str]:
     """The character for each byte in GPT-2's table.
 
-    Printable Latin-1 characters stand for themselves, the other bytes for
-    the characters from U+0100 on.
+    Bytes that are not printable in Latin-1 get those from U+0100 on.
     """
     unprinted = iter(range(256, 512))
     for byte in range(256):
@@ -166,13 +159,7 @@ _SPELLINGS = (_byte_level, _sentencepiece, _one_byte_per_char)
 
 def _spell(tokens: Sequence[str], verbatim: Set[str],
            spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
-    """The bytes of each token; None if the spelling cannot read one.
-
-    Args:
-        tokens (Sequence[str]): Token strings.
-        verbatim (Set[str]): Tokens that stand for their own characters.
-        spelling (Callable): From a token string to its bytes or None.
-    """
+    """The bytes of each token; None if the spelling cannot read one."""
     table = {}
     for token in set(tokens):
         piece = token.encode() if token in verbatim else spelling(token)
@@ -183,14 +170,9 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
 
 
 def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Join pieces until they hold whole characters.
+    """Texts of whole characters, with their numbers of pieces.
 
-    Returns:
-        list: Each text and the number of its pieces; empty if the pieces,
-            joined, are not UTF-8.
-
-    >>> _whole_characters([b'a', b'\\xc3', b'\\xa9'])
-    [('a', 1), ('é', 2)]
+    Empty if the pieces, joined, are not UTF-8.
     """
     decoder = codecs.getincrementaldecoder('utf-8')()
     words, word, count = [], '', 0

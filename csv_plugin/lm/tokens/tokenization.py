@@ -1,9 +1,9 @@
 """Byte spans of the tokens of any Hugging Face tokenizer."""
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
@@ -12,7 +12,7 @@ from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
-from csv_plugin.lm.tokens.token_bytes import byte_level_chars, from_bytes
+from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
 from csv_plugin.lm.tokens.tokenizer_checks import (Blank, check_against_file,
                                                    check_blanks, file_of,
                                                    named, unsaid_blanks)
@@ -84,12 +84,7 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
     """Refuse a tokenizer whose vocabulary does not cover the texts.
 
     Some tokenizers load without an error although files are missing, and
-    then read everything as unknown: losses on such tokens say nothing about
-    the text.
-
-    Args:
-        tokenized (Sequence[TokenizedText]): All texts. Length S.
-        tokenizer (PreTrainedTokenizerBase): The tokenizer that read them.
+    then read everything as unknown.
 
     Raises:
         InputError: More than 1 % of all tokens are unknown.
@@ -126,7 +121,10 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
             is_unknown[:] = False
         else:
             offsets = encoded.encodings and encoded.encodings[i].offsets
-            spans = _aligned(tokenizer, texts[i], ids, tokens, offsets)
+            if offsets is not None:
+                spans = from_offsets(tokens, is_unknown, offsets, text)
+            if spans is None:
+                spans = _aligned(tokenizer, texts[i], ids, tokens)
             is_opaque = is_unknown | [token in added for token in tokens]
             unsaid += unsaid_blanks(texts[i], tokens, is_opaque, spans)
         tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
@@ -135,17 +133,11 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
 
 
 def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
-             ids: NDArray[np.int64], tokens: list[str],
-             offsets: ArrayLike | None) -> TokenSpans:
-    """Spans of tokens that do not spell the text; offsets only if fast."""
-    added = tokenizer.get_added_vocab().keys()
-    spans = None
-    if offsets is not None:
-        is_unknown = ids == tokenizer.unk_token_id
-        spans = from_offsets(tokens, is_unknown, offsets, text.text)
-    if spans is None:
-        surfaces = _surfaces(tokenizer, text.text, ids, tokens)
-        spans = from_surfaces(surfaces, added, text.text)
+             ids: NDArray[np.int64], tokens: list[str]) -> TokenSpans:
+    """Spans from an alignment of the token strings with the text."""
+    surfaces = _surfaces(tokenizer, text.text, ids, tokens)
+    spans = from_surfaces(surfaces,
+                          tokenizer.get_added_vocab().keys(), text.text)
     if spans is None:
         raise InputError(
             f'text {text.text_id!r}, {named(tokenizer)}',
@@ -155,46 +147,26 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
     return spans
 
 
-def _token_strings(
-        tokenizer: PreTrainedTokenizerBase,
-        all_ids: Sequence[NDArray[np.int64]]) -> Iterator[list[str]]:
+def _token_strings(tokenizer: PreTrainedTokenizerBase,
+                   all_ids: Sequence[NDArray[np.int64]]) -> list[list[str]]:
     """The tokens of each text as the vocabulary writes them."""
     used = np.unique(np.concatenate(all_ids)).tolist()
-    strings = {
-        index: _string(entry)
-        for index, entry in zip(used, _entries(tokenizer, used))
-    }
-    for ids in all_ids:
-        yield list(map(strings.__getitem__, ids.tolist()))
-
-
-def _entries(tokenizer: PreTrainedTokenizerBase,
-             ids: list[int]) -> list[str | bytes]:
-    """Vocabulary entries, of tokenizers in python as they keep them."""
-    entries = tokenizer.convert_ids_to_tokens(ids)
-    # Some decode these bytes, and what is not UTF-8 is lost.
+    entries = dict(zip(used, tokenizer.convert_ids_to_tokens(used)))
+    # Some tokenizers in python decode bytes, and what is not UTF-8 is lost.
     kept = getattr(tokenizer, 'decoder', None)
-    if not isinstance(kept, Mapping):
-        return entries
-    special = tokenizer.added_tokens_decoder
-    return [
-        kept[i]
-        if i not in special and isinstance(kept.get(i), bytes) else entry
-        for i, entry in zip(ids, entries)
-    ]
-
-
-def _string(entry: str | bytes) -> str:
-    """A vocabulary entry; in some vocabularies these are bytes."""
-    return byte_level_chars(entry) if isinstance(entry, bytes) else entry
+    if isinstance(kept, Mapping):
+        special = tokenizer.added_tokens_decoder
+        entries |= {
+            i: kept[i]
+            for i in used
+            if i not in special and isinstance(kept.get(i), bytes)
+        }
+    return [[string_of(entries[i]) for i in ids.tolist()] for ids in all_ids]
 
 
 def _surfaces(tokenizer: PreTrainedTokenizerBase, text: str,
               ids: NDArray[np.int64], tokens: list[str]) -> list[str]:
-    """Token strings, with the text itself in place of unknown tokens.
-
-    Tokenizers whose tokens are bytes or numbers know every text.
-    """
+    """Token strings, with the text itself in place of unknown tokens."""
     surfaces = tokenizer.tokenize(text)
     same = (
         all(isinstance(surface, str) for surface in surfaces)

@@ -1,9 +1,8 @@
-"""What shows that a tokenizer was put together wrongly.
+"""Checks that find tokenizers which were put together wrongly.
 
 transformers 5 makes some tokenizers anew, from parts of their
-`tokenizer.json` and what it knows of the class that the folder names. Where
-that is not the right class, other ids come out, or blanks of the text are
-lost, without an error: the losses are then on another text.
+`tokenizer.json` and the class that the folder names. If that is not the right
+class, other ids come out, or blanks of the text are lost, without an error.
 """
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.tokens.token_bytes import byte_level_chars, readings
+from csv_plugin.lm.tokens.token_bytes import readings, string_of
 
 _REMEDY = ('Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
            'or name that class in its tokenizer_config.json.')
@@ -40,11 +39,11 @@ def named(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
-    """The tokenizer as the `tokenizer.json` of its folder has it.
+    """The tokenizer in the `tokenizer.json` of its folder.
 
-    None if there is no such file; if the tokenizer is one in python, which
-    may differ from the file in spaces and rare characters; or if options of
-    transformers changed what the file says.
+    None if there is no such file, if the tokenizer is one in python, which
+    may differ from the file in spaces and rare characters, or if options of
+    transformers changed it.
     """
     if (not tokenizer.is_fast or not tokenizer.name_or_path
             or any(option in tokenizer.init_kwargs for option in _OPTIONS)):
@@ -63,13 +62,12 @@ def check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
                        all_ids: Sequence[list[int]]) -> None:
     """Refuse ids that are not those of the tokenizer's own file.
 
-    What options of transformers may change is no difference: whether there
-    is a space before the text, and the tokens around special ones and those
-    that were added later.
+    Options of transformers may change whether there is a space before the
+    text, and the tokens around special and added ones.
 
     Args:
         tokenizer (PreTrainedTokenizerBase): A fast tokenizer.
-        file (Tokenizer): What `file_of` returns for it.
+        file (Tokenizer): From `file_of`.
         texts (Sequence[Text]): The texts.
         all_ids (Sequence[list[int]]): Their ids by the tokenizer, without
             special tokens.
@@ -114,13 +112,13 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
 
 
 class Blank(NamedTuple):
-    """Consecutive blanks of a text, and what their tokens say.
+    """Consecutive blanks of a text, and the text of the tokens on them.
 
     Args:
         text_id (str): The text.
         chars (str): The blanks.
-        said (str): What the tokens that cover them may stand for.
-        is_outer (bool): Whether they start or end the text.
+        said (str): Texts that the tokens on them may stand for.
+        is_outer (bool): They start or end the text.
     """
     text_id: str
     chars: str
@@ -136,8 +134,8 @@ def unsaid_blanks(text: Text, tokens: Sequence[str],
     Args:
         text (Text): The text.
         tokens (Sequence[str]): Token strings as the vocabulary has them.
-        is_opaque (NDArray): Whether a token may cover blanks without saying
-            so: unknown and added tokens. Shape `(n,)`.
+        is_opaque (NDArray): Tokens that may cover blanks without a blank in
+            them, unknown and added ones. Bool, `(n,)`.
         spans (TokenSpans): The bytes of each token; they tile the text.
     """
     bounds = np.cumsum([0, *(len(char.encode()) for char in text.text)])
@@ -168,15 +166,14 @@ def check_blanks(tokenizer: PreTrainedTokenizerBase,
 
     Args:
         tokenizer (PreTrainedTokenizerBase): The tokenizer.
-        unsaid (Sequence[Blank]): What `unsaid_blanks` found in the texts.
+        unsaid (Sequence[Blank]): From `unsaid_blanks`.
 
     Raises:
         InputError: The vocabulary could have written one of them.
     """
-    vocabulary = [
-        byte_level_chars(entry) if isinstance(entry, bytes) else entry
-        for entry in tokenizer.get_vocab()
-    ] if unsaid else []
+    if not unsaid:
+        return
+    vocabulary = list(map(string_of, tokenizer.get_vocab()))
     is_byte_level = _writes('Ġ', vocabulary)
     if not is_byte_level and not any(_writes(s, vocabulary) for s in '▁ '):
         return

