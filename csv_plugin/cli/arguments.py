@@ -32,11 +32,6 @@ def exit_code(run: Callable[..., None], *arguments: Any) -> int:
     try:
         run(*arguments)
         print(end='', flush=True)
-    except SystemExit as end:
-        # After --help, which argparse prints without a look at errors.
-        if not end.code and _is_unread():
-            return UNREAD
-        raise
     except (InputError, OSError) as error:
         if isinstance(error, BrokenPipeError) and _is_unread():
             return UNREAD
@@ -84,18 +79,54 @@ def add_option(group: Any,
                metavar: str,
                text: str,
                kind: Callable[[str], Any] = str,
+               default: Any = None,
                **settings: Any) -> None:
     """Add an option, or a positional argument, that takes a value.
 
     Args:
         group (Any): A parser or a part of one.
         name (str): Such as `--texts`.
-        metavar (str): What stands for its value.
-        text (str): What it is for, and what holds without it.
+        metavar (str): A word for its value.
+        text (str): Its help, with what holds without it.
         kind (Callable): Its type.
+        default (Any): Its value where it is not given.
         settings (Any): Others of `add_argument`.
     """
-    group.add_argument(name, metavar=metavar, help=text, type=kind, **settings)
+    group.add_argument(
+        name,
+        metavar=metavar,
+        help=text,
+        type=kind,
+        default=default,
+        **settings)
+
+
+def add_required(group: Any,
+                 name: str,
+                 metavar: str,
+                 text: str,
+                 kind: Callable[[str], Any] = str,
+                 **settings: Any) -> None:
+    """Add an option that has to be given."""
+    add_option(
+        group,
+        name,
+        metavar,
+        f'{text} (required)',
+        kind,
+        required=True,
+        **settings)
+
+
+def add_several(group: Any,
+                name: str,
+                metavar: str,
+                text: str,
+                kind: Callable[[str], Any] = str,
+                default: Any = None,
+                nargs: str = '+') -> None:
+    """Add an option, or a positional argument, that takes several values."""
+    add_option(group, name, metavar, text, kind, default, nargs=nargs)
 
 
 def add_flag(group: Any, name: str, text: str) -> None:
@@ -105,23 +136,13 @@ def add_flag(group: Any, name: str, text: str) -> None:
 
 def add_out(parser: argparse.ArgumentParser, content: str) -> None:
     """Add the option `--out`, a folder that has to be named."""
-    add_option(
-        parser,
-        '--out',
-        'DIR',
-        f'folder for {content} (required)',
-        Path,
-        required=True)
+    add_required(parser, '--out', 'DIR', f'folder for {content}', Path)
 
 
 def add_texts(parser: argparse.ArgumentParser) -> None:
     """Add the option `--texts`, a validation set that has to be named."""
-    add_option(
-        parser,
-        '--texts',
-        'JSONL',
-        'the validation set, such as texts.jsonl (required)',
-        required=True)
+    add_required(parser, '--texts', 'JSONL',
+                 'the validation set, such as texts.jsonl')
 
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
@@ -155,14 +176,8 @@ def add_loading(group: Any, model: str) -> None:
 def add_predictor(parser: argparse.ArgumentParser, text: str,
                   **settings: Any) -> None:
     """Add the option `--predictor`, a pair of a label and a file."""
-    add_option(
-        parser,
-        '--predictor',
-        '[LABEL=]FILE',
-        text,
-        predictor_file,
-        required=True,
-        **settings)
+    add_required(parser, '--predictor', '[LABEL=]FILE', text, predictor_file,
+                 **settings)
 
 
 def predictor_file(text: str) -> tuple[str, str]:

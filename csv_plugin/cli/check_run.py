@@ -12,6 +12,7 @@ import argparse
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from tabulate import tabulate
@@ -92,7 +93,7 @@ def _lines(gaps: list[Gap]) -> list[str]:
     if not gaps:
         return ['Nothing is lacking.']
     lines = []
-    key = lambda gap: (gap.model, gap.texts, gap.reason)  # noqa: E731
+    key = attrgetter('model', 'texts', 'reason')
     for (model, _, reason), alike in groupby(sorted(gaps, key=key), key):
         names = ', '.join(gap.dataset for gap in alike)
         lines.append(one_line(f'{model}: {shortened(names, 100)}: {reason}'))

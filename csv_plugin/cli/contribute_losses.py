@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import add_option
+from csv_plugin.cli.arguments import add_required
 from csv_plugin.cli.table_arguments import (add_sources, check_sources,
                                             collect_sources)
 from csv_plugin.core.conventions import InputError
@@ -28,17 +28,12 @@ from csv_plugin.io.tables import read_models
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_sources(parser, 'runs')
-    for name, text in (('giver', 'who gives the losses and accuracies'),
-                       ('licence', "of the contribution, as 'CC BY 4.0'")):
-        add_option(
-            parser, f'--{name}', 'NAME', f'{text} (required)', required=True)
-    add_option(
-        parser,
-        '--out',
-        'FILE',
-        'the file to write, such as mine.zip (required)',
-        Path,
-        required=True)
+    add_required(parser, '--giver', 'NAME',
+                 'who gives the losses and accuracies')
+    add_required(parser, '--licence', 'NAME',
+                 "licence of the contribution, such as 'CC BY 4.0'")
+    add_required(parser, '--out', 'FILE',
+                 'the file to write, such as mine.zip', Path)
 
 
 def run(args: argparse.Namespace) -> None:

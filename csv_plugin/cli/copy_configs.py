@@ -17,7 +17,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from csv_plugin import configs
-from csv_plugin.cli.arguments import add_flag, add_option, check_folder
+from csv_plugin.cli.arguments import (add_flag, add_option, add_several,
+                                      check_folder)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import read_bytes, write_text
 
@@ -27,19 +28,11 @@ RUNS = PARTS / 'runs'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(
-        parser,
-        'names',
-        'NAME',
-        'names of configs, without .py (default: all)',
-        nargs='*')
-    add_option(
-        parser,
-        '--out',
-        'DIR',
-        'folder to copy them to (default: the present one)',
-        Path,
-        default=Path())
+    add_several(parser, 'names', 'NAME',
+                'names of configs, without .py (default: all)', str, (), '*')
+    add_option(parser, '--out', 'DIR',
+               'folder to copy them to (default: the present one)', Path,
+               Path())
     add_flag(
         parser, '--where', 'print the folder for the option --config-dir of '
         'OpenCompass, and copy nothing (default: copy)')

@@ -19,9 +19,9 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      add_verbose, check_folder, check_splits,
-                                      named_text, nan_to_none, print_json,
-                                      whole_number)
+                                      add_several, add_verbose, check_folder,
+                                      check_splits, named_text, nan_to_none,
+                                      print_json, whole_number)
 from csv_plugin.cli.table_arguments import (add_fit_and_predict, add_folds,
                                             add_tables, fit_bars)
 from csv_plugin.core.cells import counted
@@ -56,14 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--choose', 'N', 'fit to the N units that predict best, '
         'chosen by the models fitted to and the main benchmarks (default: to '
         'all)', partial(whole_number, least=1))
-    add_option(
-        parser,
-        '--licence',
-        'SOURCE=NAME', 'licences of the texts that the losses are on, such as '
-        "ceval='CC BY-NC-SA 4.0', for the predictor (default: not known)",
-        named_text,
-        nargs='+',
-        default=())
+    add_several(
+        parser, '--licence', 'SOURCE=NAME', 'licences of the texts that the '
+        "losses are on, such as ceval='CC BY-NC-SA 4.0', for the predictor "
+        '(default: not known)', named_text, ())
     add_out(parser, 'the predictor and the tables')
     add_verbose(parser)
     add_json(parser)

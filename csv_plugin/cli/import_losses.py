@@ -18,8 +18,8 @@ from typing import Optional
 import numpy as np
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_option, add_out, check_folder,
-                                      named_number, refuse)
+from csv_plugin.cli.arguments import (add_option, add_out, add_several,
+                                      check_folder, named_number, refuse)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.cells import counted
 from csv_plugin.core.conventions import InputError, check_unique, shortened
@@ -44,33 +44,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(*SOURCES, RECORDS),
         help='the program that measured the losses; accuracies alone '
         f'come from {RECORDS} (required)')
-    add_option(
-        parser,
-        'paths',
-        'PATH', 'file or folder of each model, which is called after it, or '
-        f'NAME=PATH; of {RECORDS}, records or folders of them (required)',
-        nargs='+')
+    add_several(
+        parser, 'paths', 'PATH', 'file or folder of each model, which is '
+        f'called after it, or NAME=PATH; of {RECORDS}, records or folders of '
+        'them (required)')
     add_option(
         parser, '--texts', 'JSONL', 'the validation set that was scored; not '
         'needed by lighteval and olmo-eval, whose losses are on items, nor '
         'by lm-eval for accuracies alone (default: none)')
-    add_option(
-        parser,
-        '--tasks',
-        'NAME[=METRIC]',
-        'tasks and groups of lm-evaluation-harness whose accuracies to '
-        'import, perhaps with a metric, such as '
-        'gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
-        f'acc, else exact_match); evaluations in {RECORDS} (default: all)',
-        nargs='+')
-    add_option(
-        parser,
-        '--chance',
-        'NAME=LEVEL',
-        'accuracy of random guessing on a task, a fraction (default: of '
-        'common benchmarks as they are known)',
-        named_number,
-        nargs='+')
+    add_several(
+        parser, '--tasks', 'NAME[=METRIC]', 'tasks and groups of '
+        'lm-evaluation-harness whose accuracies to import, perhaps with a '
+        'metric, such as gsm8k=exact_match,strict-match (default: no task; '
+        'acc_norm, else acc, else exact_match); evaluations in '
+        f'{RECORDS} (default: all)')
+    add_several(
+        parser, '--chance', 'NAME=LEVEL', 'accuracy of random guessing on a '
+        'task, a fraction (default: of common benchmarks as they are known)',
+        named_number)
     add_out(parser, 'the tables')
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import (add_option, add_out, add_texts,
+from csv_plugin.cli.arguments import (add_out, add_several, add_texts,
                                       check_folder)
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.sharing.merging import merge_contributions
@@ -21,12 +21,8 @@ from csv_plugin.io.text_sets import read_texts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(
-        parser,
-        'contributions',
-        'FILE',
-        'files of `salience contribute` (required)',
-        nargs='+')
+    add_several(parser, 'contributions', 'FILE',
+                'files of `salience contribute` (required)')
     add_texts(parser)
     add_out(parser, 'the collection, a new one')
 

@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_predictor,
-                                      check_folder, print_json)
+                                      add_several, check_folder, print_json)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
@@ -33,19 +33,16 @@ from csv_plugin.triage.dumps import find_dumps
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(
-        parser,
-        'places',
-        'PLACE',
-        'token losses of the models (this or --losses is required)',
-        nargs='*')
+    add_several(parser, 'places', 'PLACE',
+                'token losses of the models (this or --losses is required)',
+                str, (), '*')
     add_option(
         parser, '--losses', 'FILE', 'table of losses, for a predictor that '
         'was fitted to one, in place of token losses: .csv or .parquet; or '
         '.safetensors beside units.txt')
     add_predictor(
         parser, 'such as predictor.safetensors; the label names the '
-        'predictions, by default predicted (required)')
+        'predictions, by default predicted')
     add_option(
         parser, '--known', 'SCORES', 'table of known scores, as `salience '
         'fit` takes them: they stand beside the predictions and help to make '

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_predictor(
         parser,
         'predictor of token losses; again for more of them, the main one '
-        'first (required)',
+        'first',
         action='append')
     for name, metavar, text in (
         ('scores', 'CSV', 'real accuracies, fractions in 0..1 (default: those '

@@ -21,12 +21,9 @@ from csv_plugin.demo import shipped
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
-        parser,
-        '--work-dir',
-        'DIR', 'folder of the runs, each in a folder named after its time '
-        '(default outputs/csv)',
-        Path,
-        default=Path('outputs/csv'))
+        parser, '--work-dir', 'DIR', 'folder of the runs, each in a folder '
+        'named after its time (default outputs/csv)', Path,
+        Path('outputs/csv'))
     add_flag(
         parser, '--where', 'print the folder of its texts, models, losses '
         'and predictors, and run nothing (default: run)')

@@ -19,7 +19,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_texts, check_folder)
+                                      add_several, add_texts, check_folder)
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.texts import TextSet
@@ -69,13 +69,10 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_option(
-        parser,
-        'models',
-        'MODEL',
-        'folder or name on the hub of each model, which is called after it, '
-        'or NAME=MODEL (this or --checkpoints is required)',
-        nargs='*')
+    add_several(
+        parser, 'models', 'MODEL', 'folder or name on the hub of each model, '
+        'which is called after it, or NAME=MODEL (this or --checkpoints is '
+        'required)', str, (), '*')
     add_option(
         parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
         "'runs/*/checkpoint-*', which are called run@step (default: none)")
@@ -107,13 +104,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         setting,
         action='append',
         default=[])
-    add_option(
-        parser,
-        '--part',
-        'I/N',
-        'score every N-th model from the I-th on (default: all)',
-        numbered_part,
-        default=(1, 1))
+    add_option(parser, '--part', 'I/N',
+               'score every N-th model from the I-th on (default: all)',
+               numbered_part, (1, 1))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -267,20 +260,13 @@ def _transformers(model: str, options: _Options) -> Any:
                        **options.settings))
 
 
-def _checked_for_code(model: str,
-                      options: _Options) -> AbstractContextManager[None]:
-    """Refuse code of a model that another program is to load."""
-    from csv_plugin.lm.loading import READ_IT, own_code_refused
-    if options.trust_remote_code:
-        return nullcontext()
-    return own_code_refused(model, f'{READ_IT} give --trust-remote-code.')
-
-
 def _vllm(model: str, options: _Options) -> Any:
     from csv_plugin.lm.engines.protocol import optional_package
     from csv_plugin.lm.engines.vllm_engine import VLLMEngine
+    from csv_plugin.lm.loading import READ_IT, own_code_refused
     llm = optional_package('vllm', '--engine vllm').LLM
-    with _checked_for_code(model, options):
+    with nullcontext() if options.trust_remote_code else own_code_refused(
+            model, f'{READ_IT} give --trust-remote-code.'):
         return VLLMEngine(
             llm(model,
                 dtype=options.dtype or 'auto',

@@ -1,5 +1,6 @@
 """Options that name losses, accuracies and checkpoints of models."""
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_flag, add_option, add_predictor,
-                                      named_number, positive, refuse,
-                                      whole_number)
+                                      add_required, add_several, named_number,
+                                      positive, refuse, whole_number)
 from csv_plugin.core.conventions import InputError, Progress
 from csv_plugin.io.collection import Collection, collect
 from csv_plugin.io.known_benchmarks import benchmark_infos
@@ -37,21 +38,18 @@ def add_tables(parser: argparse.ArgumentParser) -> None:
          '.parquet'), ('models', 'CSV', 'columns model, family and split'),
         ('benchmarks', 'CSV', 'columns benchmark, chance, n_items and perhaps '
          'main (0 for benchmarks that means leave out)')):
-        add_option(
-            parser, f'--{table}', metavar, f'{text} (required)', required=True)
+        add_required(parser, f'--{table}', metavar, text)
 
 
 def add_same_tables(parser: argparse.ArgumentParser, *optional: str) -> None:
     """Add the same four options, some of which may be left out."""
-    for name in ('losses', 'scores', 'models', 'benchmarks'):
-        needed = name not in optional
-        default = 'required' if needed else 'default: none'
-        add_option(
-            parser,
-            f'--{name}',
-            'FILE' if name in ('losses', 'scores') else 'CSV',
-            f'table of {name}, as for `salience fit` ({default})',
-            required=needed)
+    for name, metavar in (('losses', 'FILE'), ('scores', 'FILE'),
+                          ('models', 'CSV'), ('benchmarks', 'CSV')):
+        text = f'table of {name}, as for `salience fit`'
+        if name in optional:
+            add_option(parser, f'--{name}', metavar, f'{text} (default: none)')
+        else:
+            add_required(parser, f'--{name}', metavar, text)
 
 
 def add_checkpoints(parser: argparse.ArgumentParser) -> None:
@@ -80,28 +78,14 @@ def add_forecasts(parser: argparse.ArgumentParser, unit: str) -> None:
         parser (argparse.ArgumentParser): Of the command.
         unit (str): Of the length of trainings.
     """
-    add_predictor(parser, 'made from token losses (required)')
+    add_predictor(parser, 'made from token losses')
+    add_several(parser, '--history', 'PLACE',
+                'losses of earlier, finished runs (default: none)', str, ())
     add_option(
-        parser,
-        '--history',
-        'PLACE',
-        'losses of earlier, finished runs (default: none)',
-        nargs='+',
-        default=[])
-    add_option(
-        parser,
-        '--budget',
-        'NUMBER',
-        f'{unit} at the end of a run (default: those of the earlier runs)',
-        positive,
-        default=float('nan'))
-    add_option(
-        parser,
-        '--interval',
-        'SECONDS',
-        'seconds between two looks (default 60)',
-        positive,
-        default=60)
+        parser, '--budget', 'NUMBER', f'{unit} at the end of a run (default: '
+        'those of the earlier runs)', positive, math.nan)
+    add_option(parser, '--interval', 'SECONDS',
+               'seconds between two looks (default 60)', positive, 60)
     add_option(
         parser, '--tensorboard', 'LOGDIR', 'log predictions and forecasts in '
         'this folder (default: no log)', Path)
@@ -111,14 +95,10 @@ def add_fit_and_predict(parser: argparse.ArgumentParser) -> None:
     """Add `--fit` and `--predict`, the splits of models."""
     for option, verb, default in (('fit', 'fit to', ['train', 'validation']),
                                   ('predict', 'predict', ['test'])):
-        add_option(
-            parser,
-            f'--{option}',
-            'SPLIT', f'splits to {verb}, as the table of models names them '
-            f'(default {" ".join(default)})',
-            split_name,
-            nargs='+',
-            default=default)
+        add_several(
+            parser, f'--{option}', 'SPLIT', f'splits to {verb}, as the table '
+            f'of models names them (default {" ".join(default)})', split_name,
+            default)
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
@@ -131,13 +111,9 @@ def add_folds(parser: argparse.ArgumentParser) -> None:
 
 def add_seed(group: Any) -> None:
     """Add `--seed`."""
-    add_option(
-        group,
-        '--seed',
-        'N',
-        'seed of the cross-validation folds (default 0)',
-        whole_number,
-        default=0)
+    add_option(group, '--seed', 'N',
+               'seed of the cross-validation folds (default 0)', whole_number,
+               0)
 
 
 def add_sources(group: Any, runs: str = '--runs') -> None:
@@ -150,21 +126,14 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
     """
     option = runs.startswith('-')
     source = group.add_mutually_exclusive_group(required=True)
-    add_option(
-        source,
-        runs,
-        'DIR' if option else 'RUN',
-        'time-stamped folders of OpenCompass, the newest last, which counts '
-        'where several have a result; this, --dumps or --collection is '
-        'required',
-        nargs='+' if option else '*',
-        default=())
-    add_option(
-        source,
-        '--dumps',
-        'FILE',
-        'token losses <model>.safetensors, in place of runs; needs --scores',
-        nargs='+')
+    add_several(
+        source, runs, 'DIR' if option else 'RUN', 'time-stamped folders of '
+        'OpenCompass, the newest last, which counts where several have a '
+        'result; this, --dumps or --collection is required', str, (),
+        '+' if option else '*')
+    add_several(
+        source, '--dumps', 'FILE', 'token losses <model>.safetensors, in '
+        'place of runs; needs --scores')
     add_option(
         source, '--collection', 'DIR', 'what salience train --keep-collection '
         'or salience merge wrote, in place of runs; the next six options are '
@@ -177,20 +146,12 @@ def add_sources(group: Any, runs: str = '--runs') -> None:
     add_option(
         group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items '
         '(this or --tasks is required)')
-    add_option(
-        group,
-        '--tasks',
-        'NAME',
-        'benchmarks as OpenCompass calls them, in place of a table',
-        nargs='+')
-    add_option(
-        group,
-        '--chance',
-        'NAME=LEVEL',
-        'accuracies of guessing on --tasks, fractions such as mine=0.25 '
-        '(default: those of common benchmarks)',
-        named_number,
-        nargs='+')
+    add_several(group, '--tasks', 'NAME',
+                'benchmarks as OpenCompass calls them, in place of a table')
+    add_several(
+        group, '--chance', 'NAME=LEVEL', 'accuracies of guessing on --tasks, '
+        'fractions such as mine=0.25 (default: those of common benchmarks)',
+        named_number)
     add_option(
         group, '--scores', 'CSV|paper', 'table of accuracies, fractions in '
         '0..1; paper for those of the paper (default: those of the runs)')

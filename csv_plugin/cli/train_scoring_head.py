@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, Optional
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_loading, add_option, add_out,
-                                      add_verbose, check_folder, refuse)
+                                      add_required, add_several, add_verbose,
+                                      check_folder, refuse)
 from csv_plugin.cli.table_arguments import (add_seed, add_sources,
                                             check_sources, collect_sources,
                                             fit_bars)
@@ -58,21 +59,11 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         default=TABLE,
         help='how to split models: by the column of the table, by size '
         "within families, or as in the paper's Table 2 (default table)")
-    add_option(
-        group,
-        '--fit',
-        'SPLIT',
-        'splits to fit to (default: all but test)',
-        split_name,
-        nargs='+',
-        default=())
-    add_option(
-        group,
-        '--scoring-lm',
-        'PATH',
-        'causal LM whose hidden states are the features of tokens, a folder '
-        'or a name on the hub (required)',
-        required=True)
+    add_several(group, '--fit', 'SPLIT',
+                'splits to fit to (default: all but test)', split_name, ())
+    add_required(
+        group, '--scoring-lm', 'PATH', 'causal LM whose hidden states are the '
+        'features of tokens, a folder or a name on the hub')
     add_loading(group, 'scoring LM')
     group.add_argument(
         '--method',

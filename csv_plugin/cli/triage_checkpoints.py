@@ -18,7 +18,7 @@ from functools import partial
 from tqdm import tqdm
 
 from csv_plugin.cli.arguments import (add_json, add_option, add_out,
-                                      check_folder, print_json)
+                                      add_several, check_folder, print_json)
 from csv_plugin.cli.table_arguments import add_checkpoints, add_forecasts
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import TensorBoardLog
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
          'required'),
         ('runs', 'the same, from OpenCompass; in place of --dumps or beside '
          'it')):
-        add_option(parser, f'--{name}', 'PLACE', text, nargs='+', default=[])
+        add_several(parser, f'--{name}', 'PLACE', text, str, ())
     add_option(
         parser, '--watch', 'DIR', 'look in this place for new dumps until '
         'Ctrl-C (default: judge once)')

@@ -48,7 +48,6 @@ def test_warnings_are_one_line():
 UNREAD = """
 import sys
 from csv_plugin.cli.arguments import exit_code
-from csv_plugin.cli.salience import main
 sys.stdin.read()
 sys.exit({call})
 """
@@ -57,7 +56,6 @@ sys.exit({call})
 @pytest.mark.parametrize('call, code', [
     ('exit_code(print, "line")', 141),
     ('exit_code(print, *["line"] * 100_000)', 141),
-    ('main(["configs", "--help"])', 141),
     ('exit_code(open, "/nowhere")', 2),
 ])
 def test_a_pipe_that_nobody_reads_any_more(call, code):
