@@ -4,7 +4,7 @@
 
 Everything is in the package: models, exams, texts, predictors. In a config
 of your own, keep your models and datasets, and add the lines marked with *
-(docs/quickstart.md).
+(docs/opencompass.md).
 """
 from mmengine.config import read_base
 

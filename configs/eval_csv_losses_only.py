@@ -5,7 +5,7 @@
 
 The six checkpoints that come with the project are an example. For your own
 checkpoints, put `checkpoint_models('runs/*/checkpoint-*')` in their place,
-your texts (docs/quickstart.md) and your predictor in the summarizer.
+your texts (docs/opencompass.md) and your predictor in the summarizer.
 """
 from os.path import join
 
